@@ -4,32 +4,17 @@ import { setPriority } from 'node:os'
 import { resolve } from 'node:path'
 import { type BackupReport, backUp } from '#compose/backup/backup.ts'
 import { systemClock } from '#compose/instance/machine.ts'
-import { type Config, readConfig } from '#config.ts'
-import { copyProgress } from './copy-progress.ts'
+import type { Config } from '#config.ts'
+import { backupNiceness, copyFiles } from './copy-files.ts'
 import { readableBytes } from './readable-bytes.ts'
-import { refuse } from './refuse.ts'
-import { stopOnSignals } from './stop-on-signals.ts'
-
-/** A lower priority than the instance has, which must answer during a backup. */
-const niceness = 10
+import { readConfigOrRefuse } from './refuse.ts'
 
 export async function backup(file: string): Promise<void> {
-  const read = readConfig(process.env)
-  if (!read.ok) refuse(read.error)
-  process.umask(0o077)
-  setPriority(niceness)
-  const progress = copyProgress('backing up')
-  const done = await stopOnSignals(
-    signal =>
-      backUp(read.value, resolve(file), {
-        nowMs: systemClock.nowMs,
-        checkStop: () => signal.throwIfAborted(),
-        onProgress: progress.show,
-      }),
-    progress.end,
-  )
-  if (!done.ok) refuse(done.error)
-  process.stdout.write(describeBackup(file, done.value, read.value))
+  const config = readConfigOrRefuse()
+  setPriority(backupNiceness)
+  const { nowMs } = systemClock
+  const report = await copyFiles('backing up', options => backUp(config, resolve(file), { ...options, nowMs }))
+  process.stdout.write(describeBackup(file, report, config))
 }
 
 function describeBackup(

@@ -4,26 +4,15 @@
 import cluster, { type Worker } from 'node:cluster'
 import type { FrontHost } from '#compose/front/context.ts'
 import type { Config } from '#config.ts'
-import type { Traffic } from '#core/events/log-stream.ts'
-import type { ProcessedUntil } from '#core/events/processed-until.ts'
 import { frontEnvironment } from '#processes/child-environment.ts'
-import type { FromFront, ProcessingState, ToFront } from '#processes/messages.ts'
-import { childEnvironment, nodeOptions } from '#processes/node-options.ts'
-import { RestartDelay } from '#processes/restart-delay.ts'
+import type { FromFront, ToFront } from '#processes/messages.ts'
 import { killWhenSilent } from '#processes/silence.ts'
+import { childEnvironment, createRestartDelay, nodeOptions } from '#processes/supervisor.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
 import type { ProcessNumbers } from '#telemetry/process-numbers.ts'
 
-export interface FrontCluster {
-  readonly addresses: { url: string; adminUrl: string | null }
-  sendProcessingState(state: ProcessingState): void
-  sendEventStoreState(isAway: boolean): void
-  sendProcessedUntil(traffic: Traffic, until: ProcessedUntil): void
-  stop(): Promise<void>
-}
-
-export interface FrontClusterOptions {
+interface FrontClusterOptions {
   readonly config: Config
   readonly environment: NodeJS.ProcessEnv
   readonly logger: Logger
@@ -43,13 +32,13 @@ const silentAfterMs = 12_000
 const stopGraceMs = 6_500
 
 /** Resolves when every front listens. @throws the first front's failure to listen. */
-export async function startFrontCluster(options: FrontClusterOptions): Promise<FrontCluster> {
+export async function startFrontCluster(options: FrontClusterOptions) {
   const { config, host, logger, metrics, numbers } = options
   let isStopping = false
   const listening = new Set<Worker>()
   cluster.setupPrimary({ exec: options.mainPath, args: ['front'], execArgv: [...nodeOptions] })
 
-  const start = (restartDelay = new RestartDelay(Math.random)): Promise<{ url: string; adminUrl: string | null }> =>
+  const start = (restartDelay = createRestartDelay(Math.random)): Promise<{ url: string; adminUrl: string | null }> =>
     new Promise((resolve, reject) => {
       const worker = cluster.fork(childEnvironment(frontEnvironment(options.environment)))
       const startedAtMs = performance.now()
@@ -93,7 +82,7 @@ export async function startFrontCluster(options: FrontClusterOptions): Promise<F
             if (!isStopping)
               start(restartDelay).catch(cause => logger.warn({ err: cause }, 'cannot start a front process'))
           },
-          restartDelay.next(performance.now() - startedAtMs),
+          restartDelay(performance.now() - startedAtMs),
         )
       })
     })
@@ -111,16 +100,11 @@ export async function startFrontCluster(options: FrontClusterOptions): Promise<F
   const addresses = await Promise.all(Array.from({ length: config.frontProcesses }, start))
   return {
     addresses: addresses[0]!,
-    sendProcessedUntil: (traffic, until) => {
-      for (const worker of listWorkers()) sendMessage(worker, { type: 'processed', traffic, until })
+    /** Sends a message to every front. */
+    send: (message: ToFront): void => {
+      for (const worker of listWorkers()) sendMessage(worker, message)
     },
-    sendEventStoreState: isAway => {
-      for (const worker of listWorkers()) sendMessage(worker, { type: 'event_store', isAway })
-    },
-    sendProcessingState: state => {
-      for (const worker of listWorkers()) sendMessage(worker, { type: 'processing', state })
-    },
-    stop: async () => {
+    stop: async (): Promise<void> => {
       isStopping = true
       await Promise.all(listWorkers().map(endWorker))
     },

@@ -5,17 +5,17 @@ import { composeFront, type Front } from '#compose/front/front.ts'
 import { isEngineListed } from '#compose/instance/embedded-engine.ts'
 import { systemClock } from '#compose/instance/machine.ts'
 import { openGeoip } from '#compose/stores/geoip.ts'
-import { type Config, readConfig } from '#config.ts'
+import type { Config } from '#config.ts'
 import type { Traffic } from '#core/events/log-stream.ts'
 import type { ProcessedUntil } from '#core/events/processed-until.ts'
-import { watchParent } from '#processes/child-channel.ts'
-import type { FromFront, ProcessingState, ToFront } from '#processes/messages.ts'
+import { sendToParent, watchParent } from '#processes/child-channel.ts'
+import type { ProcessingState, ToFront } from '#processes/messages.ts'
 import { giveBackMemory } from '#telemetry/give-back-memory.ts'
 import { createLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import type { MetricsSnapshot } from '#telemetry/process-numbers.ts'
 import { lockAsChild, openAsChild } from './open-as-child.ts'
-import { refuse } from './refuse.ts'
+import { readConfigOrRefuse, refuse } from './refuse.ts'
 
 const reportEveryMs = 5_000
 const aliveEveryMs = 2_000
@@ -23,9 +23,7 @@ const metricsWaitMs = 1_000
 
 export async function front(): Promise<void> {
   process.title = 'pennon front'
-  const read = readConfig(process.env)
-  if (!read.ok) refuse(read.error)
-  const config = read.value
+  const config = readConfigOrRefuse()
   const logger = createLogger({ level: config.logLevel, process: 'front' })
   lockAsChild(config, logger)
   const metrics = createMetrics({ process: 'front' })
@@ -45,12 +43,12 @@ export async function front(): Promise<void> {
     }),
   )
   try {
-    sendMessage({ type: 'listening', ...(await composed.listen()) })
+    sendToParent({ type: 'listening', ...(await composed.listen()) })
   } catch (cause) {
-    sendMessage({ type: 'listen_failed', message: (cause as Error).message })
+    sendToParent({ type: 'listen_failed', message: (cause as Error).message })
   }
-  setInterval(() => sendMessage({ type: 'alive' }), aliveEveryMs).unref()
-  const report = async () => sendMessage({ type: 'metrics', metrics: await metrics.registry.getMetricsAsJSON() })
+  setInterval(() => sendToParent({ type: 'alive' }), aliveEveryMs).unref()
+  const report = async () => sendToParent({ type: 'metrics', metrics: await metrics.registry.getMetricsAsJSON() })
   setInterval(report, reportEveryMs).unref()
   await report()
 }
@@ -63,7 +61,7 @@ function parentHost(config: Config): FrontHost & { receive(message: { type: stri
   let lastRequestId = 0
   const waiting = new Map<number, (metrics: readonly MetricsSnapshot[]) => void>()
   return {
-    wakeUp: stream => sendMessage({ type: 'wake_up', stream }),
+    wakeUp: stream => sendToParent({ type: 'wake_up', stream }),
     processingState: () => processing,
     isEventStoreAway: () => isEventStoreAway || !isEngineListed(config),
     processedUntil: traffic => processedUntil.get(traffic) ?? null,
@@ -76,7 +74,7 @@ function parentHost(config: Config): FrontHost & { receive(message: { type: stri
         }
         waiting.set(requestId, resolveWith)
         setTimeout(() => resolveWith([]), metricsWaitMs).unref()
-        sendMessage({ type: 'metrics_wanted', requestId, metrics })
+        sendToParent({ type: 'metrics_wanted', requestId, metrics })
       }),
     receive: received => {
       const message = received as ToFront
@@ -86,8 +84,4 @@ function parentHost(config: Config): FrontHost & { receive(message: { type: stri
       if (message.type === 'metrics_given') waiting.get(message.requestId)?.(message.metrics)
     },
   }
-}
-
-function sendMessage(message: FromFront): void {
-  if (process.connected) process.send!(message, () => undefined) // a parent that is gone is noticed by its channel
 }

@@ -4,11 +4,11 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { systemClock } from '#compose/instance/machine.ts'
 import { openExistingManagement } from '#compose/stores/existing-state.ts'
-import { type Config, readConfig } from '#config.ts'
+import type { Config } from '#config.ts'
 import { PortError } from '#ports/port-error.ts'
 import { createPersonalKey } from '#services/manage/manage-keys.ts'
 import { silentLogger } from '#telemetry/log.ts'
-import { refuse } from './refuse.ts'
+import { readConfigOrRefuse, refuse } from './refuse.ts'
 
 /** The limit of the private API. */
 const labelLengthMax = 200
@@ -16,9 +16,7 @@ const labelLengthMax = 200
 export async function newKey({ label }: { label: string }): Promise<void> {
   if (label.trim() === '' || label.length > labelLengthMax)
     refuse(`A label must have 1 to ${labelLengthMax} characters, not only spaces.`)
-  const read = readConfig(process.env)
-  if (!read.ok) refuse(read.error)
-  const config = read.value
+  const config = readConfigOrRefuse()
   process.umask(0o077)
   const opened = await openExistingManagement(config, silentLogger())
   if (!opened.ok) refuse(opened.error)

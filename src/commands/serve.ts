@@ -1,10 +1,9 @@
 // `pennon serve`: runs an instance, prints what to do next, and stops cleanly on a signal.
 
-import { readConfig } from '#config.ts'
 import { giveBackMemory } from '#telemetry/give-back-memory.ts'
 import { createLogger } from '#telemetry/log.ts'
 import { firstSteps } from './first-steps.ts'
-import { refuse } from './refuse.ts'
+import { readConfigOrRefuse, refuse } from './refuse.ts'
 import { startService } from './start-service.ts'
 
 const stopMsMax = 10_000
@@ -15,9 +14,7 @@ export async function serve(options: { frontProcesses?: string }): Promise<void>
     ...process.env,
     ...(options.frontProcesses && { PENNON_FRONT_PROCESSES: options.frontProcesses }),
   }
-  const read = readConfig(environment)
-  if (!read.ok) refuse(read.error)
-  const config = read.value
+  const config = readConfigOrRefuse(environment)
   const logger = createLogger({ level: config.logLevel, process: 'serve' })
 
   let isStopping = false

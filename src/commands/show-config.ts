@@ -1,7 +1,7 @@
 // `pennon config`: prints every setting with its value and origin.
 
-import { describeConfig, readConfig } from '#config.ts'
-import { refuse } from './refuse.ts'
+import { describeConfig } from '#config.ts'
+import { readConfigOrRefuse } from './refuse.ts'
 
 export function showConfig(options: { json?: boolean }): void {
   const lines = describeConfig(process.env)
@@ -16,6 +16,5 @@ export function showConfig(options: { json?: boolean }): void {
       console.log(`${' '.repeat(width)}  ${meaning}`)
     }
   }
-  const config = readConfig(process.env)
-  if (!config.ok) refuse(config.error)
+  readConfigOrRefuse()
 }

@@ -131,7 +131,7 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
   const numbers = new ProcessNumbers({ silentAfterMs: silenceMsMax, monotonicNowMs: () => performance.now() })
   const setProcessing = (state: ProcessingState) => {
     processing = state
-    fronts?.sendProcessingState(state)
+    fronts?.send({ type: 'processing', state })
   }
   // Replaces the last `ok` of a silent worker, which would otherwise stay. Any other state already says that nothing is
   // processed.
@@ -153,7 +153,7 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
       if (message.type === 'processing') setProcessing(message.state)
       if (message.type === 'processed') {
         processedUntil.set(message.traffic, message.until)
-        fronts?.sendProcessedUntil(message.traffic, message.until)
+        fronts?.send(message)
       }
       if (message.type === 'metrics') numbers.report('work', message.metrics)
     },
@@ -162,7 +162,7 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
       metrics.childRestarts.inc({ process: 'work' })
     },
   })
-  const engine = followEmbeddedEngine(config, logger, isAway => fronts?.sendEventStoreState(isAway))
+  const engine = followEmbeddedEngine(config, logger, isAway => fronts?.send({ type: 'event_store', isAway }))
   const events =
     config.clickhouseUrl === null
       ? new SupervisedChild({

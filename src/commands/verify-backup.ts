@@ -4,32 +4,19 @@ import { setPriority } from 'node:os'
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type VerifyReport, verifyBackup as verify } from '#compose/backup/verify.ts'
-import { readConfig } from '#config.ts'
-import { copyProgress } from './copy-progress.ts'
-import { refuse } from './refuse.ts'
-import { stopOnSignals } from './stop-on-signals.ts'
+import { backupNiceness, copyFiles } from './copy-files.ts'
+import { readConfigOrRefuse, refuse } from './refuse.ts'
 
-/** A lower priority than a running instance has, as in `pennon backup`. */
-const niceness = 10
 const mainPath = fileURLToPath(new URL('../main.ts', import.meta.url))
 
 export async function verifyBackup(file: string): Promise<void> {
-  const read = readConfig(process.env)
-  if (!read.ok) refuse(read.error)
-  process.umask(0o077)
-  setPriority(niceness)
-  const progress = copyProgress('restoring')
-  const done = await stopOnSignals(
-    signal =>
-      verify(read.value, resolve(file), {
-        ...{ signal, mainPath, environment: process.env },
-        onProgress: progress.show,
-      }),
-    progress.end,
+  const config = readConfigOrRefuse()
+  setPriority(backupNiceness)
+  const report = await copyFiles('restoring', options =>
+    verify(config, resolve(file), { ...options, mainPath, environment: process.env }),
   )
-  if (!done.ok) refuse(done.error)
-  process.stdout.write(describeVerification(file, done.value))
-  const { differences } = done.value
+  process.stdout.write(describeVerification(file, report))
+  const { differences } = report
   if (differences.length > 0) refuse(`${file} does not match its description: ${differences.join('; ')}.`)
 }
 

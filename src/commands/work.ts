@@ -6,10 +6,9 @@ import { openGeoip } from '#compose/stores/geoip.ts'
 import { stateUrlsOf } from '#compose/stores/state.ts'
 import { findStateProblem } from '#compose/stores/store-faults.ts'
 import { composeWorker } from '#compose/worker/worker.ts'
-import { readConfig } from '#config.ts'
-import { watchParent } from '#processes/child-channel.ts'
+import { sendToParent, watchParent } from '#processes/child-channel.ts'
 import { type LockHolder, readLockHolder } from '#processes/data-lock.ts'
-import type { FromWorker, ToWorker } from '#processes/messages.ts'
+import type { ToWorker } from '#processes/messages.ts'
 import { LogLeftError } from '#services/progress/bind-log.ts'
 import { giveBackWhenQuiet, growHeapSlowly } from '#telemetry/give-back-memory.ts'
 import { createLogger } from '#telemetry/log.ts'
@@ -17,16 +16,14 @@ import { createMetrics } from '#telemetry/metrics.ts'
 import { areHooksAllowed } from './hooks.ts'
 import { movableClock } from './movable-clock.ts'
 import { lockAsChild, openAsChild } from './open-as-child.ts'
-import { refuse } from './refuse.ts'
+import { readConfigOrRefuse, refuse } from './refuse.ts'
 import { type GeoipTable, tableGeoip } from './table-geoip.ts'
 
 const reportEveryMs = 5_000
 
 export async function work(options: { testClock?: string; testGeoip?: string } = {}): Promise<void> {
   process.title = 'pennon work'
-  const read = readConfig(process.env)
-  if (!read.ok) refuse(read.error)
-  const config = read.value
+  const config = readConfigOrRefuse()
   for (const [name, value] of [
     ['--test-clock', options.testClock],
     ['--test-geoip', options.testGeoip],
@@ -59,8 +56,8 @@ export async function work(options: { testClock?: string; testGeoip?: string } =
       geoip,
       logger,
       metrics,
-      onStateChange: state => sendMessage({ type: 'processing', state }),
-      onProcessedUntil: (traffic, until) => sendMessage({ type: 'processed', traffic, until }),
+      onStateChange: state => sendToParent({ type: 'processing', state }),
+      onProcessedUntil: (traffic, until) => sendToParent({ type: 'processed', traffic, until }),
     }),
   )
   // Only after everything is loaded: with another flag, V8 would compile each module again instead of using the code that
@@ -76,10 +73,10 @@ export async function work(options: { testClock?: string; testGeoip?: string } =
     },
   )
   const report = () => {
-    sendMessage({ type: 'processing', state: worker.state() })
+    sendToParent({ type: 'processing', state: worker.state() })
     metrics.registry
       .getMetricsAsJSON()
-      .then(snapshot => sendMessage({ type: 'metrics', metrics: snapshot }), reportFailure)
+      .then(snapshot => sendToParent({ type: 'metrics', metrics: snapshot }), reportFailure)
   }
   const reportFailure = (cause: unknown) => logger.warn({ err: cause }, 'cannot collect metrics')
   const timer = setInterval(report, reportEveryMs)
@@ -112,8 +109,4 @@ function refuseIfLocked(dataFolder: string): void {
       ? 'runs its own worker, so no other is needed'
       : 'needs it to stay unchanged: wait until it has ended'
   refuse(`process ${holder.pid} (pennon ${holder.command}) is using the data folder ${dataFolder} and ${reason}.`)
-}
-
-function sendMessage(message: FromWorker): void {
-  if (process.connected) process.send!(message, () => undefined) // a parent that is gone is noticed by its channel
 }

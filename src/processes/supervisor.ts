@@ -3,9 +3,8 @@
 // (`child-channel.ts`), so that a killed parent leaves no orphan.
 
 import { type ChildProcess, fork } from 'node:child_process'
+import { backOffMs } from '#core/back-off.ts'
 import type { Logger } from '#telemetry/log.ts'
-import { childEnvironment, nodeOptions } from './node-options.ts'
-import { RestartDelay } from './restart-delay.ts'
 import { killWhenSilent } from './silence.ts'
 
 export interface ChildOptions {
@@ -35,7 +34,7 @@ export class SupervisedChild {
   readonly #options: ChildOptions
   #child: ChildProcess | undefined
   #stopping = false
-  readonly #restartDelay: RestartDelay
+  readonly #restartDelay: (livedMs: number) => number
   /** Null if no process was started, for example because its arguments could not be made. */
   #startedAt: number | null = null
   /** Total delay since a failed start was last logged. */
@@ -45,7 +44,7 @@ export class SupervisedChild {
 
   constructor(options: ChildOptions) {
     this.#options = options
-    this.#restartDelay = new RestartDelay(options.random)
+    this.#restartDelay = createRestartDelay(options.random)
   }
 
   get pid(): number | undefined {
@@ -128,7 +127,7 @@ export class SupervisedChild {
   }
 
   #scheduleRestart(): void {
-    const delayMs = this.#restartDelay.next(this.#startedAt === null ? 0 : Date.now() - this.#startedAt)
+    const delayMs = this.#restartDelay(this.#startedAt === null ? 0 : Date.now() - this.#startedAt)
     this.#quietMs += delayMs
     this.#options.onRestart?.()
     this.#timer = setTimeout(() => {
@@ -145,5 +144,36 @@ export class SupervisedChild {
     this.#quietMs = 0
     const { logger, name } = this.#options
     logger.error({ err: cause, child: name }, 'cannot start a process; retrying')
+  }
+}
+
+/**
+ * The Node options of all Pennon processes. Semi-spaces for new objects are limited to 8 MiB, as in `bin/pennon`; 32, the
+ * default on a large machine, would cost a busy process 50 MiB more.
+ */
+export const nodeOptions: readonly string[] = [
+  ...['--disable-warning=ExperimentalWarning', '--max-semi-space-size=8'],
+  ...['--import', new URL('../../bin/preload.js', import.meta.url).href],
+]
+
+/** Adds the parent's process id, which every child of `serve` gets besides its settings (`data-lock.ts`). */
+export function childEnvironment(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return { ...environment, PENNON_SERVE_PID: String(process.pid) }
+}
+
+const restartDelays = { firstMs: 100, longestMs: 10_000 }
+/** A process that lived this long is restarted after the first delay. */
+const healthyAfterMs = 30_000
+
+/**
+ * Computes how long to wait before a process is restarted, in ms: longer after each short-lived one, with jitter.
+ * @param random 0 ≤ random < 1.
+ * @returns a function of the time that the process lived; 0 if it could not be started.
+ */
+export function createRestartDelay(random: () => number): (livedMs: number) => number {
+  let failureCount = 0
+  return livedMs => {
+    failureCount = livedMs > healthyAfterMs ? 0 : failureCount + 1
+    return backOffMs(restartDelays, Math.max(0, failureCount - 1), random())
   }
 }

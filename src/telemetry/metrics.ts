@@ -38,6 +38,10 @@ export function createMetrics(options: { process?: 'serve' | 'front' | 'work' } 
     })
     showStart(registry, options.process)
   }
+  const counter = <Label extends string>(name: string, help: string, ...labelNames: readonly Label[]) =>
+    new Counter({ name, help, labelNames, registers })
+  const gauge = <Label extends string>(name: string, help: string, ...labelNames: readonly Label[]) =>
+    new Gauge({ name, help, labelNames, registers })
   return {
     registry,
     /** The collector runs before metrics are read: for gauges that are measured rather than counted. */
@@ -72,124 +76,71 @@ export function createMetrics(options: { process?: 'serve' | 'front' | 'work' } 
       buckets: requestSecondsBuckets,
       registers,
     }),
-    eventsAccepted: new Counter({
-      name: 'pennon_events_accepted_total',
-      help: 'Events acknowledged after being written to the log.',
-      labelNames: ['lane'],
-      registers,
-    }),
-    hotKeyEvents: new Counter({
-      name: 'pennon_hot_key_events_total',
-      help: 'Accepted events processed without a person because their distinct id sends too many.',
-      registers,
-    }),
-    eventsRefused: new Counter({
-      name: 'pennon_events_refused_total',
-      help: 'Events refused before the log, by reason code.',
-      labelNames: ['reason'],
-      registers,
-    }),
-    otlpItems: new Counter({
-      name: 'pennon_otlp_items_total',
-      help: 'OpenTelemetry log records, data points and spans received and discarded, by signal.',
-      labelNames: ['signal'],
-      registers,
-    }),
-    eventsProcessed: new Counter({
-      name: 'pennon_events_processed_total',
-      help: 'Outcomes of accepted events.',
-      labelNames: ['lane', 'outcome', 'reason'],
-      registers,
-    }),
+    eventsAccepted: counter(
+      'pennon_events_accepted_total',
+      'Events acknowledged after being written to the log.',
+      'lane',
+    ),
+    hotKeyEvents: counter(
+      'pennon_hot_key_events_total',
+      'Accepted events processed without a person because their distinct id sends too many.',
+    ),
+    eventsRefused: counter('pennon_events_refused_total', 'Events refused before the log, by reason code.', 'reason'),
+    otlpItems: counter(
+      'pennon_otlp_items_total',
+      'OpenTelemetry log records, data points and spans received and discarded, by signal.',
+      'signal',
+    ),
+    eventsProcessed: counter(
+      'pennon_events_processed_total',
+      'Outcomes of accepted events.',
+      'lane',
+      'outcome',
+      'reason',
+    ),
     flagEvaluations: new SeriesCounter({
       name: 'pennon_flag_requests_total',
       help: 'Flag evaluation requests by result.',
       labelNames: ['result'],
       registers,
     }),
-    flagsUnknown: new Counter({
-      name: 'pennon_flags_unknown_total',
-      help: 'Flags that could not be computed, by reason.',
-      labelNames: ['reason'],
-      registers,
-    }),
-    loginsDropped: new Counter({
-      name: 'pennon_logins_dropped_total',
-      help: 'Log-ins whose flags were not saved because too many were queued, by reason.',
-      labelNames: ['why'],
-      registers,
-    }),
-    changeStreams: new Gauge({
-      name: 'pennon_change_streams',
-      help: 'Open change streams.',
-      registers,
-    }),
-    changeStreamsDropped: new Counter({
-      name: 'pennon_change_streams_dropped_total',
-      help: 'Change streams closed because the client stopped reading.',
-      registers,
-    }),
-    liveViews: new Gauge({
-      name: 'pennon_live_views',
-      help: 'Open live views of events.',
-      registers,
-    }),
-    liveViewsDropped: new Counter({
-      name: 'pennon_live_views_dropped_total',
-      help: 'Live views closed because the client stopped reading.',
-      registers,
-    }),
-    requestBodyBytes: new Gauge({
-      name: 'pennon_request_body_bytes',
-      help: 'Bytes of request bodies that are not answered yet.',
-      registers,
-    }),
-    requestBodiesEnded: new Counter({
-      name: 'pennon_request_bodies_ended_total',
-      help: 'Request bodies aborted: stalled, or too slow while the memory budget was exhausted.',
-      labelNames: ['why'],
-      registers,
-    }),
-    answerBytes: new Gauge({
-      name: 'pennon_answer_bytes',
-      help: 'Bytes of responses waiting for clients to read them.',
-      registers,
-    }),
-    answersEnded: new Counter({
-      name: 'pennon_answers_ended_total',
-      help: 'Responses aborted: the client stopped reading, or was too slow while the memory budget was exhausted.',
-      labelNames: ['why'],
-      registers,
-    }),
-    connections: new Gauge({
-      name: 'pennon_connections',
-      help: 'Open client connections.',
-      registers,
-    }),
-    connectionsEnded: new Counter({
-      name: 'pennon_connections_ended_total',
-      help: 'Connections closed at the connection limit (idle ones, then those of the address with the most), or for too many concurrent requests.',
-      labelNames: ['why'],
-      registers,
-    }),
-    logQueueRecords: new Gauge({
-      name: 'pennon_log_queue_records',
-      help: 'Records waiting to be committed to the log.',
-      labelNames: ['stream'],
-      registers,
-    }),
-    logLagRecords: new Gauge({
-      name: 'pennon_log_lag_records',
-      help: 'Unprocessed records in the log.',
-      labelNames: ['stream'],
-      registers,
-    }),
-    logLagSeconds: new Gauge({
-      name: 'pennon_log_lag_seconds',
-      help: 'Age of the oldest unprocessed record.',
-      labelNames: ['stream'],
-      registers,
-    }),
+    flagsUnknown: counter('pennon_flags_unknown_total', 'Flags that could not be computed, by reason.', 'reason'),
+    loginsDropped: counter(
+      'pennon_logins_dropped_total',
+      'Log-ins whose flags were not saved because too many were queued, by reason.',
+      'why',
+    ),
+    changeStreams: gauge('pennon_change_streams', 'Open change streams.'),
+    changeStreamsDropped: counter(
+      'pennon_change_streams_dropped_total',
+      'Change streams closed because the client stopped reading.',
+    ),
+    liveViews: gauge('pennon_live_views', 'Open live views of events.'),
+    liveViewsDropped: counter(
+      'pennon_live_views_dropped_total',
+      'Live views closed because the client stopped reading.',
+    ),
+    requestBodyBytes: gauge('pennon_request_body_bytes', 'Bytes of request bodies that are not answered yet.'),
+    requestBodiesEnded: counter(
+      'pennon_request_bodies_ended_total',
+      'Request bodies aborted: stalled, or too slow while the memory budget was exhausted.',
+      'why',
+    ),
+    answerBytes: gauge('pennon_answer_bytes', 'Bytes of responses waiting for clients to read them.'),
+    answersEnded: counter(
+      'pennon_answers_ended_total',
+      'Responses aborted: the client stopped reading, or was too slow while the memory budget was exhausted.',
+      'why',
+    ),
+    connections: gauge('pennon_connections', 'Open client connections.'),
+    connectionsEnded: counter(
+      'pennon_connections_ended_total',
+      'Connections closed at the connection limit (idle ones, then those of the address with the most), or for too many concurrent requests.',
+      'why',
+    ),
+    logQueueRecords: gauge('pennon_log_queue_records', 'Records waiting to be committed to the log.', 'stream'),
+    logLagRecords: gauge('pennon_log_lag_records', 'Unprocessed records in the log.', 'stream'),
+    logLagSeconds: gauge('pennon_log_lag_seconds', 'Age of the oldest unprocessed record.', 'stream'),
     logBytes: new Gauge({
       name: 'pennon_log_bytes',
       help: 'Bytes of the log on disk, for all streams.',
@@ -208,18 +159,8 @@ export function createMetrics(options: { process?: 'serve' | 'front' | 'work' } 
       aggregator: 'max',
       registers,
     }),
-    dependencyFailures: new Counter({
-      name: 'pennon_dependency_failures_total',
-      help: 'Store failures by port and code.',
-      labelNames: ['port', 'code'],
-      registers,
-    }),
-    childRestarts: new Counter({
-      name: 'pennon_child_restarts_total',
-      help: 'Restarts of supervised processes.',
-      labelNames: ['process'],
-      registers,
-    }),
+    dependencyFailures: counter('pennon_dependency_failures_total', 'Store failures by port and code.', 'port', 'code'),
+    childRestarts: counter('pennon_child_restarts_total', 'Restarts of supervised processes.', 'process'),
   }
 }
 

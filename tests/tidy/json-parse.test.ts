@@ -38,7 +38,7 @@ const hasOurNames = [
   'src/importer/fetch/fetch-state.ts',
   'src/importer/stages/staged-line.ts',
   'src/processes/data-lock.ts',
-  'src/telemetry/terminal-line.ts',
+  'src/telemetry/log.ts',
 ]
 
 it('objects from outside are read by parseJson or parsePlainJson, not by JSON.parse', () => {

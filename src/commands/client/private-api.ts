@@ -19,30 +19,20 @@ export interface PrivateApiOptions {
 
 export type Query = Readonly<Record<string, string | number | readonly string[] | undefined>>
 
-interface ClientErrorOptions {
-  readonly exitCode?: 1 | 2
-  readonly status?: number | null
-  readonly attr?: string | null
-  readonly detail?: string | null
-}
-
 /** Why a command cannot continue. `exitCode` 2: repeating it changes nothing; 1: it failed during its work. */
 export class ClientError extends Error {
-  readonly exitCode: 1 | 2
+  readonly exitCode: 1 | 2 = 2
   /** The status of the response; null without one. */
-  readonly status: number | null
+  readonly status: number | null = null
   /** The field or parameter that the response refuses; null if it names none. */
-  readonly attr: string | null
+  readonly attr: string | null = null
   /** The problem with that field, without its name and the address. */
-  readonly detail: string | null
+  readonly detail: string | null = null
 
-  constructor(message: string, { exitCode = 2, status = null, attr = null, detail = null }: ClientErrorOptions = {}) {
+  constructor(message: string, options: Partial<Pick<ClientError, 'exitCode' | 'status' | 'attr' | 'detail'>> = {}) {
     super(message)
     this.name = 'ClientError'
-    this.exitCode = exitCode
-    this.status = status
-    this.attr = attr
-    this.detail = detail
+    Object.assign(this, options)
   }
 }
 
@@ -89,15 +79,12 @@ export class PrivateApi {
   }
 
   async #write(method: string, path: string, body: JsonObject, query: Query): Promise<JsonObject> {
-    const signal = this.#limited()
-    const headers = { 'content-type': 'application/json' }
-    return this.#object(await this.#send(path, query, { method, headers, body: JSON.stringify(body), signal }))
+    return this.#object(await this.#send(path, query, { ...bodyOf(method, body), signal: this.#limited() }))
   }
 
   /** @returns the last JSON line of a response that may take long, so without a time limit. @throws ClientError */
   async postForLastLine(path: string, body: JsonObject, query: Query = {}): Promise<JsonObject> {
-    const headers = { 'content-type': 'application/json' }
-    const init = { method: 'POST', headers, body: JSON.stringify(body), ...(this.#stop && { signal: this.#stop }) }
+    const init = { ...bodyOf('POST', body), ...(this.#stop && { signal: this.#stop }) }
     const response = await this.#send(path, query, init)
     const last = parseAnswer((await this.#text(response)).trimEnd().split('\n').at(-1)!)
     if (!isJsonObject(last)) throw this.#unexpected(response.status)
@@ -228,6 +215,10 @@ export class PrivateApi {
       { status },
     )
   }
+}
+
+function bodyOf(method: string, body: JsonObject) {
+  return { method, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }
 }
 
 /** Whether a page was refused for its size. */

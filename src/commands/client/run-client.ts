@@ -1,9 +1,9 @@
 // Runs commands that call an instance: finds key and address in options and settings, and prints errors as one line on
 // stderr.
 
-import { type Config, readConfig } from '#config.ts'
+import type { Config } from '#config.ts'
 import { printable } from '#core/printable.ts'
-import { refuse } from '../refuse.ts'
+import { readConfigOrRefuse, refuse } from '../refuse.ts'
 import { endWithOutput } from './end-with-output.ts'
 import { describeOtherPort, instanceAddress } from './instance-address.ts'
 import { ClientError, PrivateApi } from './private-api.ts'
@@ -26,12 +26,11 @@ export async function runClient(
   command: (api: PrivateApi) => Promise<void>,
   optionOfField: Readonly<Record<string, string>> = {},
 ): Promise<void> {
-  const read = readConfig(process.env)
-  if (!read.ok) refuse(read.error)
-  const instance = instanceAddress(options.host, read.value)
+  const config = readConfigOrRefuse()
+  const instance = instanceAddress(options.host, config)
   if (!instance.ok) refuse(instance.error)
-  warnOfOtherPort(options.host, read.value)
-  const { personalKey } = read.value
+  warnOfOtherPort(options.host, config)
+  const { personalKey } = config
   if (personalKey === null)
     refuse(
       `Set PENNON_PERSONAL_KEY to a personal API key with the scope ${scope}. To create one, run pennon new-key where the instance runs.`,

@@ -1,12 +1,15 @@
-// Checks Pennon's surroundings: the version of Node, the limit on open files, and the clock that stamps every event.
+// Checks Pennon's surroundings: the version of Node, the limit on open files, the data folder and its disk, and the clock
+// that stamps every event.
 
-import { readdirSync, statSync } from 'node:fs'
-import { join } from 'node:path'
+import { accessSync, constants, existsSync, readdirSync, statSync } from 'node:fs'
+import { statfs } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { readOpenFilesMax } from '#compose/instance/machine.ts'
 import type { Config } from '#config.ts'
 import { dayMs } from '#core/time.ts'
 import { howToInstall, optionalPackageNames, packageFolder, packageVersion, pennonCommand } from '#distribution.ts'
 import { computeConnectionsMax } from '#http/connections.ts'
+import { readableBytes } from '../readable-bytes.ts'
 import { badFinding, type Finding, goodFinding } from './finding.ts'
 
 /** Clocks are set in steps, so files from the last minute may be slightly ahead. */
@@ -39,6 +42,41 @@ export function checkPackages(): Finding {
   const missing = folders.flatMap(([name, folder]) => (folder === null ? `${name} (${howToInstall(name)})` : []))
   const parts = [installed.join(', '), missing.length === 0 ? '' : `not installed: ${missing.join(', ')}`]
   return goodFinding('optional packages', parts.filter(part => part !== '').join('; '))
+}
+
+export function checkFolder(config: Config): Finding {
+  const folder = nearestExisting(config.dataFolder)
+  if (!statSync(folder).isDirectory())
+    return badFinding(
+      'data folder',
+      `${folder} is not a folder`,
+      'set PENNON_DATA to a folder, or to a path where one can be created',
+    )
+  try {
+    accessSync(folder, constants.W_OK | constants.X_OK)
+    const isThere = existsSync(config.dataFolder)
+    return goodFinding('data folder', isThere ? config.dataFolder : `${config.dataFolder} (created on first start)`)
+  } catch {
+    return badFinding(
+      'data folder',
+      `${folder} is not writable by this user`,
+      'change its owner, or set PENNON_DATA to a writable folder',
+    )
+  }
+}
+
+export async function checkDiskSpace(config: Config): Promise<Finding> {
+  const { bavail, bsize } = await statfs(nearestExisting(config.dataFolder))
+  const freeBytes = bavail * bsize
+  const found = `${readableBytes(freeBytes)} free; events are refused below ${readableBytes(config.freeBytesMin)}`
+  return freeBytes >= config.freeBytesMin
+    ? goodFinding('disk', found)
+    : badFinding('disk', found, 'free disk space, move PENNON_DATA to a larger disk, or lower PENNON_MIN_FREE_BYTES')
+}
+
+/** The folder itself, or its nearest ancestor that exists. */
+function nearestExisting(path: string): string {
+  return existsSync(path) ? path : nearestExisting(dirname(path))
 }
 
 /** @param now given only by tests. */

@@ -1,21 +1,16 @@
 // `pennon doctor`: checks one by one what a start needs, and says how to fix faults. Changes nothing unless asked to.
 
-import { type Config, readConfig } from '#config.ts'
-import { refuse } from '../refuse.ts'
-import { checkDeferredProjects } from './check-deferred-projects.ts'
-import { checkDiskSpace, checkFolder } from './check-folder.ts'
+import type { Config } from '#config.ts'
+import { readConfigOrRefuse } from '../refuse.ts'
 import { checkInstance } from './check-instance.ts'
-import { checkClock, checkNode, checkOpenFiles, checkPackages } from './check-machine.ts'
-import { checkStoredEvents } from './check-stored-events.ts'
+import { checkClock, checkDiskSpace, checkFolder, checkNode, checkOpenFiles, checkPackages } from './check-machine.ts'
+import { checkDeferredProjects, checkStoredEvents, checkTrustedTime } from './check-state.ts'
 import { checkEvents, checkGeoip, checkState } from './check-stores.ts'
-import { checkTrustedTime } from './check-trusted-time.ts'
 import type { Finding } from './finding.ts'
 
 /** Prints a line per check. The exit code is 1 if something needs fixing; warnings do not count. */
 export async function doctor(options: { acceptMissingEvents?: boolean } = {}): Promise<void> {
-  const read = readConfig(process.env)
-  if (!read.ok) refuse(read.error)
-  const findings = await examine(read.value, options.acceptMissingEvents === true)
+  const findings = await examine(readConfigOrRefuse(), options.acceptMissingEvents === true)
   const width = Math.max(...findings.map(({ what }) => what.length))
   for (const { what, isGood, found, remedy } of findings) {
     const verdict = isGood ? (remedy === undefined ? 'ok  ' : 'WARN') : 'FAIL'

@@ -1,7 +1,7 @@
 // `pennon flags enable`, `disable`, `rollout`, `archive` and `restore`: shows the change and the number of affected persons,
 // asks for confirmation, and changes nothing else.
 
-import type { NarrowWrite } from '#core/flags/definitions/narrow-writes.ts'
+import { archive, disable, enable, type NarrowWrite, unarchive } from '#core/flags/definitions/narrow-writes.ts'
 import type { JsonObject } from '#core/json.ts'
 import { printableName } from '#core/printable.ts'
 import type { FlagJson } from '#wire/management/flags/flags.ts'
@@ -56,6 +56,21 @@ export function changeFlag(
     else printLines([stateNow(written as unknown as FlagJson)])
   }
   return runClient(options, 'feature_flag:write', command, optionOfField)
+}
+
+const switches = {
+  enable: { action: 'enable', write: enable },
+  disable: { action: 'disable', write: disable },
+  archive: { action: 'archive', write: archive },
+  restore: { action: 'unarchive', write: unarchive },
+} as const satisfies Record<string, FlagChange>
+
+export function switchFlag(key: string, how: keyof typeof switches, options: ChangeOptions): Promise<void> {
+  return changeFlag(key, options, flag => {
+    if (how === 'enable' && flag.archived)
+      throw new ClientError(`${flag.key} is archived. Restore it first: pennon flags restore ${flag.key}`)
+    return switches[how]
+  })
 }
 
 /** The present state of a flag. */

@@ -141,7 +141,7 @@ With --rollout or conditions in --filters, the flag is enabled immediately for t
         `\n${more}\n\n  $ pennon flags ${name} new-checkout\n  $ pennon flags ${name} 17 --yes --json`,
       )
       .action(async (flag: string, options: ChangeOptions) =>
-        (await import('./switch-flag.ts')).switchFlag(flag, name, options),
+        (await import('./change-flag.ts')).switchFlag(flag, name, options),
       )
 
   addConfirmationOption(

@@ -2,16 +2,14 @@
 // itself when the instance restarts or the connection breaks.
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { readConfig } from '#config.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
 import { warnOfOtherPort } from '../client/run-client.ts'
 import { terminalOf } from '../client/terminal.ts'
-import { refuse } from '../refuse.ts'
+import { readConfigOrRefuse, refuse } from '../refuse.ts'
 import { keepWatching } from './keep-watching.ts'
-import { watchLiveView } from './live-view.ts'
+import { notPennon, watchLiveView } from './live-view.ts'
 import { type TailOptions, tailAddress } from './tail-address.ts'
 import { jsonLineOf, lineOf } from './tail-lines.ts'
-import { tailNotices } from './tail-notices.ts'
 
 export type { TailOptions }
 
@@ -20,15 +18,14 @@ const silentAfterMs = 45_000
 
 /** Exits with code 2 and one line when retrying is pointless, and with 0 when its output is no longer read. */
 export async function tail(options: TailOptions): Promise<void> {
-  const read = readConfig(process.env)
-  if (!read.ok) refuse(read.error)
-  const { personalKey } = read.value
-  const address = tailAddress(options, read.value)
+  const config = readConfigOrRefuse()
+  const { personalKey } = config
+  const address = tailAddress(options, config)
   if (!address.ok) refuse(address.error)
-  warnOfOtherPort(options.host, read.value)
+  warnOfOtherPort(options.host, config)
   if (personalKey === null) refuse('Set PENNON_PERSONAL_KEY to a personal API key with the scope query:read.')
   const { instance, view } = address.value
-  const notices = tailNotices({ instance, rejected: options.rejected, nowMs: Date.now })
+  const notices = tailNotices(instance, options.rejected, Date.now)
   const monotonicNowMs = () => performance.now()
   endWithOutput()
   let hasHead = false
@@ -60,4 +57,27 @@ export async function tail(options: TailOptions): Promise<void> {
 /** To stderr, since the events on stdout may be piped into another program. */
 function say(line: string): void {
   process.stderr.write(`pennon: ${line}\n`)
+}
+
+const nothingThere = new RegExp(`ECONNREFUSED|ENOTFOUND|${notPennon}`)
+const remedy = '. Set the URL of the instance with --host, or the PORT and HOST that it was started with.'
+
+/**
+ * The notices for people. They give the time at which a view broke, in the form of the event lines, so that missed events
+ * can be looked up.
+ * @param instance the address of the private API.
+ * @param rejected whether the view shows rejects, which `/events/` does not list.
+ */
+export function tailNotices(instance: string, rejected: boolean, nowMs: () => number) {
+  const view = () => `${new Date(nowMs()).toISOString()} the live view of ${instance}`
+  const meanwhile = rejected ? '/events/ and /rejected_events/' : '/events/'
+  return {
+    lost: (reason: string) =>
+      `${view()} was interrupted: ${reason}. Reconnecting; to see what you missed, read ${meanwhile}`,
+    back: (afterMs: number) => `${view()} reconnected after ${Math.ceil(afterMs / 1_000)} s`,
+    ended: (reason: string) => `${view()} ended: ${reason}`,
+    /** For a view that never opened. Without a time, since the user reads it at once. */
+    unopened: (reason: string) =>
+      `The live view of ${instance} cannot be opened: ${reason}${nothingThere.test(reason) ? remedy : ''}`,
+  }
 }

@@ -4,26 +4,27 @@
 
 import { startPageRoute } from '#http/handlers/start-page.ts'
 import { createAddressBase } from '#http/management/kit/address-base.ts'
+import { liveEventsPerSecondMax } from '#http/management/queries/live-events.ts'
 import type { Route } from '#http/shared/route.ts'
-import type { EventLogAppender } from '#ports/log/event-log.ts'
+import type { EventLogAppender, EventLogReader } from '#ports/log/event-log.ts'
 import { coalesceWakeUps } from '#processes/coalesced-wake-ups.ts'
+import { createLiveEvents, type LiveEvents } from '#services/live/live-events.ts'
 import { createDailySalts } from '#services/shared/daily-salts.ts'
 import { version } from '#version.ts'
+import { liveMessages } from '#wire/live/live-events.ts'
 import { openLogWriter } from '../log/log-writer.ts'
-import { openSalts } from '../stores/salts.ts'
 import type { StateWriter } from '../stores/state.ts'
+import { openSalts } from '../stores/stores.ts'
 import { composeCapture } from './capture.ts'
-import { type FrontSurroundings, frontContext } from './context.ts'
+import { type FrontContext, type FrontSurroundings, frontContext } from './context.ts'
 import { startCounters } from './counters.ts'
 import { createDecodePool } from './decode-pool.ts'
 import { startDefinitions } from './definitions.ts'
-import { composeEventsServer } from './events-server.ts'
 import { composeFlags } from './flags.ts'
 import { composeHealth } from './health.ts'
-import { composeLiveEvents } from './live-events.ts'
 import { composeManagement } from './management.ts'
 import type { FrontParts } from './parts.ts'
-import { composeServers } from './servers.ts'
+import { composeEventsServer, composeServers } from './servers.ts'
 import { openFrontStores } from './stores.ts'
 
 /** Called when everything is loaded and no request waits yet. */
@@ -112,4 +113,24 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
     writeCounts: counters.refused.flush,
     close: () => running.disposeAsync(),
   }
+}
+
+/** Per front. Each watcher may hold some 300 KiB while its client is slow; one project must leave some for others. */
+const watcherLimits = { watchersMax: 300, watchersPerProjectMax: 100 }
+
+function composeLiveEvents(
+  { clock, metrics, logger, monotonicNowMs, startTimer, startTimeout }: FrontContext,
+  log: EventLogReader,
+): LiveEvents {
+  return createLiveEvents({
+    ...{ log, metrics, logger, monotonicNowMs, startTimer, startTimeout },
+    ...watcherLimits,
+    eventsPerSecondMax: liveEventsPerSecondMax,
+    messages: liveMessages,
+    nowMs: clock.nowMs,
+    workedMs: () => {
+      const { user, system } = process.threadCpuUsage()
+      return (user + system) / 1_000
+    },
+  })
 }

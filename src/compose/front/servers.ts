@@ -1,14 +1,17 @@
-// Opens the ports of a front: one for everything, or a public one and one for the private API.
+// Opens the ports of a front: one for everything, or a public one and one for the private API; and the read-only port for
+// dashboards, if the settings name one.
 
+import { once } from 'node:events'
 import type { Server } from 'node:http'
-import type { FastifyInstance } from 'fastify'
+import type { AddressInfo } from 'node:net'
 import type { Connections } from '#http/connections.ts'
+import { createEventsServer } from '#http/events-port/events-server.ts'
 import { createAuthorizer } from '#http/management/kit/authenticate.ts'
 import { closeServer, createHttpServer } from '#http/server.ts'
 import type { Route } from '#http/shared/route.ts'
 import type { FrontContext } from './context.ts'
 import type { FrontDefinitions } from './definitions.ts'
-import { endServer, listenOn } from './events-server.ts'
+import type { EventsPortParts } from './parts.ts'
 import { composePortLimits } from './port-limits.ts'
 
 export interface ServerParts extends FrontContext {
@@ -29,19 +32,11 @@ export interface Served {
   readonly eventsServer?: (connections: Connections) => Server | null
 }
 
-export interface FrontServers {
-  readonly publicServer: FastifyInstance
-  /** Null without a separate port for the private API. */
-  readonly adminServer: FastifyInstance | null
-  /** @throws the error of `listen`, with its code. */
-  listen(): Promise<{ url: string; adminUrl: string | null; eventsUrl: string | null }>
-}
-
 export function composeServers(
   parts: ServerParts,
   { publicRoutes, adminRoutes, streams, eventsServer: composeEventsServer }: Served,
   opened: AsyncDisposableStack,
-): FrontServers {
+) {
   const { config, logger, metrics, noteStateAway } = parts
   const { keyCheck } = parts.definitions
   const authorize = createAuthorizer({ keyCheck, noteStateAway, operatorsNeedKey: config.metricsRequireKey })
@@ -63,7 +58,7 @@ export function composeServers(
   })
   return {
     publicServer,
-    adminServer,
+    /** @throws the error of `listen`, with its code. */
     listen: async () => {
       const { host, port, adminPort, eventsPort } = config
       const url = await publicServer.listen({ host, port })
@@ -72,4 +67,37 @@ export function composeServers(
       return { url, adminUrl, eventsUrl }
     },
   }
+}
+
+export function composeEventsServer(parts: EventsPortParts, connections: Connections): Server | null {
+  const { config, definitions, logger, stores } = parts
+  if (config.eventsPort === null || config.eventsPassword === null) return null
+  return createEventsServer({
+    events: stores.eventStore,
+    password: config.eventsPassword,
+    hasProject: projectId => definitions.findProjectById(projectId) !== null,
+    connections,
+    logger,
+  })
+}
+
+/** @throws the error of `listen`, with its code. */
+export async function listenOn(server: Server, host: string, port: number): Promise<string> {
+  server.listen(port, host)
+  await once(server, 'listening')
+  const { address, family, port: actual } = server.address() as AddressInfo
+  return `http://${family === 'IPv6' ? `[${address}]` : address}:${actual}`
+}
+
+/** How long a stop waits for downloads. */
+const lastDownloadsMs = 3_000
+
+async function endServer(server: Server): Promise<void> {
+  if (!server.listening) return
+  const cut = setTimeout(() => server.closeAllConnections(), lastDownloadsMs)
+  const closed = once(server, 'close')
+  server.close()
+  server.closeIdleConnections()
+  await closed
+  clearTimeout(cut)
 }

@@ -8,10 +8,14 @@ import { createClickHouseEventStore } from '#adapters/clickhouse/clickhouse-even
 import { parseEndpointUrl } from '#adapters/clickhouse/connection/clickhouse-clients.ts'
 import { readEngineEndpoint } from '#adapters/clickhouse-embedded/engine-endpoint.ts'
 import { openEncryptionKeys } from '#adapters/encryption-keys/encryption-keys.ts'
+import { openSaltFiles } from '#adapters/salt-files/salt-files.ts'
 import type { Config } from '#config.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { EventStore } from '#ports/events/event-store.ts'
+import type { CookielessSalts } from '#ports/state/cookieless-visitors.ts'
 import { createPayloadCipher, type PayloadCipher } from '#services/manage/payload-cipher.ts'
+import type { Logger } from '#telemetry/log.ts'
+import { stateUrlsOf } from './state.ts'
 
 /**
  * Uses the ClickHouse of `CLICKHOUSE_URL`, or else the embedded engine, whose endpoint file says where it listens now.
@@ -26,6 +30,14 @@ export function openEventStore(config: Config, clock: Clock): EventStore {
     isEmbedded: given === null,
     ...(given === null && { freeBytes: () => freeBytesOf(config.dataFolder) }),
   })
+}
+
+/** The salts of visitors without cookies, beside the state but not in its file. */
+export async function openSalts(config: Config, logger: Logger): Promise<CookielessSalts> {
+  const urls = stateUrlsOf(config)
+  if (urls === null) return openSaltFiles(config.dataFolder)
+  const { openPostgresSalts } = await import('#adapters/postgres/postgres-salts.ts')
+  return openPostgresSalts({ url: urls.url, logger })
 }
 
 function freeBytesOf(folder: string): number {

@@ -29,9 +29,8 @@ import { createWorker, type Worker } from '#services/worker/worker.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
 import { openLogReader, readLogId } from '../log/log.ts'
-import { openSalts } from '../stores/salts.ts'
 import { openWorkerState } from '../stores/state.ts'
-import { openEventStore } from '../stores/stores.ts'
+import { openEventStore, openSalts } from '../stores/stores.ts'
 
 export interface WorkerOptions {
   readonly config: Config

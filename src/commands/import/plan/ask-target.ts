@@ -5,8 +5,8 @@
 import { explainNoAnswer } from '#commands/client/explain-no-answer.ts'
 import { instanceAddress } from '#commands/client/instance-address.ts'
 import { ClientError, PrivateApi } from '#commands/client/private-api.ts'
-import { refuse } from '#commands/refuse.ts'
-import { type Config, readConfig } from '#config.ts'
+import { readConfigOrRefuse, refuse } from '#commands/refuse.ts'
+import type { Config } from '#config.ts'
 import { parseObject } from '#importer/job/job-folder.ts'
 import { findMissingScopes, importKeyScopeList, listScopes } from '#importer/job/key-scopes.ts'
 import type { ImportTarget } from '#importer/job/plan.ts'
@@ -53,11 +53,6 @@ export function findProjectKeyProblem(key: string): string | null {
   if (key.startsWith('phs_')) return `that is a secret key of a project. ${where}`
   // No `/`: an address is easily typed here by mistake.
   return /^[\x21-\x2e\x30-\x7e]{1,64}$/.test(key) ? null : `that is not a project API key. ${where}`
-}
-
-function readConfigOrRefuse(): Config {
-  const read = readConfig(process.env)
-  return read.ok ? read.value : refuse(read.error)
 }
 
 /** Where events are sent, and where the private API is: on a separate port if PENNON_ADMIN_PORT is set. */

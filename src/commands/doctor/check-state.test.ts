@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { TrustedTime } from '#core/retention-time.ts'
 import { dayMs } from '#core/time.ts'
-import { findingOf } from './check-trusted-time.ts'
+import { findingOf } from './check-state.ts'
 
 const atMs = Date.parse('2026-11-27T12:00:00Z')
 const hourMs = 3_600_000

@@ -1,0 +1,140 @@
+// Reports from the state, so no instance has to run. No check finds anything without a state that this version can read,
+// which other checks report.
+
+import { openLogReader } from '#compose/log/log.ts'
+import { openExistingManagement } from '#compose/stores/existing-state.ts'
+import type { Config } from '#config.ts'
+import type { LogStream } from '#core/events/log-stream.ts'
+import { isTrusted, standingMs, type TrustedTime, wasEverTrusted } from '#core/retention-time.ts'
+import { dayMs } from '#core/time.ts'
+import { inDocs, pennonCommand } from '#distribution.ts'
+import type { EventLogReader } from '#ports/log/event-log.ts'
+import type { ManagementStore } from '#ports/state/management-store.ts'
+import { findProgress } from '#services/progress/find-progress.ts'
+import { silentLogger } from '#telemetry/log.ts'
+import { badFinding, type Finding, goodFinding, reasonOf, warningFinding } from './finding.ts'
+
+async function checkState(
+  config: Config,
+  check: (management: ManagementStore) => Promise<readonly Finding[]>,
+): Promise<readonly Finding[]> {
+  const opened = await openExistingManagement(config, silentLogger())
+  if (!opened.ok) return []
+  try {
+    return await check(opened.value)
+  } finally {
+    await opened.value.close()
+  }
+}
+
+const missingRemedy = `stop the instance and restore a copy of the event store that has them, or acknowledge the loss: \`${pennonCommand('doctor --accept-missing-events')}\``
+
+/** While rows were missing, the usage of these days kept its earlier figures. */
+const accepted =
+  'loss acknowledged; it will not be reported again. Usage of today and the two days before is recounted from the remaining rows, and may decrease'
+
+/**
+ * What the worker found missing in the event store: one finding for each span.
+ * @param acceptsMissing whether to record that nothing is missing any more.
+ */
+export function checkStoredEvents(config: Config, acceptsMissing: boolean): Promise<readonly Finding[]> {
+  const what = 'stored events'
+  return checkState(config, async management => {
+    const mark = await management.findEventStoreMark()
+    if (mark === null || mark.missing.length === 0) return [goodFinding(what, 'none are missing')]
+    if (acceptsMissing) {
+      await management.saveEventStoreMark({ ...mark, missing: [] })
+      return [goodFinding(what, accepted)]
+    }
+    return mark.missing.map(({ table, oldestMs, newestMs }) =>
+      badFinding(
+        what,
+        `${rowsOf[table] ?? table} from ${timeText(oldestMs)} to ${timeText(newestMs)} are missing`,
+        missingRemedy,
+      ),
+    )
+  })
+}
+
+const rowsOf: Readonly<Record<string, string>> = {
+  events: 'events accepted',
+  rejected_events: 'rejects received',
+  replay_messages: 'recordings stored',
+  deduplicated_flag_calls: 'counts of flag calls accepted',
+}
+
+function timeText(ms: number | null): string {
+  return ms === null ? 'the beginning' : new Date(ms).toISOString()
+}
+
+const deferred = 'deferred projects'
+const deferredRemedy = `nothing is lost or refused: their events take so long to process that they are processed separately, so that other projects need not wait; the lag includes them. If it lasts, check how large the persons of these projects are: each event is stored with all properties of its person${inDocs('operating/overload.md')}`
+
+/** One finding for each stream with projects whose events are deferred. */
+export function checkDeferredProjects(config: Config, nowMs: number): Promise<readonly Finding[]> {
+  return checkState(config, async management => {
+    const log = openLogReader(config, { isAsFound: true })
+    try {
+      const found: Finding[] = []
+      for (const { stream } of await log.streams()) {
+        const finding = await checkStream(stream, management, log, nowMs)
+        if (finding !== null) found.push(finding)
+      }
+      return found.length === 0 ? [goodFinding(deferred, 'none')] : found
+    } finally {
+      await log.close()
+    }
+  })
+}
+
+async function checkStream(
+  stream: LogStream,
+  management: ManagementStore,
+  log: Pick<EventLogReader, 'status'>,
+  nowMs: number,
+): Promise<Finding | null> {
+  const { offset, doneOffset, deferral } = await findProgress(management, stream)
+  if (deferral === null) return null
+  const names = deferral.projects.map(async ({ projectId }) => {
+    const project = await management.findProject(projectId)
+    return project === null
+      ? `project ${projectId} (deleted)`
+      : `project ${projectId} (${JSON.stringify(project.name)})`
+  })
+  const found = `${stream}: ${(await Promise.all(names)).join(', ')}; up to ${offset - doneOffset} records behind the other projects`
+  try {
+    const { appendedAtMs } = await log.status(stream, doneOffset)
+    // A new log does not have these records any more.
+    const age = appendedAtMs === null ? '' : `, the oldest ${Math.round((nowMs - appendedAtMs) / 1000)} s old`
+    return warningFinding(deferred, found + age, deferredRemedy)
+  } catch (cause) {
+    return badFinding(
+      deferred,
+      `${found}; the log cannot be read (${reasonOf(cause)})`,
+      'run doctor as the user that Pennon runs as',
+    )
+  }
+}
+
+/** Whether old data is deleted, or kept because the clock of the machine moved. */
+export function checkTrustedTime(config: Config): Promise<readonly Finding[]> {
+  return checkState(config, async management => [findingOf(await management.findTrustedTime())])
+}
+
+export function findingOf(time: TrustedTime | null): Finding {
+  const what = 'deletion by age'
+  const ranHours = time === null ? '0' : (time.stoodMs / 3_600_000).toFixed(1)
+  const confirmed = `by running for a day (so far ${ranHours} of ${standingMs / 3_600_000} h)`
+  if (time === null || !wasEverTrusted(time))
+    return goodFinding(
+      what,
+      `nothing is deleted by age yet: deletion starts once a worker has confirmed the clock ${confirmed}`,
+    )
+  if (isTrusted(time)) return goodFinding(what, `uses the system clock, as of ${new Date(time.atMs).toISOString()}`)
+  const days = Math.abs(time.aheadMs / dayMs).toFixed(1)
+  return warningFinding(
+    what,
+    `the clock is ${days} days ${time.aheadMs > 0 ? 'ahead of' : 'behind'} the expected time: deletion by age uses ${new Date(time.atMs).toISOString()}`,
+    `if the clock is wrong, set it. Otherwise nothing to do: after a stop of that length, or a correction of the clock, it is trusted again once a worker has confirmed it ${confirmed}`,
+  )
+}
