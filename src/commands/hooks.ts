@@ -9,7 +9,7 @@
 
 import type { Clock } from '#ports/clock.ts'
 import type { EventLogAppender } from '#ports/log/event-log.ts'
-import type { GeoipTable } from './table-geoip.ts'
+import type { GeoipTable } from './create-table-geoip.ts'
 
 export interface Hooks {
   /** Replaces the system clock in the front and in the worker. */

@@ -37,9 +37,9 @@ import type { Logger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { ProcessNumbers } from '#telemetry/process-numbers.ts'
 import { version } from '#version.ts'
+import { createTableGeoip } from './create-table-geoip.ts'
 import { startFrontCluster } from './front-cluster.ts'
 import type { Hooks } from './hooks.ts'
-import { tableGeoip } from './table-geoip.ts'
 
 const mainPath = fileURLToPath(new URL('../main.ts', import.meta.url))
 /**
@@ -240,7 +240,7 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
       front = await composeFront({
         config,
         clock,
-        geoip: geoipTable === undefined ? geoip.value : tableGeoip(geoipTable),
+        geoip: geoipTable === undefined ? geoip.value : createTableGeoip(geoipTable),
         logger,
         metrics,
         host,

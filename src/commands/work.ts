@@ -13,11 +13,11 @@ import { LogLeftError } from '#services/progress/bind-log.ts'
 import { giveBackWhenQuiet, growHeapSlowly } from '#telemetry/give-back-memory.ts'
 import { createLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
+import { createTableGeoip, type GeoipTable } from './create-table-geoip.ts'
 import { areHooksAllowed } from './hooks.ts'
 import { movableClock } from './movable-clock.ts'
 import { lockAsChild, openAsChild } from './open-as-child.ts'
 import { readConfigOrRefuse, refuse } from './refuse.ts'
-import { type GeoipTable, tableGeoip } from './table-geoip.ts'
 
 const reportEveryMs = 5_000
 
@@ -47,7 +47,7 @@ export async function work(options: { testClock?: string; testGeoip?: string } =
   const database = openGeoip(config, logger)
   if (!database.ok) refuse(database.error)
   const geoip =
-    options.testGeoip === undefined ? database.value : tableGeoip(JSON.parse(options.testGeoip) as GeoipTable)
+    options.testGeoip === undefined ? database.value : createTableGeoip(JSON.parse(options.testGeoip) as GeoipTable)
   const stopping = new AbortController()
   const worker = await openAsChild(logger, () =>
     composeWorker({

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { createDecodePool } from '#compose/front/decode-pool.ts'
-import { startDefinitions } from '#compose/front/definitions.ts'
+import { startServingDefinitions } from '#compose/front/definitions.ts'
 import { composeFlags } from '#compose/front/flags.ts'
 import { PortError } from '#ports/port-error.ts'
 import { startEventQuotas } from '#services/capture/event-quotas.ts'
@@ -42,7 +42,7 @@ it('flags are evaluated with definitions alone, except those that read stored pe
     revision: async () => ({ revision: 1, epoch: 'upstream' }),
     loadChanges: async () => ({ revision: 1, projects: [project], deletedProjectIds: [] }),
   }
-  const definitions = await startDefinitions(
+  const definitions = await startServingDefinitions(
     context,
     { state: { definitions: upstream, definitionPollMs: 60_000 }, management: { findPersonalKeyByHash: away } },
     { ...counters, keyUses: { note: away, close: async () => undefined } },

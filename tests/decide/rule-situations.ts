@@ -8,7 +8,7 @@ import type { JsonObject, JsonValue } from '#core/json.ts'
 import type { Project } from '#core/project.ts'
 import { err, ok } from '#core/result.ts'
 import { PortError } from '#ports/port-error.ts'
-import { type CountReachDeps, countReach, prepareReachQuestion } from '#services/scans/count-reach.ts'
+import { type CountReachDeps, countReach, prepareReachQuery } from '#services/scans/count-reach.ts'
 import { createSubjectScans } from '#services/scans/subject-scans.ts'
 import { emptySubjects, startDecideServer } from '../support/decide-server.ts'
 import { aSubject } from '../support/evaluation-subject.ts'
@@ -78,7 +78,7 @@ export async function checkSituations(t: TestContext, situations: readonly Situa
       const stored = storedPerson(cut(distinctId), properties)
       assertOutcome(probedOutcome(new FlagProbe(definitions, flag), stored, nowMs), outcome)
 
-      const question = prepareReachQuestion(definitions, null, flag)
+      const question = prepareReachQuery(definitions, null, flag)
       assert.ok(question.ok)
       const management = { listPersonsAfter: async () => ({ results: [stored], nextBehindId: null, leftOutCount: 0 }) }
       const deps = { management, scans: createSubjectScans(() => 0) } as unknown as CountReachDeps

@@ -14,7 +14,7 @@ import { erasePersons } from '#services/manage/erase-persons.ts'
 import { createProcessor } from '#services/processing/process-events.ts'
 import { createSerializer } from '#services/shared/serializer.ts'
 import { UnderWay } from '#services/shared/under-way.ts'
-import { createErasureKeeper, type ErasureFaultPoint } from '#services/worker/erase-persons.ts'
+import { createErasureWorker, type ErasureFaultPoint } from '#services/worker/erase-persons.ts'
 import { createEventStoreKeeper } from '#services/worker/keep-event-store.ts'
 import { createSubjectMirrorKeeper } from '#services/worker/mirror-subjects.ts'
 import { silentLogger } from '#telemetry/log.ts'
@@ -117,7 +117,7 @@ export async function erasureWorld(t: TestContext, open: OpenSqlState, server: E
       ...{ newUuid: () => crypto.randomUUID(), random: Math.random, onRestoring: () => undefined },
     })
   const erasures = (faultPoint?: (name: ErasureFaultPoint) => void | Promise<void>) =>
-    createErasureKeeper({
+    createErasureWorker({
       ...{ state: management, events, log, logId: 'log', underWay, serialize, clock, logger },
       ...(faultPoint && { faultPoint }),
     })

@@ -15,7 +15,7 @@ import { openSqliteDefinitionStore } from '#adapters/sqlite/sqlite-definition-st
 import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
 import { openSqliteSubjectStore } from '#adapters/sqlite/sqlite-subject-store.ts'
 import { startCounters } from '#compose/front/counters.ts'
-import { startDefinitions } from '#compose/front/definitions.ts'
+import { startServingDefinitions } from '#compose/front/definitions.ts'
 import { composeFlags } from '#compose/front/flags.ts'
 import { composeManagement } from '#compose/front/management.ts'
 import type { ServerParts } from '#compose/front/servers.ts'
@@ -248,7 +248,7 @@ export async function startManagement(t: TestContext, options: StartManagementOp
   const counters = startCounters(context, stores.management, opened, { keyUsesDelayMs: 1 })
   const served: number[] = []
   const given = testParts(context, opened, { stores, ...(options.liveEvents && { liveEvents: options.liveEvents }) })
-  const definitions = await startDefinitions(context, given.stores, counters, () => undefined, opened)
+  const definitions = await startServingDefinitions(context, given.stores, counters, () => undefined, opened)
   const parts = {
     ...given,
     counters,

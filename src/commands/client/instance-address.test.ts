@@ -4,7 +4,7 @@ import { Command } from 'commander'
 import { addEventsCommand } from '../events/events-command.ts'
 import { addFlagsCommand } from '../flags/flags-command.ts'
 import { addImportCommand } from '../import/import-command.ts'
-import { describeOtherPort, instanceAddress } from './instance-address.ts'
+import { describePortMismatch, instanceAddress } from './instance-address.ts'
 
 const config = { instance: null, host: '0.0.0.0', port: 8000, adminPort: null }
 
@@ -57,7 +57,7 @@ it('the address of an instance is PENNON unless --host is given', () => {
 
 it('a note says which instance is asked if PENNON and PORT name different ones', () => {
   const note = (instance: string | null, port: string | undefined, given?: string) =>
-    describeOtherPort(given, port, { instance, host: '127.0.0.1', port: Number(port ?? 8000), adminPort: null })
+    describePortMismatch(given, port, { instance, host: '127.0.0.1', port: Number(port ?? 8000), adminPort: null })
   assert.match(
     note('http://127.0.0.1:8000', '9999')!,
     /^using http:\/\/127\.0\.0\.1:8000 from PENNON, .*--host http:\/\/127\.0\.0\.1:9999$/,

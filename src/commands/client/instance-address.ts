@@ -40,7 +40,7 @@ export function instanceAddress(given: string | undefined, config: AddressConfig
  * @param port the text of the setting PORT; undefined if it is not set.
  * @returns a line for people if these are different instances; null otherwise.
  */
-export function describeOtherPort(
+export function describePortMismatch(
   given: string | undefined,
   port: string | undefined,
   config: AddressConfig,

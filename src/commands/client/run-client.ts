@@ -5,7 +5,7 @@ import type { Config } from '#config.ts'
 import { printable } from '#core/printable.ts'
 import { readConfigOrRefuse, refuse } from '../refuse.ts'
 import { endWithOutput } from './end-with-output.ts'
-import { describeOtherPort, instanceAddress } from './instance-address.ts'
+import { describePortMismatch, instanceAddress } from './instance-address.ts'
 import { ClientError, PrivateApi } from './private-api.ts'
 
 export interface ClientOptions {
@@ -49,6 +49,6 @@ export async function runClient(
 
 /** @param given the value of `--host`. */
 export function warnOfOtherPort(given: string | undefined, config: Config): void {
-  const note = describeOtherPort(given, process.env.PORT, config)
+  const note = describePortMismatch(given, process.env.PORT, config)
   if (note !== null) process.stderr.write(`pennon: ${printable(note)}\n`)
 }

@@ -16,7 +16,7 @@ import {
   type PartialFile,
   partialPath,
   readRequest,
-  writeRequest,
+  writeExportRequest,
 } from './partial-file.ts'
 import { RowScanner } from './row-scanner.ts'
 
@@ -148,7 +148,7 @@ async function download(
   )
   // Store relative spans as instants: on resume, -7d would be another time.
   const [after, before] = ['after', 'before'].map(name => response.headers.get(`pennon-export-${name}`) ?? undefined)
-  await writeRequest(file, { ...request, query: { ...query, after, before } })
+  await writeExportRequest(file, { ...request, query: { ...query, after, before } })
   const most = response.headers.get('pennon-export-at-most')
   const progress = exportProgress({
     write: text => void process.stderr.write(text),

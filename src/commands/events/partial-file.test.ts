@@ -3,7 +3,7 @@ import { existsSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { it } from 'node:test'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
-import { beginFile, partialPath, readRequest, writeRequest } from './partial-file.ts'
+import { beginFile, partialPath, readRequest, writeExportRequest } from './partial-file.ts'
 
 it('beginning an export suggests --resume for an existing partial file only if its format allows it', async t => {
   for (const [format, advice] of [
@@ -23,10 +23,10 @@ it('the options of an export are replaced atomically', async t => {
   const file = join(folder, 'events.csv')
   writeFileSync(partialPath(file), '')
   const request = { instance: 'http://host', project: '1', format: 'csv', query: {}, limit: null } as const
-  await writeRequest(file, request)
+  await writeExportRequest(file, request)
   // Left by an interrupted write.
   writeFileSync(`${file}.part.json.next`, '{')
-  await writeRequest(file, { ...request, project: '2' })
+  await writeExportRequest(file, { ...request, project: '2' })
   assert.equal(readRequest(file).project, '2')
   assert.deepEqual(readdirSync(folder).toSorted(), ['events.csv.part', 'events.csv.part.json'])
 })

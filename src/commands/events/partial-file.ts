@@ -51,7 +51,7 @@ export async function discardFile(file: string): Promise<void> {
   await rm(requestPath(file), { force: true })
 }
 
-export async function writeRequest(file: string, request: ExportRequest): Promise<void> {
+export async function writeExportRequest(file: string, request: ExportRequest): Promise<void> {
   const next = `${requestPath(file)}.next`
   await rm(next, { force: true })
   await writeFile(next, `${JSON.stringify(request, null, 2)}\n`, { flag: 'wx' })

@@ -10,7 +10,7 @@ import { readSamples, type Sample } from '#importer/stages/report/samples.ts'
 import { readSent } from '#importer/verify/sent.ts'
 import { tableLines } from '../client/table.ts'
 import { type Terminal, terminalOf } from '../client/terminal.ts'
-import { findNextStep, readStanding } from './job/next-step.ts'
+import { findNextStep, readJobProgress } from './job/next-step.ts'
 import { type Job, readJob, refuseUnrehearsed } from './job/open-job.ts'
 import { nextLine, printLines, printNone, printText } from './messages/print.ts'
 import { askService, type ServiceAnswer } from './service/ask-service.ts'
@@ -42,7 +42,7 @@ async function printReport(job: Job, options: ReportOptions): Promise<void> {
     '',
     ...createReportSections({ ...report, sent }).flatMap(section => sectionLines(section, terminal)),
     `As a web page: ${printable(folder.file(reportNames.html))}`,
-    printable(nextLine(findNextStep(job.path, await readStanding(job), service))),
+    printable(nextLine(findNextStep(job.path, await readJobProgress(job), service))),
   ]
   process.stdout.write(`${lines.join('\n')}\n`)
 }

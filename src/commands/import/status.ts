@@ -9,7 +9,7 @@ import { formatDuration } from '#importer/stages/report/format-figures.ts'
 import { describeDamage, listDamagedFiles } from '#importer/stages/report/rejects.ts'
 import { describeSent } from '#importer/stages/report/report-sections.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
-import { findNextStep, readStanding } from './job/next-step.ts'
+import { findNextStep, readJobProgress } from './job/next-step.ts'
 import {
   checkIsFolder,
   findNextStepOfFetch,
@@ -66,7 +66,7 @@ type Status = Awaited<ReturnType<typeof readStatus>>
 
 async function readStatus(job: Job) {
   const service = await askService(job)
-  const standing = await readStanding(job)
+  const standing = await readJobProgress(job)
   const isRunning = isJobRunning(job.folder)
   return { ...standing, job, isRunning, service, next: findNextStep(job.path, standing, service) }
 }

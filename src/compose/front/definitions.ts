@@ -32,7 +32,7 @@ export interface DefinitionStores {
 }
 
 /** @param onServed called when changed definitions become served. */
-export async function startDefinitions(
+export async function startServingDefinitions(
   context: FrontContext,
   { management, state }: DefinitionStores,
   { flagRequests, eventQuotas, keyUses }: Pick<FrontCounters, 'flagRequests' | 'eventQuotas' | 'keyUses'>,

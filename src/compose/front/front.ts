@@ -19,7 +19,7 @@ import { composeCapture } from './capture.ts'
 import { type FrontContext, type FrontSurroundings, frontContext } from './context.ts'
 import { startCounters } from './counters.ts'
 import { createDecodePool } from './decode-pool.ts'
-import { startDefinitions } from './definitions.ts'
+import { startServingDefinitions } from './definitions.ts'
 import { composeFlags } from './flags.ts'
 import { composeHealth } from './health.ts'
 import { composeManagement } from './management.ts'
@@ -57,7 +57,7 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
   const context = frontContext(options)
   const counters = startCounters(context, stores.management, opened)
   const liveEvents = composeLiveEvents(context, stores.logReader)
-  const definitions = await startDefinitions(context, stores, counters, liveEvents.recheck, opened)
+  const definitions = await startServingDefinitions(context, stores, counters, liveEvents.recheck, opened)
   const wakeUp = coalesceWakeUps(stream => {
     host.wakeUp(stream)
     liveEvents.wake(stream)

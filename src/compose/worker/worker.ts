@@ -17,7 +17,7 @@ import { createSerializer } from '#services/shared/serializer.ts'
 import { UnderWay } from '#services/shared/under-way.ts'
 import { createFlagUsageRefresher } from '#services/worker/cache-flag-usage.ts'
 import { createCountRetention } from '#services/worker/count-retention.ts'
-import { createErasureKeeper } from '#services/worker/erase-persons.ts'
+import { createErasureWorker } from '#services/worker/erase-persons.ts'
 import { createEventStoreKeeper } from '#services/worker/keep-event-store.ts'
 import { createLogRetention } from '#services/worker/log-retention.ts'
 import { createSubjectMirrorKeeper } from '#services/worker/mirror-subjects.ts'
@@ -126,7 +126,7 @@ export async function composeWorker(options: WorkerOptions): Promise<ComposedWor
     retentionClock,
     underWay,
   })
-  const erasures = createErasureKeeper({
+  const erasures = createErasureWorker({
     ...{ state: management, events, log, logId, underWay, serialize, clock, logger, mayRun },
   })
   const retentionMs = config.logRetentionHours * 3_600_000

@@ -1,7 +1,7 @@
 // Adds to an event its address, the address's location, and the maps that describe the person. The draft adds them to the
 // stored text; `person-update.ts` applies the maps to the person.
 
-import { aliasedOs, clientMap, copyOwnKeys, liftPersonMaps } from '#core/processing/properties/mapped-properties.ts'
+import { clientMap, copyOwnKeys, liftPersonMaps, osFromOsName } from '#core/processing/properties/mapped-properties.ts'
 import type { CookielessVisitor } from '../events/captured-event.ts'
 import { groupEventNames } from '../events/event-names.ts'
 import { isTruthy } from '../events/group-identity.ts'
@@ -108,7 +108,7 @@ export function addPersonMaps(
 ): UpdateMaps {
   const { event, properties } = item
   const isMapped = event.name !== '$snapshot' && event.name !== '$performance_event'
-  const os = isMapped ? aliasedOs(properties) : undefined
+  const os = isMapped ? osFromOsName(properties) : undefined
   if (os !== undefined) draft.set('$os', os)
   if (use !== 'full' || groupEventNames.has(event.name)) {
     draft.remove('$set')

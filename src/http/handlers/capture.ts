@@ -25,7 +25,7 @@ import { type Route, sendError, sendJson } from '../shared/route.ts'
 import { decodeInThread, setRetryAfter } from './decode-in-thread.ts'
 import {
   computeRecentStartMs,
-  createReportReading,
+  createReportReader,
   createStoredCounting,
   encodeReportOutcome,
   findJobRefusal,
@@ -252,12 +252,7 @@ async function answerImport(
   }
   if (!request.wantsReport) return answerWhenStored(service.capture(prepared, receivedAtMs, exchange.read), exchange)
   const counting = createStoredCounting(imports!, prepared)
-  const stored = service.capture(
-    prepared,
-    receivedAtMs,
-    createReportReading(imports!, prepared, receivedAtMs),
-    counting,
-  )
+  const stored = service.capture(prepared, receivedAtMs, createReportReader(imports!, prepared, receivedAtMs), counting)
   return answerWhenStored(stored.then(encodeReportOutcome), exchange)
 }
 

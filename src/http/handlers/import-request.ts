@@ -105,7 +105,7 @@ export async function findJobRefusal(
  * Uses the report of the decode thread, if it made one; after decoding, only an unknown key changes the outcome of an
  * import.
  */
-export function createReportReading(
+export function createReportReader(
   { findProject }: ImportRequestDeps,
   { token, historicalMigration, report }: Extract<PreparedCapture, { readonly kind: 'prepared' }>,
   receivedAtMs: number,

@@ -38,7 +38,7 @@ import { buildExperimentActions } from './experiment-actions.ts'
 import { invalidInput } from './kit/answers.ts'
 import type { ManagementDeps } from './kit/deps.ts'
 import type { ManagementRoute } from './kit/endpoint.ts'
-import { asFilter, authorsParam, listChosenAuthors, mapParam } from './kit/list-filters.ts'
+import { asFilter, authorsParam, convertParam, listChosenAuthors } from './kit/list-filters.ts'
 import { flagNotWritable, flagOwnerError, loadLinkedFlags, toWriter } from './kit/owned-flags.ts'
 import {
   booleanParam,
@@ -144,13 +144,13 @@ export function experimentsRoutes(deps: ManagementDeps): ManagementRoute[] {
 function statusParam(): QueryParam<ExperimentStatus | undefined> {
   const choices = ['all', 'complete', ...experimentStatuses] as const
   const param = choiceParam(choices, '`paused`: running with its flag disabled. `complete` is an alias of `stopped`.')
-  return asFilter(mapParam(param, word => (word === 'all' ? undefined : word === 'complete' ? 'stopped' : word)))
+  return asFilter(convertParam(param, word => (word === 'all' ? undefined : word === 'complete' ? 'stopped' : word)))
 }
 
 function orderParam(): QueryParam<ExperimentFilter['order'] | undefined> {
   const choices = experimentOrders.flatMap(order => [order, `-${order}` as const])
   const param = choiceParam(choices, 'Sort field; prefix `-` for descending. Default: newest first.')
-  return mapParam(param, word => {
+  return convertParam(param, word => {
     const by = experimentOrders.find(order => word?.endsWith(order))
     return by === undefined ? undefined : { by, isDescending: word!.startsWith('-') }
   })

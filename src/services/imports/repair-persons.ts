@@ -21,7 +21,7 @@ import { foldHistory } from '#core/processing/history/fold-history.ts'
 import { splitPerson } from '#core/processing/history/split-person.ts'
 import { type JobBatch, ProjectGoneError, type PublishedBatch } from '#core/processing/imports/publish-staging.ts'
 import { personDistinctIdCountMax } from '#core/processing/person-merge.ts'
-import { findComponents, findOpenIds } from './find-components.ts'
+import { findConnectedIds, findOpenIds } from './find-connected-ids.ts'
 import { type ImportWorkDeps, runBatch } from './job-batch.ts'
 import { askAgain, isQueryFailure } from './query-failures.ts'
 import { BatchSize, inBatches, pageSize, readHistory } from './read-history.ts'
@@ -60,7 +60,7 @@ async function splitOne(
     const isStill = ids.length > 1 && ids.length <= personDistinctIdCountMax && ids.includes(mainId)
     if (person === undefined || !isStill) return unchanged
     const batch = createBatch(projectId, loaded, published)
-    const { found } = await findComponents(projectId, ids, deps, signal)
+    const { found } = await findConnectedIds(projectId, ids, deps, signal)
     // It stops searching at an abort, and this split cannot be repeated with more of the events.
     if (signal.aborted) return unchanged
     const read = (some: readonly string[]) => readHistory(batch, deps, { distinctIds: some })
@@ -117,7 +117,7 @@ async function rebuild(
   let isFirst = true
   for await (const page of pagesOf(projectId, request, deps)) {
     if (signal.aborted) return
-    const { found, unreadable } = await findComponents(
+    const { found, unreadable } = await findConnectedIds(
       projectId,
       page.filter(each => !done.delete(each)),
       deps,

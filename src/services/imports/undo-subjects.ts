@@ -10,7 +10,7 @@ import { applyDifference } from '#core/processing/history/apply-difference.ts'
 import { foldWithAndWithout } from '#core/processing/history/fold-history.ts'
 import type { Note } from '#core/processing/imports/publish-staging.ts'
 import type { HistorySubjects } from '#ports/events/event-history.ts'
-import { type Components, findComponents, findOpenIds } from './find-components.ts'
+import { type Components, findConnectedIds, findOpenIds } from './find-connected-ids.ts'
 import { createJobBatch, type ImportWorkDeps, runBatch } from './job-batch.ts'
 import { BatchSize, inBatches, pageSize, readHistory } from './read-history.ts'
 
@@ -64,7 +64,7 @@ export function undoPersons(
   const { id, projectId } = job
   return undoAll<string>(job, deps, left, signal, {
     list: after => deps.events.listJobIds(projectId, id, after, pageSize),
-    findUnits: ids => findComponents(projectId, ids, deps, signal),
+    findUnits: ids => findConnectedIds(projectId, ids, deps, signal),
     findOpen: ids => findOpenIds(projectId, ids, deps),
     subjectsOf: ids => {
       const distinctIds = ids.map(distinctId => ({ projectId, distinctId }))

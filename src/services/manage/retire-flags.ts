@@ -18,7 +18,7 @@ export interface RetireFlagsDeps {
 }
 
 /** What uses a flag. */
-export interface FlagUser {
+export interface FlagDependent {
   readonly kind: 'feature_flag' | 'cohort' | 'experiment' | 'survey' | 'early_access_feature'
   readonly id: number | string
   /** The key of a flag, the name of anything else. */
@@ -34,7 +34,7 @@ export interface RetiredFlag {
     | null
     | { readonly kind: 'not_found' }
     | { readonly kind: 'busy' }
-    | { readonly kind: 'in_use'; readonly by: FlagUser[] }
+    | { readonly kind: 'in_use'; readonly by: FlagDependent[] }
 }
 
 /**
@@ -74,7 +74,7 @@ interface Round {
   readonly how: 'delete' | 'archive'
   /** The ids that exist, with their flags. */
   readonly flags: ReadonlyMap<number, Flag>
-  readonly usersOf: ReadonlyMap<number, readonly FlagUser[]>
+  readonly usersOf: ReadonlyMap<number, readonly FlagDependent[]>
   readonly revision: number
 }
 
@@ -88,7 +88,7 @@ async function startRound(
   const links = await management.findLinks(projectId)
   const found = await management.listFlagsById(projectId, flagIds)
   const flags = new Map(found.filter(flag => !flag.deleted).map(flag => [flag.id, flag]))
-  const usersOf = await listFlagUsers({ management, clock }, projectId, links, [...flags.keys()], how)
+  const usersOf = await listFlagDependents({ management, clock }, projectId, links, [...flags.keys()], how)
   return { projectId, how, flags, usersOf, revision: links.revision }
 }
 
@@ -97,14 +97,14 @@ async function startRound(
  * @param links read before, so that a change in between is noticed by a write that names their revision.
  * @returns an entry for each of the flags.
  */
-export async function listFlagUsers(
+export async function listFlagDependents(
   { management, clock }: Pick<RetireFlagsDeps, 'clock'> & { readonly management: UserReader },
   projectId: number,
   links: DefinitionLinks,
   flagIds: readonly number[],
   how: Round['how'],
-): Promise<ReadonlyMap<number, readonly FlagUser[]>> {
-  const usersOf = new Map<number, FlagUser[]>(flagIds.map(id => [id, []]))
+): Promise<ReadonlyMap<number, readonly FlagDependent[]>> {
+  const usersOf = new Map<number, FlagDependent[]>(flagIds.map(id => [id, []]))
   for (const { flagId, ...user } of await management.listFlagUses(projectId, flagIds, clock.nowMs()))
     usersOf.get(flagId)?.push(user)
   for (const { flagIds: tested, ...user } of await listDependents(management, projectId, links, how))
@@ -123,7 +123,7 @@ async function listDependents(
   projectId: number,
   links: DefinitionLinks,
   how: Round['how'],
-): Promise<(FlagUser & { readonly flagIds: readonly number[] })[]> {
+): Promise<(FlagDependent & { readonly flagIds: readonly number[] })[]> {
   const testing = links.flags.filter(({ flagIds }) => flagIds.length > 0)
   const ids = how === 'archive' ? testing.map(({ id }) => id) : []
   const archived = new Set(

@@ -18,7 +18,7 @@ import {
   prepareChange,
   type WrittenFlag,
 } from './manage-flags.ts'
-import { type FlagUser, listFlagUsers } from './retire-flags.ts'
+import { type FlagDependent, listFlagDependents } from './retire-flags.ts'
 
 export interface WriteNarrowlyDeps extends ManageFlagsDeps {
   readonly clock: Clock
@@ -28,7 +28,7 @@ export interface WriteNarrowlyDeps extends ManageFlagsDeps {
 export type NarrowWriteRefusal =
   | FlagRefusal
   | ({ readonly kind: 'refused' } & NarrowRefusal)
-  | { readonly kind: 'in_use'; readonly by: readonly FlagUser[] }
+  | { readonly kind: 'in_use'; readonly by: readonly FlagDependent[] }
 
 /** Definitions that prevent a change of a flag; null when none does. */
 export type Obstacle = (
@@ -92,7 +92,7 @@ export const disabledDependencies: Obstacle = async ({ management }, flag, links
 export const anyUse: Obstacle = async (deps, flag, links) => {
   const dependents = await activeDependents(deps, flag, links)
   if (dependents !== null) return dependents
-  const by = (await listFlagUsers(deps, flag.projectId, links, [flag.id], 'archive')).get(flag.id)!
+  const by = (await listFlagDependents(deps, flag.projectId, links, [flag.id], 'archive')).get(flag.id)!
   return by.length === 0 ? null : { kind: 'in_use', by }
 }
 

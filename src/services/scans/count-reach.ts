@@ -51,7 +51,7 @@ export async function countMatching(
 }
 
 /** Two versions of a flag to be compared; null for one that is off for every subject. */
-export interface ReachQuestion {
+export interface ReachQuery {
   readonly population: Population
   readonly before: FlagProbe | null
   readonly after: FlagProbe | null
@@ -63,11 +63,11 @@ export type ReachRefusal = 'unreadable' | 'by_device' | 'mixed' | 'other_populat
  * @param before the version that is replaced, null when there is none.
  * @returns err when both versions cannot be counted together from stored data.
  */
-export function prepareReachQuestion(
+export function prepareReachQuery(
   definitions: ProjectDefinitions,
   before: Flag | null,
   after: Flag,
-): Result<ReachQuestion, ReachRefusal> {
+): Result<ReachQuery, ReachRefusal> {
   const probes = { before: createProbeOrNull(definitions, before), after: createProbeOrNull(definitions, after) }
   if (probes.after !== null && probes.after.flag === undefined) return err('unreadable')
   const populations: Population[] = []
@@ -111,7 +111,7 @@ const off: FlagOutcome = { kind: 'off', reason: 'no_condition_match', conditionI
 export async function countReach(
   deps: CountReachDeps,
   definitions: ProjectDefinitions,
-  { population, before, after }: ReachQuestion,
+  { population, before, after }: ReachQuery,
   { nowMs, signal, onPage }: ScanWatch & { readonly onPage: (counts: () => ReachCounts) => Promise<void> },
 ): Promise<ReachCounts> {
   const tally = new ReachTally(after?.conditionCount() ?? 0)

@@ -10,7 +10,7 @@ import { createMemoryEventLog, memoryLogStorage } from '../../../tests/support/m
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { aChange, aMapping, aNewProject, aPerson, chunkChanges, created } from '../../../tests/support/values.ts'
 import { UnderWay } from '../shared/under-way.ts'
-import { createErasureKeeper } from './erase-persons.ts'
+import { createErasureWorker } from './erase-persons.ts'
 
 const uuid = (n: number) => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`
 
@@ -38,7 +38,7 @@ it('waiting erasures of a deferred project delay no other erasures, and are not 
   }
   const removed: string[] = []
   const listedAfter: number[] = []
-  const keeper = createErasureKeeper({
+  const keeper = createErasureWorker({
     state: {
       ...state,
       listOpenErasures: after => {

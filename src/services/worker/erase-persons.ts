@@ -29,11 +29,11 @@ import { runPeriodically } from '../shared/run-periodically.ts'
 import type { Serialize } from '../shared/serializer.ts'
 import type { UnderWay } from '../shared/under-way.ts'
 
-export type ErasureKeeper = ReturnType<typeof createErasureKeeper>
+export type ErasureWorker = ReturnType<typeof createErasureWorker>
 
 export type ErasureFaultPoint = 'settled' | 'mentions' | 'counted' | 'noted' | 'removed' | 'marked'
 
-export interface ErasureKeeperOptions {
+export interface ErasureWorkerOptions {
   readonly state: ErasureStore & EventStoreMarks & ProgressStore & Pick<SubjectMirrorSource, 'findMirrorProgress'>
   readonly events: PersonEraser
   readonly log: Pick<EventLogReader, 'streams' | 'readRuns'>
@@ -61,7 +61,7 @@ interface DueErasure {
 const everyMs = 500
 const forgetEveryMs = 60_000
 
-export function createErasureKeeper(options: ErasureKeeperOptions) {
+export function createErasureWorker(options: ErasureWorkerOptions) {
   const { state, events, log, logId, underWay, serialize, clock, logger, faultPoint } = options
 
   /** By open erasure: the stage at which warnings and notes that mention its ids were last deleted. */

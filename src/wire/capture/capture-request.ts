@@ -10,7 +10,7 @@ import type { CapturePayload } from './capture-body.ts'
 import { hydrationError, unknownShape } from './capture-errors.ts'
 import { tokenOf } from './capture-token.ts'
 import { type Fields, faultOfFields, faultOfList, hasName, isObject, listKeyOf } from './event-fields.ts'
-import { idAllowance, incomingEvent, isPerformanceEvent, performanceEvent, textAt } from './incoming-item.ts'
+import { createIdAllowance, incomingEvent, isPerformanceEvent, performanceEvent, textAt } from './incoming-item.ts'
 import {
   type CaptureContext,
   type CaptureRefusal,
@@ -53,7 +53,7 @@ export function parseCaptureRequest(payload: CapturePayload, context: CaptureCon
   const { head, slices } = openedItems.value
   const placeOf = createItemPrefix(list)
   const found: IncomingItem[] = []
-  const ids = idAllowance(context.structuredIdBytesMax)
+  const ids = createIdAllowance(context.structuredIdBytesMax)
   for (let row = 0; row < items.length; row++) {
     const item = items[row]!
     const event = isPerformanceEvent(item)

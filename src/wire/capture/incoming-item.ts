@@ -23,7 +23,7 @@ export interface IdAllowance {
 }
 
 /** @param bytesMax at most `structuredIdBytesMax`; when it is lower, exceeding it is `too_much_work`. */
-export function idAllowance(bytesMax: number): IdAllowance {
+export function createIdAllowance(bytesMax: number): IdAllowance {
   return { bytesMax, bytesLeft: bytesMax }
 }
 

@@ -11,7 +11,7 @@ import type { CapturePayload } from './capture-body.ts'
 import { unknownShape } from './capture-errors.ts'
 import type { CaptureParse } from './capture-request.ts'
 import { type Fields, faultOfFields, hasName, isObject, listKeyOf, refusedItemOf } from './event-fields.ts'
-import { idAllowance, incomingEvent, isPerformanceEvent, performanceEvent, textAt } from './incoming-item.ts'
+import { createIdAllowance, incomingEvent, isPerformanceEvent, performanceEvent, textAt } from './incoming-item.ts'
 import { type CaptureContext, createItemPrefix, type ItemList, openItems, openRequest } from './open-request.ts'
 
 interface AnyItems extends ItemList {
@@ -28,7 +28,7 @@ export function parseItemisedRequest(payload: CapturePayload, context: CaptureCo
   const openedItems = openItems(payload, context, opened.value)
   if (!openedItems.ok) return openedItems
   const { head, slices } = openedItems.value
-  const ids = idAllowance(context.structuredIdBytesMax)
+  const ids = createIdAllowance(context.structuredIdBytesMax)
   const items: IncomingItem[] = []
   for (let row = 0; row < list.items.length; row++) {
     const item = toIncomingItem(list.items[row], list.needsName, fields =>

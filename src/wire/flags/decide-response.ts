@@ -9,7 +9,7 @@ import type { Project } from '#core/project.ts'
 import type { PageHeaders } from '#core/recording-domains.ts'
 import { clientConfigOf, membersFor } from '../browser/client-config.ts'
 import type { AnswerShape, DecideEndpoint } from './decide-query.ts'
-import { flagDetail, flagRecord, prepareFlagTexts, reasonCode, reasonDescription } from './flag-texts.ts'
+import { flagDetail, flagRecord, prepareFlagJson, reasonCode, reasonDescription } from './flag-texts.ts'
 import { flagsPerStep, PreparedTexts } from './prepared-texts.ts'
 
 export interface AnswerOptions {
@@ -152,7 +152,7 @@ const records = new PreparedTexts(
   text => text.length,
 )
 const texts = new PreparedTexts(
-  prepareFlagTexts,
+  prepareFlagJson,
   ({ value, payload, detail }) => value.length + payload.length + detail.length,
 )
 

@@ -26,7 +26,7 @@ export interface FlagTexts {
   readonly enabledValue: string
 }
 
-export function prepareFlagTexts(flag: CompiledFlag, outcome: FlagOutcome): FlagTexts {
+export function prepareFlagJson(flag: CompiledFlag, outcome: FlagOutcome): FlagTexts {
   const key = JSON.stringify(flag.key)
   const value = flagValue(outcome)
   const isEnabled = value !== undefined && value !== false

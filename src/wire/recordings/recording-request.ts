@@ -11,7 +11,7 @@ import type { CapturePayload } from '../capture/capture-body.ts'
 import { captureErrors, unknownShape } from '../capture/capture-errors.ts'
 import { checkedToken } from '../capture/capture-token.ts'
 import { type Fields, faultOfFields, faultOfList, hasName, isObject, tokenIn, uuidOf } from '../capture/event-fields.ts'
-import { distinctIdOf, idAllowance } from '../capture/incoming-item.ts'
+import { createIdAllowance, distinctIdOf } from '../capture/incoming-item.ts'
 import { type CaptureContext, type CaptureRefusal, createRefusalOfOne, readRoot } from '../capture/open-request.ts'
 import type { WireError } from '../wire-error.ts'
 
@@ -37,7 +37,7 @@ export function parseRecordingRequest(payload: CapturePayload, context: Recordin
   if (!token.ok) return refuse(token.error)
   const slices = sliceItems(payload.bytes, null, elements.value.length)
   if (slices === null) return refuse(captureErrors.nestedTooDeep)
-  const id = distinctIdOf(first, payload, slices, 0, idAllowance(context.structuredIdBytesMax))
+  const id = distinctIdOf(first, payload, slices, 0, createIdAllowance(context.structuredIdBytesMax))
   if (!id.ok) return id.error === 'too_much_work' ? ok(id.error) : refuse(unknownShape(id.error))
   const properties = propertiesOf(first)
   return ok({

@@ -2,7 +2,7 @@
 // stored afterwards. A step may use values that earlier answers gave (`save`, `{{name}}`).
 
 import { geoipKeys } from '#core/geoip.ts'
-import type { GeoipTable } from '../../../src/commands/table-geoip.ts'
+import type { GeoipTable } from '../../../src/commands/create-table-geoip.ts'
 import { answerDifferences, answerFields, valueAt } from '../answer.ts'
 import {
   assertAtMostOne,

@@ -4,7 +4,7 @@
 import { geoipKeys } from '#core/geoip.ts'
 import type { EventLogAppender } from '#ports/log/event-log.ts'
 import { PortError } from '#ports/port-error.ts'
-import type { GeoipTable } from '../../../src/commands/table-geoip.ts'
+import type { GeoipTable } from '../../../src/commands/create-table-geoip.ts'
 import { answerDifferences, answerFields } from '../answer.ts'
 import { assertKnownFields, assertKnownVectorFields, CannotRun, type Fields, instantOf, show } from '../compare.ts'
 import { bodyFields, bodyOf, type WrittenBody } from '../exchange.ts'

@@ -5,11 +5,11 @@ import { type Kysely, sql } from 'kysely'
 import type { Author, Change } from '#core/author.ts'
 import {
   applyFlagChange,
+  deactivateIfArchived,
   type Flag,
   flagDefaults,
   flagResource,
   isSameDefinition,
-  withoutArchivedActive,
 } from '#core/flags/definitions/flag.ts'
 import { staleAfterMs, statusOfFlag } from '#core/flags/definitions/flag-status.ts'
 import { hasTraits } from '#core/flags/definitions/flag-traits.ts'
@@ -123,7 +123,7 @@ export async function insertFlag(
   // Checked before an id is taken, so that a refused flag leaves no gap.
   if ((await findByKey(trx, input.projectId, input.key)) !== null) return err('key_taken')
   const flag: Flag = {
-    ...withoutArchivedActive(input),
+    ...deactivateIfArchived(input),
     id: await nextId(trx, 'feature_flag'),
     version: 1,
     deleted: false,

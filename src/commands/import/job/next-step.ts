@@ -46,11 +46,11 @@ export const hashDigits = 12
 
 /** The line with the next step, after a command that did not ask the service. */
 export async function describeNextStep(job: Job): Promise<string> {
-  return nextLine(findNextStep(job.path, await readStanding(job), null))
+  return nextLine(findNextStep(job.path, await readJobProgress(job), null))
 }
 
 /** @returns with what the state follows from, for commands that show it. */
-export async function readStanding({ folder, plan }: JobOfFolder) {
+export async function readJobProgress({ folder, plan }: JobOfFolder) {
   const manifest = readManifest(folder)
   const report = readRehearsal(folder)
   const approval = readApproval(folder)

@@ -12,7 +12,7 @@ import { type Rehearsal, reportNames } from '#importer/stages/report/import-repo
 import { formatChoices, listPlanChoices } from '#importer/stages/report/plan-choices.ts'
 import { describeJob } from '#importer/stages/report/report-sections.ts'
 import { collectApprovedParts } from '../job/job-stages.ts'
-import { findNextStep, hashDigits, readStanding } from '../job/next-step.ts'
+import { findNextStep, hashDigits, readJobProgress } from '../job/next-step.ts'
 import type { Job } from '../job/open-job.ts'
 import { findRehearsalStop, formatStop } from '../job/rehearsal-stop.ts'
 import { confirmTarget, nextLine, printJson, printLines } from '../messages/print.ts'
@@ -41,7 +41,7 @@ export async function approveJob(
       `--yes ${yes} is for other files, options, limits or another target than the import has now, which is ${digits}. Read the report (pennon import report ${at}), then approve it: pennon import run ${at} --yes ${digits}`,
     )
   if (isApproved) return true
-  const standing = await readStanding(job)
+  const standing = await readJobProgress(job)
   if (earlier !== null && standing.ending !== null)
     refuse(
       `it was approved at ${earlier.approvedAt} and has been ${standing.ending.how}ed since, so there is nothing to approve. To see its state: pennon import status ${at}`,

@@ -78,7 +78,7 @@ export function pickWritableFields(flag: Flag): WritableFlag {
 
 /** A flag after a change: whoever changes it, an archived flag is inactive. */
 export function applyFlagChange(current: Flag, change: Partial<Flag>): Flag {
-  const flag = withoutArchivedActive({ ...current, ...omitUndefined(change) })
+  const flag = deactivateIfArchived({ ...current, ...omitUndefined(change) })
   const decidesAlike =
     flag.active === current.active &&
     flag.deleted === current.deleted &&
@@ -98,6 +98,6 @@ export function isSameDefinition(before: Flag, after: Flag): boolean {
   )
 }
 
-export function withoutArchivedActive<T extends Pick<Flag, 'active' | 'archived'>>(flag: T): T {
+export function deactivateIfArchived<T extends Pick<Flag, 'active' | 'archived'>>(flag: T): T {
   return flag.archived && flag.active ? { ...flag, active: false } : flag
 }

@@ -10,10 +10,10 @@ import type { UnknownReason } from './flag-outcome.ts'
 import type { FlagProgress } from './flag-progress.ts'
 import { outOfTime } from './out-of-time.ts'
 import {
+  findPropertyOrigin,
   type PersonKey,
   type PersonLayers,
   readProperty,
-  requestedLayer,
   requestedProperty,
 } from './person-properties.ts'
 
@@ -151,7 +151,8 @@ export class SubjectReader {
   #readPersonValue(key: PersonKey): JsonValue | undefined {
     const requested = requestedProperty(this.#layers, key)
     if (requested !== undefined) {
-      if (this.trace !== null) this.trace.valueRead('person', key.name, requestedLayer(this.#layers, key), requested)
+      if (this.trace !== null)
+        this.trace.valueRead('person', key.name, findPropertyOrigin(this.#layers, key), requested)
       return requested
     }
     if (this.#personFailure !== null) {

@@ -112,7 +112,7 @@ export function requestedProperty(layers: PersonLayers, key: PersonKey): JsonVal
 }
 
 /** The layer that gave `requestedProperty` its value, found by reading again without some layers. */
-export function requestedLayer(layers: PersonLayers, key: PersonKey): 'request' | 'geoip' | 'distinct_id' {
+export function findPropertyOrigin(layers: PersonLayers, key: PersonKey): 'request' | 'geoip' | 'distinct_id' {
   const value = requestedProperty(layers, key)
   const withoutId = { ...layers, distinctId: '' }
   if (requestedProperty({ ...withoutId, geoip: null }, key) === value) return 'request'

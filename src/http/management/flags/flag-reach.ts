@@ -19,8 +19,8 @@ import {
   countMatching,
   countReach,
   findPopulation,
-  prepareReachQuestion,
-  type ReachQuestion,
+  prepareReachQuery,
+  type ReachQuery,
   type ReachRefusal,
 } from '#services/scans/count-reach.ts'
 import { countSubjects, type Population } from '#services/scans/subject-scans.ts'
@@ -167,7 +167,7 @@ export function flagReachRoutes(deps: ManagementDeps): ManagementRoute[] {
           const { definitions } = served
           const base = await findBase(definitions, stored, body.base ?? null)
           if (!base.ok) return base
-          const question = prepareReachQuestion(definitions, base.value, flag)
+          const question = prepareReachQuery(definitions, base.value, flag)
           if (!question.ok) return err(refusals[question.error]('definition.filters'))
           return ok({ definitions, question: question.value, baseVersion: base.value?.version ?? null })
         }
@@ -257,12 +257,12 @@ export function flagReachRoutes(deps: ManagementDeps): ManagementRoute[] {
     response.end(encodeReachError(code, detail))
   }
 
-  async function requireAccess(call: ProjectCall<QuerySpec, unknown>, question: ReachQuestion): Promise<void> {
+  async function requireAccess(call: ProjectCall<QuerySpec, unknown>, question: ReachQuery): Promise<void> {
     const ended = await findEnd(call, question)
     if (ended !== null) throw new CountEndedError('access_ended', accessEndDetails[ended])
   }
 
-  function findEnd(call: ProjectCall<QuerySpec, unknown>, question: ReachQuestion): Promise<AccessEnd | null> {
+  function findEnd(call: ProjectCall<QuerySpec, unknown>, question: ReachQuery): Promise<AccessEnd | null> {
     return findAccessEnd(deps, call, scope, key => findMissingScope(key, question) === null)
   }
 }
@@ -270,7 +270,7 @@ export function flagReachRoutes(deps: ManagementDeps): ManagementRoute[] {
 /** The question to count, with the definitions that are served now. */
 interface AskedReach {
   readonly definitions: ProjectDefinitions
-  readonly question: ReachQuestion
+  readonly question: ReachQuery
   readonly baseVersion: number | null
 }
 
@@ -324,10 +324,7 @@ const takenFields = {
  * Returns the error for the first scope that a count needs and the key does not hold; null when the key holds all of
  * them.
  */
-function findMissingScope(
-  caller: Pick<Caller, 'scopes'>,
-  { population, before, after }: ReachQuestion,
-): WireError | null {
+function findMissingScope(caller: Pick<Caller, 'scopes'>, { population, before, after }: ReachQuery): WireError | null {
   if (population.kind === 'groups' && !holdsScope(caller, 'group:read'))
     return missingScopeError('group:read', 'The condition counts groups.')
   const readsCohorts = before?.readsCohorts === true || after?.readsCohorts === true

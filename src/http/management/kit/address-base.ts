@@ -34,7 +34,7 @@ export function createAddressBase(publicUrl: string | null, trustedProxies: Trus
 const bases = new WeakMap<FastifyRequest, AddressBase>()
 
 /** Call this before the request is handled. */
-export function storeAddressBase(request: FastifyRequest, base: AddressBase): void {
+export function rememberAddressBase(request: FastifyRequest, base: AddressBase): void {
   bases.set(request, base)
 }
 

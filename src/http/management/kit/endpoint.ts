@@ -14,7 +14,7 @@ import { type WireError, wireError } from '#wire/wire-error.ts'
 import { createDisconnectSignal } from '../../bodies/client-gone.ts'
 import type { Route, RouteGroup } from '../../shared/route.ts'
 import type { NoteStateAway } from '../../shared/state-away.ts'
-import { type AddressBase, storeAddressBase } from './address-base.ts'
+import { type AddressBase, rememberAddressBase } from './address-base.ts'
 import { type Answer, changedAtOnce, notFoundError, permissionDenied, refusal, stateUnavailable } from './answers.ts'
 import { type Caller, isLimitedToProjects, mayUseProject, readCaller } from './authenticate.ts'
 import { type QuerySpec, type QueryValues, readQuery } from './query-params.ts'
@@ -261,7 +261,7 @@ function toRoute(
       success: { status: endpoint.success.status, schema: endpoint.success.schema ?? null, contentType },
     },
     handler: async (request, reply) => {
-      storeAddressBase(request, deps.addressBase)
+      rememberAddressBase(request, deps.addressBase)
       const gone = createDisconnectSignal(reply)
       try {
         const answered = await run(request, gone)

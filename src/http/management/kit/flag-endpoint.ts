@@ -5,7 +5,7 @@ import type { TSchema } from 'typebox'
 import type { Flag } from '#core/flags/definitions/flag.ts'
 import type { Result } from '#core/result.ts'
 import type { FlagRefusal, WrittenFlag } from '#services/manage/manage-flags.ts'
-import type { FlagUser } from '#services/manage/retire-flags.ts'
+import type { FlagDependent } from '#services/manage/retire-flags.ts'
 import type { BulkErrorJson } from '#wire/management/flags/bulk-flags.ts'
 import { encodeFlagInUse, type FlagJson } from '#wire/management/flags/flags.ts'
 import { wireError } from '#wire/wire-error.ts'
@@ -87,7 +87,7 @@ const namedMax = 5
 
 /** Names only users of the flag that the key may read. */
 export function encodeInUse(
-  by: readonly FlagUser[],
+  by: readonly FlagDependent[],
   how: string,
   caller: Caller,
 ): Pick<BulkErrorJson, 'reason' | 'used_by'> {
@@ -103,6 +103,6 @@ export function encodeInUse(
   }
 }
 
-function mayRead({ kind }: FlagUser, caller: Caller): boolean {
+function mayRead({ kind }: FlagDependent, caller: Caller): boolean {
   return holdsScope(caller, `${kind}:read`)
 }

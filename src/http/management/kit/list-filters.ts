@@ -70,7 +70,7 @@ export async function listChosenAuthors(
 }
 
 /** A parameter whose value is converted by `meaning`. */
-export function mapParam<T, U>(param: QueryParam<T>, meaning: (value: T) => U): QueryParam<U> {
+export function convertParam<T, U>(param: QueryParam<T>, meaning: (value: T) => U): QueryParam<U> {
   const { schema, required } = param
   return {
     schema,

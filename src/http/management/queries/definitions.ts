@@ -15,7 +15,7 @@ import { answerFromEventStore, invalidInput } from '../kit/answers.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import { answerCountedList, encodeObjects } from '../kit/full-page.ts'
-import { asFilter, commaListParam, mapParam, namesParam } from '../kit/list-filters.ts'
+import { asFilter, commaListParam, convertParam, namesParam } from '../kit/list-filters.ts'
 import {
   booleanParam,
   choiceParam,
@@ -113,7 +113,7 @@ const orderFields = new Map<string, EventNameField>([
 function orderingParam(): QueryParam<EventNameQuery['order']> {
   const choices = [...orderFields.keys()].flatMap(word => [word, `-${word}`])
   const param = choiceParam(choices, 'Sort field; prefix `-` for descending. Default: name.')
-  return mapParam(param, word => {
+  return convertParam(param, word => {
     const by = word === undefined ? undefined : orderFields.get(word.replace(/^-/, ''))
     return by === undefined ? undefined : { by, isDescending: word!.startsWith('-') }
   })

@@ -15,7 +15,7 @@ export interface Components<Item> {
 }
 
 /** @throws PortError other than for a query that may never succeed. */
-export async function findComponents(
+export async function findConnectedIds(
   projectId: number,
   distinctIds: readonly string[],
   deps: { readonly events: Pick<EventHistory, 'findLinks'>; readonly random: () => number },

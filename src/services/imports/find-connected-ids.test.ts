@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { HistoricLink } from '#ports/events/event-history.ts'
 import { PortError, QueryTooLargeError } from '#ports/port-error.ts'
-import { findComponents } from './find-components.ts'
+import { findConnectedIds } from './find-connected-ids.ts'
 
 const tooLarge = () => new QueryTooLargeError('event-store', 'full', new Error('too many rows'))
 
@@ -21,7 +21,7 @@ function storeOf(links: readonly (readonly [string, string])[], refuse: (ids: re
 }
 
 async function componentsOf(ids: readonly string[], { deps }: ReturnType<typeof storeOf>) {
-  const { found, unreadable } = await findComponents(1, ids, deps, new AbortController().signal)
+  const { found, unreadable } = await findConnectedIds(1, ids, deps, new AbortController().signal)
   const shown = (all: typeof found) => all.map(each => each.toSorted().join(' ')).sort()
   return { found: shown(found), unreadable: shown(unreadable) }
 }
