@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { globSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { after, before, it } from 'node:test'
-import { type Pennon, startPennon, testPersonalKey, testProjectKey } from './support/pennon.ts'
+import { it } from 'node:test'
+import { startPennon, testPersonalKey, testProjectKey } from './support/pennon.ts'
+import { startedForTests } from './support/started-for-tests.ts'
 
 interface Answer {
   featureFlags?: Record<string, unknown>
@@ -21,12 +22,7 @@ const guides = [...readFileSync('docs/guides/README.md', 'utf8').matchAll(/^\| \
 const pages = ['README.md', ...guides]
 const textOf = new Map(pages.map(page => [page, readFileSync(page, 'utf8')]))
 
-let pennon: Pennon
-
-before(async () => {
-  pennon = await startPennon()
-})
-after(() => pennon.stop())
+const pennon = startedForTests(startPennon)
 
 /** A program from a page, with this instance's URL and key in place of the printed ones. */
 function program(page: string, language: string): string {

@@ -2,15 +2,16 @@
 // one index, and the next call continues where it stopped.
 
 import assert from 'node:assert/strict'
-import { after, before, describe, it, type TestContext } from 'node:test'
+import { describe, it, type TestContext } from 'node:test'
 import { openPostgresManagementStore } from '#adapters/postgres/postgres-management-store.ts'
 import { openStateForWriting } from '#adapters/sqlite/open-sqlite.ts'
 import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
 import { authorNumber } from '#core/author.ts'
 import type { ActivityQuery } from '#ports/state/activity-store.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
-import { noPostgres, startPostgres, type TestPostgres } from '../support/postgres.ts'
+import { noPostgres, startPostgres } from '../support/postgres.ts'
 import { logger, migratedTemplate } from '../support/postgres-state.ts'
+import { startedForTests } from '../support/started-for-tests.ts'
 import { writeNewState } from '../support/state.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { aChange } from '../support/values.ts'
@@ -68,11 +69,7 @@ describe('a search of a long activity log on SQLite', () => {
 })
 
 describe('a search of a long activity log on PostgreSQL', { skip: noPostgres() }, () => {
-  let postgres: TestPostgres
-  before(async () => {
-    postgres = await startPostgres()
-  })
-  after(() => postgres?.stop())
+  const postgres = startedForTests(startPostgres)
 
   testSearches(async t => {
     const url = await migratedTemplate(postgres)

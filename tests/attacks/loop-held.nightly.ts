@@ -4,20 +4,17 @@
 
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
-import { after, before, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
-import { type Pennon, startPennon, testPersonalKey, testProjectKey } from '../support/pennon.ts'
+import { startPennon, testPersonalKey, testProjectKey } from '../support/pennon.ts'
+import { startedForTests } from '../support/started-for-tests.ts'
 import { bystander, figures } from './attack.ts'
 
 const bodyCount = 40
 const eventCount = 8_001
 
 describe('small bodies that cause much work', () => {
-  let pennon: Pennon
-  before(async () => {
-    pennon = await startPennon({ waitForProcessing: false })
-  })
-  after(() => pennon.stop())
+  const pennon = startedForTests(() => startPennon({ waitForProcessing: false }))
 
   const event = { event: 'e', distinct_id: 'u' }
   const manyEvents = gzipSync(JSON.stringify({ api_key: 'phc_madeup', batch: Array(eventCount).fill(event) }))

@@ -2,16 +2,13 @@
 // with bodies as clients write them and the answers that they get.
 
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import type { CapturedEvent } from '#core/events/captured-event.ts'
-import { type CaptureEdge, startCaptureEdge } from '../support/capture-edge.ts'
+import { startCaptureEdge } from '../support/capture-edge.ts'
 import { testToken } from '../support/capture-server.ts'
+import { startedForTests } from '../support/started-for-tests.ts'
 
-let edge: CaptureEdge
-before(async () => {
-  edge = await startCaptureEdge()
-})
-after(() => edge.close())
+const edge = startedForTests(startCaptureEdge)
 
 const json = JSON.stringify
 const item = { event: 'e', distinct_id: 'u' }

@@ -2,9 +2,10 @@
 // them (docs/wire/ingestion.md 3). `src/core/capture` has the forms of times and the rules of correction.
 
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
-import { type CaptureEdge, startCaptureEdge } from '../support/capture-edge.ts'
+import { describe, it } from 'node:test'
+import { startCaptureEdge } from '../support/capture-edge.ts'
 import { testToken } from '../support/capture-server.ts'
+import { startedForTests } from '../support/started-for-tests.ts'
 
 const now = '2025-07-01T11:00:00.000Z'
 const ten = '2025-07-01T10:00:00.000Z'
@@ -12,11 +13,7 @@ const ten = '2025-07-01T10:00:00.000Z'
 const fast = '2025-07-01T11:00:10Z'
 const fastMs = Date.parse(fast)
 
-let edge: CaptureEdge
-before(async () => {
-  edge = await startCaptureEdge({ now })
-})
-after(() => edge.close())
+const edge = startedForTests(() => startCaptureEdge({ now }))
 
 const item = { event: 'e', distinct_id: 'u' }
 

@@ -2,19 +2,16 @@
 // combinations of these.
 
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import lzString from 'lz-string'
 import { type CaptureRouteDeps, captureRoutes } from '#http/handlers/capture.ts'
-import { type CaptureEdge, type EdgeRequest, startCaptureEdge } from '../support/capture-edge.ts'
+import { type EdgeRequest, startCaptureEdge } from '../support/capture-edge.ts'
 import { testToken } from '../support/capture-server.ts'
 import { fieldOf } from '../support/fields-of.ts'
+import { startedForTests } from '../support/started-for-tests.ts'
 
-let edge: CaptureEdge
-before(async () => {
-  edge = await startCaptureEdge()
-})
-after(() => edge.close())
+const edge = startedForTests(startCaptureEdge)
 
 const event = { api_key: testToken, event: 'e', distinct_id: 'u', properties: { a: '>>>???~~~€' } }
 const body = JSON.stringify(event)

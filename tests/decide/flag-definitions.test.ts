@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
-import { type RunningFront, startFront } from '../support/front.ts'
+import { describe, it } from 'node:test'
+import { startFront } from '../support/front.ts'
 import { testPersonalKey, testProjectKey } from '../support/pennon.ts'
+import { startedForTests } from '../support/started-for-tests.ts'
 
 // Definitions for SDKs with local evaluation. Source: docs/wire/evaluation.md 7.1; docs/wire/clients.md 7.
 
@@ -12,12 +13,7 @@ const paths = [
   '/api/feature_flag/local_evaluation/',
 ]
 
-let front: RunningFront
-
-before(async () => {
-  front = await startFront()
-})
-after(() => front.close())
+const front = startedForTests(startFront)
 
 function ask(path: string, headers: Record<string, string> = {}, method = 'GET'): Promise<Response> {
   return fetch(front.url + path, {

@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { request } from 'node:http'
-import { after, before, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { runInNewContext } from 'node:vm'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { eventually } from '../support/eventually.ts'
-import { type RunningFront, startFront } from '../support/front.ts'
+import { startFront } from '../support/front.ts'
 import { testProjectKey } from '../support/pennon.ts'
+import { startedForTests } from '../support/started-for-tests.ts'
 
 // The scripts that a page loads before it sends anything. Source: docs/wire/evaluation.md 7.6; docs/wire/clients.md 10.
 
@@ -15,13 +16,7 @@ const dist = fileURLToPath(new URL('.', import.meta.resolve('posthog-js')))
 const { version } = JSON.parse(readFileSync(`${dist}../package.json`, 'utf8')) as { version: string }
 const pageOrigin = 'https://shop.example'
 
-let front: RunningFront
-
-before(async () => {
-  front = await startFront()
-})
-
-after(() => front.close())
+const front = startedForTests(startFront)
 
 interface Answer {
   readonly status: number

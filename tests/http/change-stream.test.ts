@@ -1,15 +1,16 @@
 import assert from 'node:assert/strict'
 import { connect, type Socket } from 'node:net'
-import { after, before, describe, it, type TestContext } from 'node:test'
+import { describe, it, type TestContext } from 'node:test'
 import { composeChangeHub } from '#compose/front/definitions.ts'
 import { composeFlags } from '#compose/front/flags.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { changeTag } from '#wire/flags/change-events.ts'
 import { compileTestProject } from '../support/decide-server.ts'
 import { eventually } from '../support/eventually.ts'
-import { type RunningFront, startFront } from '../support/front.ts'
+import { startFront } from '../support/front.ts'
 import { serveParts, testContext, testParts } from '../support/front-parts.ts'
 import { testProjectKey } from '../support/pennon.ts'
+import { startedForTests } from '../support/started-for-tests.ts'
 
 // The change stream over real sockets. Source: docs/wire/ofrep.md 5.
 
@@ -212,12 +213,7 @@ describe('a change stream', () => {
 })
 
 describe('the change stream of a front', () => {
-  let front: RunningFront
-
-  before(async () => {
-    front = await startFront()
-  })
-  after(() => front.close())
+  const front = startedForTests(startFront)
 
   it('reports a change once it is served, and nothing about other projects', async () => {
     const other = await front.api<{ id: number; api_token: string }>('POST', '/api/projects/', { name: 'other' })

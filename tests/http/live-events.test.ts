@@ -1,20 +1,16 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it, type TestContext } from 'node:test'
+import { describe, it, type TestContext } from 'node:test'
 import { eventually } from '../support/eventually.ts'
-import { type RunningFront, startFront } from '../support/front.ts'
+import { startFront } from '../support/front.ts'
 import { watchLive } from '../support/live-client.ts'
 import { testPersonalKey, testProjectKey } from '../support/pennon.ts'
+import { startedForTests } from '../support/started-for-tests.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 // The live view with the real service: capture, a log on disk, HTTP. Source: docs/operating/live-view.md.
 
 const path = '/api/projects/@current/events/live'
-let front: RunningFront
-
-before(async () => {
-  front = await startFront()
-})
-after(() => front.close())
+const front = startedForTests(startFront)
 
 async function post(url: string, to: string, body: object): Promise<number> {
   const response = await fetch(url + to, {

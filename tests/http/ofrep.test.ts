@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
 import { changeTag } from '#wire/flags/change-events.ts'
 import { type DecideServerOptions, emptySubjects } from '../support/decide-server.ts'
-import { type RunningFront, startFront } from '../support/front.ts'
+import { startFront } from '../support/front.ts'
 import { bulkPath, everybody, flags, halves, type Item, proOnly, startOfrep } from '../support/ofrep-server.ts'
 import { testPersonalKey, testProjectKey } from '../support/pennon.ts'
+import { startedForTests } from '../support/started-for-tests.ts'
 
 // OpenFeature's remote evaluation, over real sockets. Source: docs/wire/ofrep.md.
 
@@ -239,12 +240,7 @@ describe('the change stream in an OFREP answer', () => {
 })
 
 describe('OFREP on a front', () => {
-  let front: RunningFront
-
-  before(async () => {
-    front = await startFront()
-  })
-  after(() => front.close())
+  const front = startedForTests(startFront)
 
   it('answers pages of other origins, and exposes the entity tag to them', async () => {
     const origin = 'https://shop.example'

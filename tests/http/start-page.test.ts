@@ -2,18 +2,15 @@
 
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { after, before, describe, it } from 'node:test'
-import { type RunningFront, startFront } from '../support/front.ts'
+import { describe, it } from 'node:test'
+import { startFront } from '../support/front.ts'
 import { testPersonalKey, testProjectKey } from '../support/pennon.ts'
+import { startedForTests } from '../support/started-for-tests.ts'
 
 const browser = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8'
 
 describe('/', () => {
-  let front: RunningFront
-  before(async () => {
-    front = await startFront({ PENNON_ADMIN_PORT: '0' })
-  })
-  after(() => front.close())
+  const front = startedForTests(() => startFront({ PENNON_ADMIN_PORT: '0' }))
 
   const ask = async (url: string, headers: Record<string, string> = {}) => {
     const response = await fetch(`${url}/`, { headers })

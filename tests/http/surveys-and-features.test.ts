@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
-import { type RunningFront, startFront } from '../support/front.ts'
+import { describe, it } from 'node:test'
+import { startFront } from '../support/front.ts'
 import { testProjectKey } from '../support/pennon.ts'
+import { startedForTests } from '../support/started-for-tests.ts'
 
 // The surveys and early access features that pages list. Source: docs/wire/evaluation.md 7.4, 7.5, 5.7.
 
@@ -11,12 +12,7 @@ const everyone = { groups: [{ properties: [], rollout_percentage: 100 }] }
 // biome-ignore lint/suspicious/noExplicitAny: answers of many shapes
 type Json = any
 
-let front: RunningFront
-
-before(async () => {
-  front = await startFront()
-})
-after(() => front.close())
+const front = startedForTests(startFront)
 
 async function ask(path: string, init: RequestInit = {}): Promise<{ status: number; headers: Headers; json: Json }> {
   const response = await fetch(front.url + path, { redirect: 'manual', ...init, headers: { origin: pageOrigin } })

@@ -6,16 +6,17 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync, statfsSync, truncateSync } from 'node:fs'
 import { request as httpRequest } from 'node:http'
 import { join } from 'node:path'
-import { after, before, describe, it, type TestContext } from 'node:test'
+import { describe, it, type TestContext } from 'node:test'
 import { JobFolder } from '#importer/job/job-folder.ts'
 import { readCheckpoint } from '#importer/send/checkpoint.ts'
 import { eventually } from '../support/eventually.ts'
 import { ImportCommands, syntheticRecords } from '../support/import-command.ts'
 import { serve } from '../support/local-server.ts'
-import { type Pennon, startPennon, testPersonalKey } from '../support/pennon.ts'
+import { startPennon, testPersonalKey } from '../support/pennon.ts'
 import type { RunningCommand } from '../support/pennon-command.ts'
 import { mustSucceed, refusalOf } from '../support/pennon-command.ts'
 import { fillDisk, mountSmallDisk, noSmallDisk } from '../support/small-disk.ts'
+import { startedForTests } from '../support/started-for-tests.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 /** Without a reserve, an import fills the disk to its last byte, as other programs on it may. */
@@ -23,11 +24,7 @@ const noReserve = { PENNON_MIN_FREE_BYTES: '0' }
 const words = /WARNING: the disk of .* is full\. No progress is lost: free disk space, and the command continues\./
 
 describe('an import whose disk fills up', { skip: noSmallDisk() }, () => {
-  let pennon: Pennon
-  before(async () => {
-    pennon = await startPennon()
-  })
-  after(() => pennon.stop())
+  const pennon = startedForTests(startPennon)
 
   it('staging waits for space, reports it, and continues by itself', async t => {
     const disk = aDisk(t, 8)

@@ -3,10 +3,11 @@
 // the nightly run all.
 
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { shareOf } from '../support/nightly.ts'
-import { type Pennon, startPennon } from '../support/pennon.ts'
+import { startPennon } from '../support/pennon.ts'
 import { testSeed } from '../support/seeded-random.ts'
+import { startedForTests } from '../support/started-for-tests.ts'
 import { syntheticSources } from '../support/synthetic-exports/synthetic-exports.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { describeKills, describeTimes, killCount, killSource } from './killed-imports/kill-source.ts'
@@ -15,11 +16,7 @@ const [recordCount, kills] = [12_000, 10]
 
 // Run concurrently on one service, since an import waits as much as it works.
 describe('an import that is killed at random moments, and repeated', { concurrency: 3 }, () => {
-  let pennon: Pennon
-  before(async () => {
-    pennon = await startPennon()
-  })
-  after(() => pennon.stop())
+  const pennon = startedForTests(startPennon)
 
   const seed = testSeed()
   for (const source of shareOf(syntheticSources, syntheticSources.length))

@@ -1,11 +1,12 @@
 // Compares what a rehearsal predicts with what the project holds after the import is published.
 
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import type { Rehearsal } from '#importer/stages/report/import-report.ts'
 import { eventually } from '../support/eventually.ts'
 import { ImportCommands } from '../support/import-command.ts'
 import { type Pennon, startPennon, testPersonalKey } from '../support/pennon.ts'
+import { startedForTests } from '../support/started-for-tests.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 const at = (hour: number) => new Date(Date.UTC(2024, 4, 1, hour))
@@ -61,11 +62,7 @@ const sources: Readonly<Record<string, readonly object[]>> = {
 }
 
 describe('a rehearsal predicts what a project holds afterwards', () => {
-  let pennon: Pennon
-  before(async () => {
-    pennon = await startPennon()
-  })
-  after(() => pennon.stop())
+  const pennon = startedForTests(startPennon)
 
   for (const [source, records] of Object.entries(sources))
     it(`for ${source}`, async t => {

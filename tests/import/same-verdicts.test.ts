@@ -2,7 +2,7 @@
 // refuses for the same reason; whatever the rehearsal accepts is stored unchanged.
 
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { type JsonObject, type JsonValue, parseJson } from '#core/json.ts'
 import { convertRecord, envelopeBytesMax, eventBytesMax } from '#importer/records/convert-record.ts'
@@ -14,6 +14,7 @@ import { findSource } from '#importer/sources/sources.ts'
 import { nestingDepthMax } from '#wire/bytes/json-walk.ts'
 import { type CaptureEdge, startCaptureEdge } from '../support/capture-edge.ts'
 import { testToken } from '../support/capture-server.ts'
+import { startedForTests } from '../support/started-for-tests.ts'
 import { aWorld } from '../support/world/world.ts'
 
 const nowMs = Date.parse('2026-11-01T00:00:00Z')
@@ -138,11 +139,7 @@ const cases: readonly (readonly [what: string, record: ConvertedRecord, refused:
 ]
 
 describe('the rehearsal and the service', () => {
-  let edge: CaptureEdge
-  before(async () => {
-    edge = await startCaptureEdge({ now: nowMs, eventStore: { countStored: async () => 0 } })
-  })
-  after(() => edge.close())
+  const edge = startedForTests(() => startCaptureEdge({ now: nowMs, eventStore: { countStored: async () => 0 } }))
 
   for (const [what, record, refused] of cases)
     it(`${refused === null ? 'take' : 'refuse'} ${what}`, async () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
-import { after, before, describe, it, type TestContext } from 'node:test'
+import { describe, it, type TestContext } from 'node:test'
 import type { RehearsedInProject } from '#commands/import/run/rehearsal-project.ts'
 import type { JsonObject } from '#core/json.ts'
 import { JobFolder } from '#importer/job/job-folder.ts'
@@ -13,6 +13,7 @@ import { ImportCommands, mapping, syntheticRecords } from '../support/import-com
 import { serve } from '../support/local-server.ts'
 import { type Pennon, startPennon, testPersonalKey, testProjectKey } from '../support/pennon.ts'
 import { mustSucceed, refusalOf } from '../support/pennon-command.ts'
+import { startedForTests } from '../support/started-for-tests.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 const count = async (pennon: Pennon): Promise<number> => {
@@ -47,11 +48,7 @@ async function startWatcher(t: TestContext, target: string) {
 }
 
 describe('an import into a running instance', () => {
-  let pennon: Pennon
-  before(async () => {
-    pennon = await startPennon()
-  })
-  after(() => pennon.stop())
+  const pennon = startedForTests(startPennon)
 
   const approved = (t: TestContext, records: number, seed: number) => approvedOf(t, syntheticRecords(records, seed))
 

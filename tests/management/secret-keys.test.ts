@@ -2,11 +2,12 @@
 // Source: docs/wire/private-api.md §1; docs/wire/evaluation.md 3.1, 7.1.
 
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { eventually } from '../support/eventually.ts'
-import { type RunningFront, startFront } from '../support/front.ts'
+import { startFront } from '../support/front.ts'
 import { startManagement } from '../support/management-api.ts'
 import { testPersonalKey, testProjectKey } from '../support/pennon.ts'
+import { startedForTests } from '../support/started-for-tests.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 interface ProjectJson {
@@ -28,12 +29,7 @@ async function definitionsWith(
 }
 
 describe('secret keys of a project', () => {
-  let front: RunningFront
-
-  before(async () => {
-    front = await startFront()
-  })
-  after(() => front.close())
+  const front = startedForTests(startFront)
 
   const projectAt = (id: number) => `/api/projects/${id}/`
   const newProject = (name: string) => front.api<ProjectJson>('POST', '/api/projects/', { name })

@@ -8,7 +8,8 @@ import { after, before, describe, it } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { eventually } from '../support/eventually.ts'
 import { freePort } from '../support/free-port.ts'
-import { type Pennon, startPennon, testPersonalKey, testProjectKey } from '../support/pennon.ts'
+import { startPennon, testPersonalKey, testProjectKey } from '../support/pennon.ts'
+import { startedForTests } from '../support/started-for-tests.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 const page = readFileSync('docs/operating/proxies.md', 'utf8')
@@ -79,11 +80,7 @@ interface Page {
   readonly results: readonly { readonly properties: Record<string, unknown> }[]
 }
 
-let pennon: Pennon
-before(async () => {
-  pennon = await startPennon()
-})
-after(() => pennon.stop())
+const pennon = startedForTests(startPennon)
 
 for (const proxy of proxies)
   describe(`${proxy.name} configured as in docs/operating/proxies.md`, () => {

@@ -1,12 +1,13 @@
 // `pennon rebuild persons` and splitting a person as people do it, against a whole instance.
 
 import assert from 'node:assert/strict'
-import { after, before, it } from 'node:test'
+import { it } from 'node:test'
 import Database from 'better-sqlite3'
 import { stateFilePath } from '#adapters/sqlite/open-sqlite.ts'
 import { eventually } from '../support/eventually.ts'
-import { type Pennon, startPennon, testPersonalKey, testProjectKey } from '../support/pennon.ts'
+import { startPennon, testPersonalKey, testProjectKey } from '../support/pennon.ts'
 import { callCommand } from '../support/pennon-command.ts'
+import { startedForTests } from '../support/started-for-tests.ts'
 
 interface Person {
   readonly uuid: string
@@ -14,12 +15,7 @@ interface Person {
   readonly properties: Readonly<Record<string, unknown>>
 }
 
-let pennon: Pennon
-
-before(async () => {
-  pennon = await startPennon()
-})
-after(() => pennon.stop())
+const pennon = startedForTests(startPennon)
 
 async function capture(...events: readonly (readonly [name: string, id: string, properties: object])[]): Promise<void> {
   const batch = events.map(([event, distinct_id, properties]) => ({ event, distinct_id, properties }))

@@ -1,21 +1,17 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import { after, before, describe, it, type TestContext } from 'node:test'
+import { describe, it, type TestContext } from 'node:test'
 import { lanes } from '#core/events/captured-event.ts'
 import { eventually } from '../support/eventually.ts'
 import { freePort } from '../support/free-port.ts'
-import { type RunningFront, startFront } from '../support/front.ts'
+import { startFront } from '../support/front.ts'
 import { testPersonalKey, testProjectKey } from '../support/pennon.ts'
+import { startedForTests } from '../support/started-for-tests.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 // Runs the command as users do, against a real front. Source: docs/operating/live-view.md.
 
-let front: RunningFront
-
-before(async () => {
-  front = await startFront()
-})
-after(() => front.close())
+const front = startedForTests(startFront)
 
 function start(t: TestContext, args: readonly string[], key = testPersonalKey, url = front.url) {
   const child = spawn(process.execPath, ['src/main.ts', 'tail', '--host', url, ...args], {

@@ -3,9 +3,10 @@
 
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { after, before, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { personUuid } from '#core/persons/person-uuid.ts'
-import { type Pennon, startPennon } from '../support/pennon.ts'
+import { startPennon } from '../support/pennon.ts'
+import { startedForTests } from '../support/started-for-tests.ts'
 
 interface PersonAnswer {
   readonly uuid: string
@@ -45,11 +46,7 @@ function item(event: string, distinctId: string, properties: Properties = {}, se
 }
 
 describe('persons and groups over the wire', { concurrency: true }, () => {
-  let pennon: Pennon
-  before(async () => {
-    pennon = await startPennon()
-  })
-  after(() => pennon.stop())
+  const pennon = startedForTests(startPennon)
 
   async function aProject() {
     const created = await pennon.api<{ id: number; api_token: string }>('POST', '/api/projects/', { name: 'Scenario' })

@@ -1,11 +1,12 @@
 // A log-in whose row is committed during the merge of its person: the merge must not delete the row unseen.
 
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import pg from 'pg'
 import { eventually } from '../support/eventually.ts'
-import { noPostgres, startPostgres, type TestPostgres } from '../support/postgres.ts'
+import { noPostgres, startPostgres } from '../support/postgres.ts'
 import { migratedDatabases, postgresStates } from '../support/postgres-state.ts'
+import { startedForTests } from '../support/started-for-tests.ts'
 import { aMapping, aPerson, chunkChanges, created } from '../support/values.ts'
 
 const position = { stream: 'main', ownerId: 'w1', committedAtMs: 0 } as const
@@ -13,11 +14,7 @@ const ada = aPerson()
 const bob = aPerson({ uuid: '22222222-2222-5222-8222-222222222222' })
 
 describe('a merge on PostgreSQL', { skip: noPostgres() }, () => {
-  let postgres: TestPostgres
-  before(async () => {
-    postgres = await startPostgres()
-  })
-  after(() => postgres?.stop())
+  const postgres = startedForTests(startPostgres)
 
   it('a merge conflicts and is retried when a row arrives after it has looked for rows', async t => {
     let url = ''

@@ -3,20 +3,16 @@
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, before, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { keyItself, newKey } from '../support/new-key.ts'
 import { startPennonFor } from '../support/pennon.ts'
-import { guardedRole, noPostgres, startPostgres, type TestPostgres } from '../support/postgres.ts'
+import { guardedRole, noPostgres, startPostgres } from '../support/postgres.ts'
 import { migratedTemplate } from '../support/postgres-state.ts'
+import { startedForTests } from '../support/started-for-tests.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 describe('pennon new-key with DATABASE_URL', { skip: noPostgres() }, () => {
-  let postgres: TestPostgres
-
-  before(async () => {
-    postgres = await startPostgres()
-  })
-  after(() => postgres?.stop())
+  const postgres = startedForTests(startPostgres)
 
   it('a key is made beside a running instance, and for a stopped one', async t => {
     const databaseUrl = await postgres.createDatabase()

@@ -5,24 +5,20 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, before, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import pg from 'pg'
 import { definitionsLock } from '#adapters/postgres/kysely-on-postgres.ts'
 import { readLogIdentity } from '#adapters/sqlite-log/log-identity.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Pennon, startPennon, testProjectKey } from '../support/pennon.ts'
-import { noPostgres, startPostgres, type TestPostgres } from '../support/postgres.ts'
+import { noPostgres, startPostgres } from '../support/postgres.ts'
 import { refusedStart } from '../support/refused-start.ts'
 import { stateWithLog } from '../support/sqlite-log-files.ts'
+import { startedForTests } from '../support/started-for-tests.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 describe('an embedded log and its state in PostgreSQL', { skip: noPostgres() }, () => {
-  let postgres: TestPostgres
-
-  before(async () => {
-    postgres = await startPostgres()
-  })
-  after(() => postgres?.stop())
+  const postgres = startedForTests(startPostgres)
 
   const running = new Set<Pennon>()
   async function started(t: { after: (f: () => Promise<void>) => void }, dataFolder: string, databaseUrl?: string) {

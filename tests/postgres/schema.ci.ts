@@ -2,24 +2,20 @@
 
 import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
-import { after, before, describe, it, type TestContext } from 'node:test'
+import { describe, it, type TestContext } from 'node:test'
 import { checkState } from '../../src/commands/doctor/check-stores.ts'
 import { readConfig } from '../../src/config.ts'
 import { newKey } from '../support/new-key.ts'
 import { type Pennon, startPennonFor } from '../support/pennon.ts'
 import { runCommand } from '../support/pennon-command.ts'
-import { noPostgres, startPostgres, type TestPostgres } from '../support/postgres.ts'
+import { noPostgres, startPostgres } from '../support/postgres.ts'
 import { migratedTemplate } from '../support/postgres-state.ts'
 import { refusedStart } from '../support/refused-start.ts'
+import { startedForTests } from '../support/started-for-tests.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 describe('the tables of the state', { skip: noPostgres() }, () => {
-  let postgres: TestPostgres
-
-  before(async () => {
-    postgres = await startPostgres()
-  })
-  after(() => postgres?.stop())
+  const postgres = startedForTests(startPostgres)
 
   /** Tables by schema. */
   async function tablesOf(url: string): Promise<Record<string, string[]>> {

@@ -2,11 +2,12 @@
 
 import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
-import { after, before, describe, it, type TestContext } from 'node:test'
+import { describe, it, type TestContext } from 'node:test'
 import { eventually } from '../support/eventually.ts'
 import { type RunningFront, startFront } from '../support/front.ts'
 import { testPersonalKey, testProjectKey } from '../support/pennon.ts'
-import { noPostgres, startPostgres, type TestPostgres } from '../support/postgres.ts'
+import { noPostgres, startPostgres } from '../support/postgres.ts'
+import { startedForTests } from '../support/started-for-tests.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 const flagsPath = '/api/projects/@current/feature_flags/'
@@ -18,12 +19,7 @@ const sealed = {
 }
 
 describe('fronts on one PostgreSQL', { skip: noPostgres() }, () => {
-  let postgres: TestPostgres
-
-  before(async () => {
-    postgres = await startPostgres()
-  })
-  after(() => postgres?.stop())
+  const postgres = startedForTests(startPostgres)
 
   async function frontOn(t: TestContext, url: string, settings: Record<string, string> = {}): Promise<RunningFront> {
     const front = await startFront({ DATABASE_URL: url, ...settings })

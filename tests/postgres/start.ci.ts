@@ -4,23 +4,19 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { chmodSync, chownSync, copyFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, before, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { checkPostgres } from '#adapters/postgres/check-postgres.ts'
 import { checkState } from '../../src/commands/doctor/check-stores.ts'
 import { readConfig } from '../../src/config.ts'
-import { guardedRole, noPostgres, startPostgres, type TestPostgres } from '../support/postgres.ts'
+import { guardedRole, noPostgres, startPostgres } from '../support/postgres.ts'
 import { migratedTemplate } from '../support/postgres-state.ts'
 import { refusedStart } from '../support/refused-start.ts'
+import { startedForTests } from '../support/started-for-tests.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 describe('a start with DATABASE_URL', { skip: noPostgres() }, () => {
-  let postgres: TestPostgres
+  const postgres = startedForTests(startPostgres)
   const secret = 'not-the-right-one'
-
-  before(async () => {
-    postgres = await startPostgres()
-  })
-  after(() => postgres?.stop())
 
   const urlOf = (user: string, password: string, database: string) =>
     `postgres://${user}:${password}@127.0.0.1:${postgres.port}/${database}`

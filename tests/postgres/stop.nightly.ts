@@ -3,22 +3,19 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { after, before, describe, it, type TestContext } from 'node:test'
+import { describe, it, type TestContext } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { childProcessesOf } from '../support/child-processes.ts'
 import { type Pennon, startPennon, startPennonFor, testProjectKey } from '../support/pennon.ts'
 import { noPostgres, startPostgres, type TestPostgres } from '../support/postgres.ts'
+import { startedForTests } from '../support/started-for-tests.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 /** Exceeds the timeouts of most connections, so that the first ones have been given up. */
 const hangSeconds = 8
 
 describe('a stop while PostgreSQL hangs', { skip: noPostgres() }, () => {
-  let postgres: TestPostgres
-  before(async () => {
-    postgres = await startPostgres()
-  })
-  after(() => postgres?.stop())
+  const postgres = startedForTests(startPostgres)
 
   for (const fronts of ['1', '2'])
     it(`the stop takes less than 10 s and loses no event (${fronts} front)`, async t => {

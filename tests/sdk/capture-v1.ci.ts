@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
-import { after, before, describe, it } from 'node:test'
+import { before, describe, it } from 'node:test'
 import { promisify } from 'node:util'
 import { testProjectKey } from '../support/pennon.ts'
-import { type Acceptance, startAcceptance, storedEvents, storedPerson } from './acceptance.ts'
+import { startedForTests } from '../support/started-for-tests.ts'
+import { startAcceptance, storedEvents, storedPerson } from './acceptance.ts'
 import { pythonWith } from './python-environment.ts'
 import type { Exchange } from './recording-proxy.ts'
 
@@ -19,12 +20,7 @@ interface CaptureV1Error {
 }
 
 const path = '/i/v1/analytics/events'
-let acceptance: Acceptance
-
-before(async () => {
-  acceptance = await startAcceptance()
-})
-after(() => acceptance.close())
+const acceptance = startedForTests(startAcceptance)
 
 const isCapture = (exchange: Exchange) => exchange.path.startsWith(path)
 

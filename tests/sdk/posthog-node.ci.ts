@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, it } from 'node:test'
 import { eventually } from '../support/eventually.ts'
 import { testPersonalKey, testProjectKey } from '../support/pennon.ts'
-import { type Acceptance, distinctIdsOf, startAcceptance, storedEvents, storedPerson, usageOf } from './acceptance.ts'
+import { startedForTests } from '../support/started-for-tests.ts'
+import { distinctIdsOf, startAcceptance, storedEvents, storedPerson, usageOf } from './acceptance.ts'
 import { describeAddresses } from './posthog-node-addresses.ts'
 import { describeRefused } from './posthog-node-refused.ts'
 import { createTypedFlags } from './typed-flags.ts'
@@ -72,12 +73,7 @@ const sdks: readonly NodeSdk[] = [
 
 const gold = { groups: { company: 'acme' }, groupProperties: { company: { tier: 'gold' } } }
 
-let acceptance: Acceptance
-
-before(async () => {
-  acceptance = await startAcceptance()
-})
-after(() => acceptance.close())
+const acceptance = startedForTests(startAcceptance)
 
 for (const sdk of sdks) {
   describe(`posthog-node ${sdk.version}`, () => {

@@ -2,10 +2,11 @@ import assert from 'node:assert/strict'
 import { execFile, execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, before, describe, it } from 'node:test'
+import { before, describe, it } from 'node:test'
 import { promisify } from 'node:util'
 import { testPersonalKey, testProjectKey } from '../support/pennon.ts'
-import { type Acceptance, distinctIdsOf, startAcceptance, storedEvents, storedPerson } from './acceptance.ts'
+import { startedForTests } from '../support/started-for-tests.ts'
+import { distinctIdsOf, startAcceptance, storedEvents, storedPerson } from './acceptance.ts'
 import { pythonWith } from './python-environment.ts'
 import { createTypedFlags } from './typed-flags.ts'
 
@@ -32,12 +33,7 @@ const sdks = [
 // biome-ignore lint/suspicious/noExplicitAny: what the script saw
 type Seen = any
 
-let acceptance: Acceptance
-
-before(async () => {
-  acceptance = await startAcceptance()
-})
-after(() => acceptance.close())
+const acceptance = startedForTests(startAcceptance)
 
 for (const sdk of sdks) {
   describe(`posthog-python ${sdk.version}`, () => {

@@ -1,6 +1,6 @@
 // Runs the tests of a migration of the state on SQLite and on PostgreSQL.
 
-import { after, before, describe, type TestContext } from 'node:test'
+import { describe, type TestContext } from 'node:test'
 import { numberParameters } from '#adapters/postgres/chunk-texts.ts'
 import { migratePostgres, openPostgresManagementStore } from '#adapters/postgres/postgres-management-store.ts'
 import { migrations } from '#adapters/sql/known-migrations.ts'
@@ -8,8 +8,9 @@ import { migrateSqlite } from '#adapters/sqlite/kysely-on-sqlite.ts'
 import { openStateForWriting } from '#adapters/sqlite/open-sqlite.ts'
 import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
-import { noPostgres, startPostgres, type TestPostgres } from '../support/postgres.ts'
+import { noPostgres, startPostgres } from '../support/postgres.ts'
 import { logger } from '../support/postgres-state.ts'
+import { startedForTests } from '../support/started-for-tests.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 const newest = migrations.at(-1)!.version
@@ -49,11 +50,7 @@ export function testMigration(what: string, from: number, define: (migrated: Mig
   describe(`${what} on SQLite`, () => define(migratedBy(sqliteState)))
 
   describe(`${what} on PostgreSQL`, { skip: noPostgres() }, () => {
-    let postgres: TestPostgres
-    before(async () => {
-      postgres = await startPostgres()
-    })
-    after(() => postgres?.stop())
+    const postgres = startedForTests(startPostgres)
     define(migratedBy(async () => {
       const url = await postgres.createDatabase()
       return {

@@ -1,23 +1,19 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
-import { after, before, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { eventually } from '../../support/eventually.ts'
 import { testProjectKey } from '../../support/pennon.ts'
+import { startedForTests } from '../../support/started-for-tests.ts'
 import { storedPerson } from '../acceptance.ts'
 import { noChromium, visit } from './browser.ts'
 import { snippet } from './shop.ts'
-import { ask, flagOf, only, type Site, shows, startSite } from './site.ts'
+import { ask, flagOf, only, shows, startSite } from './site.ts'
 
 // The installed posthog-js, loaded from Pennon in the ways that sites use. Source: docs/wire/clients.md 10, 13.
 
 const skip = noChromium()
-let site: Site
-
-before(async () => {
-  if (skip === false) site = await startSite()
-})
-after(() => site?.close())
+const site = startedForTests(startSite, skip)
 
 const currentScript = () => `${site.acceptance.proxy.url}/static/array.js`
 const configScript = new RegExp(`^/array/${testProjectKey}/config\\.js$`)

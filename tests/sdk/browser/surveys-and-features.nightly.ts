@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { eventually } from '../../support/eventually.ts'
 import { testProjectKey } from '../../support/pennon.ts'
+import { startedForTests } from '../../support/started-for-tests.ts'
 import { storedPerson } from '../acceptance.ts'
 import { noChromium, type Visit } from './browser.ts'
-import { ask, flagOf, only, type Site, shows, startSite } from './site.ts'
+import { ask, flagOf, only, shows, startSite } from './site.ts'
 
 // A visitor opts in to an early access feature and answers a survey, with the installed posthog-js loaded from Pennon.
 // Source: docs/wire/evaluation.md 5.7, 7.4, 7.5; docs/wire/clients.md 13, rows 60 and 61.
@@ -13,12 +14,7 @@ const skip = noChromium()
 const api = '/api/projects/@current'
 /** A folder for screenshots of what the visitor saw; none are taken without it. */
 const pictures = process.env.TEST_PICTURES
-let site: Site
-
-before(async () => {
-  if (skip === false) site = await startSite()
-})
-after(() => site?.close())
+const site = startedForTests(startSite, skip)
 
 const open = (options = '') => site.open(`${site.acceptance.proxy.url}/static/array.js`, options)
 

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { testProjectKey } from '../../support/pennon.ts'
+import { startedForTests } from '../../support/started-for-tests.ts'
 import { storedEvents, storedPerson } from '../acceptance.ts'
 import { noChromium } from './browser.ts'
-import { ask, flagOf, only, type Site, shows, startSite } from './site.ts'
+import { ask, flagOf, only, shows, startSite } from './site.ts'
 
 // Three versions of posthog-js of different age, unmodified, in a page of another site.
 // Source: docs/wire/clients.md 3.3, 10, 13.
@@ -46,12 +47,7 @@ const sdks: readonly BrowserSdk[] = [
   },
 ]
 const skip = noChromium()
-let site: Site
-
-before(async () => {
-  if (skip === false) site = await startSite()
-})
-after(() => site?.close())
+const site = startedForTests(startSite, skip)
 
 for (const sdk of sdks) {
   describe(`posthog-js ${sdk.version} in a page`, { skip }, () => {
