@@ -14,7 +14,7 @@ function banner(settings: Record<string, string>, personalKey: string | null = '
 }
 
 describe('the text that a start prints', () => {
-  it('does not mention limits that leave space, and shows how to send an event', () => {
+  it('mentions no limit that still leaves enough space, and shows how to send an event', () => {
     const text = banner({})
     assert.ok(!text.includes('503') && !text.includes('Import-only'), text)
     assert.match(text, /\/capture\//)

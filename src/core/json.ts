@@ -131,8 +131,8 @@ function nestsBeyond(value: JsonValue[] | JsonObject | RawNumber, depthLeft: num
 }
 
 /**
- * Whether the value may be a list or an object. Also true for a kept number literal, which the caller excludes at the
- * last level.
+ * Whether the value may be a list or an object. Also true for a number that is kept as a literal; the caller rules that
+ * out at the deepest level.
  */
 function mayNest(value: JsonValue): value is JsonValue[] | JsonObject | RawNumber {
   return typeof value === 'object' && value !== null

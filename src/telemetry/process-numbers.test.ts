@@ -47,7 +47,7 @@ describe('the metrics of other processes', () => {
     assert.equal(after.seconds_sum, '3')
   })
 
-  it('drop the gauges of an ended process until another one reports', async () => {
+  it('omit the gauges of an ended process, which return when a new process reports', async () => {
     numbers.report('work', await snapshotOf(3, 7))
     assert.equal((await scraped())['lag{lane="main"}'], '7')
     numbers.ended('work')

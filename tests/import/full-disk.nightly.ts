@@ -87,7 +87,7 @@ describe('an import whose disk fills up', { skip: noSmallDisk() }, () => {
     mustSucceed(await commands.call('publish', ...project))
   })
 
-  it('a disk that is not writable shows what is known of an import, and any change is refused', async t => {
+  it('on a read-only disk the status of an import is shown, and any change is refused', async t => {
     const disk = aDisk(t, 64)
     const raw = new ImportCommands(tempDir(t)).file('raw.jsonl', syntheticRecords(500, 5))
     const commands = new ImportCommands(disk, { PENNON_MIN_FREE_BYTES: '0', PENNON_PERSONAL_KEY: testPersonalKey })

@@ -141,7 +141,7 @@ describe('an import job over the wire', () => {
     )
   })
 
-  it('events show what is known of their persons, and the job counts them', async () => {
+  it('events show the properties of their persons, and the job reports how many there are', async () => {
     const live = { event: 'live', distinct_id: 'known', properties: { $set: { city: 'Oslo', rate: 1.0 } } }
     assert.equal((await pennon.post('/e/', { api_key: testProjectKey, ...live })).status, 200)
     await pennon.caughtUp()

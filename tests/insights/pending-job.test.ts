@@ -176,7 +176,7 @@ describe('a pending import job named by import_job', () => {
     assert.deepEqual((await api.call('GET', one)).body, shown)
   })
 
-  it('is in the tables of SQL, as it is once it is published', async t => {
+  it('appears in the tables of SQL exactly as it will after publishing', async t => {
     const { projectId, job, sql, insert, insertPending, publish } = await startJob(t)
     const call = { event: '$feature_flag_called', flagCalled: 'nav', flagResponse: 'true' }
     await insert({ event: 'paid', distinctId: 'ada', personId: ada }, { ...call, distinctId: 'ada', personId: ada })

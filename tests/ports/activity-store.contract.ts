@@ -301,7 +301,7 @@ export function activityStoreContract(adapter: string, open: OpenManagement): vo
       assert.deepEqual(pages, ['f', 'e', 'd c', 'b a'])
     })
 
-    it('cuts a page by the versions of its flags, which are read to show their changes', async t => {
+    it('ends a page early when the versions of its flags, which are read to show their changes, are large', async t => {
       const { store } = await start(t)
       await store.createPersonalKey(key, ada)
       const filters = { groups: [], note: 'x'.repeat(700_000) }

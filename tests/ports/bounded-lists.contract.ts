@@ -52,7 +52,7 @@ export function boundedListsContract(adapter: string, open: OpenManagement): voi
       assert.deepEqual(seen, ['k4', 'k2', 'k3', 'k0', 'k1'])
     })
 
-    it('cuts a page of large projects, of all and of selected ones, and the next one begins where it ends', async t => {
+    it('ends a page of large projects early, of all and of selected ones, and the next page begins where it ended', async t => {
       const { store } = await open(t)
       const texts = [kib600, '', kib600, kib600 + kib600, '', '']
       for (const [index, text] of texts.entries()) {

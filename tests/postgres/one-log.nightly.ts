@@ -50,7 +50,7 @@ describe('an embedded log and its state in PostgreSQL', { skip: noPostgres() }, 
     return Number(rows[0]!.n)
   }
 
-  it('processing continues without gaps in another data folder, or in the original after a wrong one', async t => {
+  it('processing continues without gaps after a move to another data folder, or in the first folder after a start with the wrong one', async t => {
     const url = await postgres.createDatabase()
     const [right, wrong, next] = [tempDir(t), tempDir(t), tempDir(t)]
     const first = await started(t, right, url)

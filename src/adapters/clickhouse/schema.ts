@@ -146,7 +146,8 @@ function baselineTables(options: SchemaOptions): Readonly<Record<string, string>
   const ttl = (terms: string) => (options.isEmbedded ? '' : `TTL ${terms}`)
   return {
     events: `(${eventColumns}) ${eventEngine}`,
-    // Events of import jobs that are not published. Like `events`, or partitions could not move from one to the other.
+    // Events of import jobs that are not published. It has the structure of `events`: otherwise partitions could not be
+    // moved from one to the other.
     events_pending: `(${eventColumns}) ${eventEngine}`,
     // stored_at: when the override was written, so that a merge is noticed in cached usage.
     person_distinct_id_overrides: `(

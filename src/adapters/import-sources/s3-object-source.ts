@@ -17,7 +17,7 @@ export interface S3Bucket {
   readonly isPathStyle: boolean
 }
 
-/** Bounds answers other than objects: a page of 1,000 keys of the longest kind has 7 MiB. */
+/** Limits the size of answers other than stored objects: a page of 1,000 keys of the longest kind has 7 MiB. */
 const answerBytesMax = 16 * 2 ** 20
 /** Bounds a list in bytes, at a million objects with long keys. An endless one would fill the disk. */
 const listBytesMax = 256 * 2 ** 20

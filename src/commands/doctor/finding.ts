@@ -4,7 +4,10 @@ export interface Finding {
   readonly what: string
   readonly isGood: boolean
   readonly found: string
-  /** What to do if the finding is not good. On a good finding this is a warning, which does not fail the command. */
+  /**
+   * What to do about a check that failed. For a check that passed it is printed as a warning, and the command does not
+   * fail.
+   */
   readonly remedy?: string
 }
 

@@ -40,7 +40,7 @@ describe('the hash of a visitor without cookies', () => {
     assert.equal(hashedDeviceId(hashText(hash)), 'cookielessd_sjSJh5qV4gsbEAc2DG6w7g')
   })
 
-  it('takes the first 100 code points of what the page adds', () => {
+  it('uses only the first 100 code points of the text that the page adds to it', () => {
     const emoji = '\u{1f600}'
     assert.deepEqual(hashOf({ extra: emoji.repeat(100) }), hashOf({ extra: `${emoji.repeat(100)}more` }))
     assert.notDeepEqual(hashOf({ extra: emoji.repeat(99) }), hashOf({ extra: emoji.repeat(100) }))

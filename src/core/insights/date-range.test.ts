@@ -90,7 +90,7 @@ describe('readDateRange', () => {
     assert.equal(rangeOf({}, 'hour'), '2026-04-23T22:00:00.000Z 2026-05-01T13:00:00.000Z')
   })
 
-  it('counts hours from the hour, even with buckets of days, and weeks from the day', () => {
+  it('begins a range of hours at a full hour, even with buckets of days, and one of weeks at the start of a day', () => {
     assert.equal(rangeOf({ from: '-24h' }, 'hour'), '2026-04-30T12:00:00.000Z 2026-05-01T13:00:00.000Z')
     assert.equal(rangeOf({ from: '-24h' }, 'day'), '2026-04-30T12:00:00.000Z 2026-05-01T22:00:00.000Z exactly')
     assert.equal(rangeOf({ from: '-8d' }, 'week'), '2026-04-22T22:00:00.000Z 2026-05-01T22:00:00.000Z exactly')

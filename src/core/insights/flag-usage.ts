@@ -24,7 +24,10 @@ export interface FlagUsage {
   readonly rest: UsageLine | null
 }
 
-/** How many values are reported separately. Flags have fewer; anyone with the project's key may make up answers. */
+/**
+ * At most this many values are reported separately. Real flags have fewer, but anyone with the project's key can send
+ * invented ones.
+ */
 const usageValuesMax = 25
 
 /** @param starts of all buckets. */

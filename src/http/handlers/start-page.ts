@@ -7,7 +7,7 @@ import type { Route } from '../shared/route.ts'
 
 export interface StartPageOptions {
   readonly version: string
-  /** What the page's port serves: the wire and the private API, or one of them. */
+  /** Which APIs the port of this page serves: PostHog's, the private one or both. */
   readonly serves: 'all' | 'wire' | 'private_api'
   readonly addressBase: AddressBase
 }

@@ -148,7 +148,7 @@ const unclosedList = createReject('json_syntax', 'the list is not closed')
 export function createRowParser(shape: CsvShape) {
   let header: CsvHeader | null = null
   let isHeaderBroken = false
-  /** @returns null for what is no row, such as the header. */
+  /** @returns null for a line that is not a row, such as the header. */
   const parse = ({ bytes, cutLength, ending, line }: RawRecord): ParsedRecord | null => {
     // No row can be read without column names.
     if (isHeaderBroken) return null

@@ -8,7 +8,10 @@ import { eventNameLengthMax, isLongerThan } from './record-fields.ts'
 import { eventNamesKey, SourceConfig } from './source-config.ts'
 import type { NameWatch } from './unseen-names.ts'
 
-/** Events that link or describe persons by their properties, which a new name can neither add nor remove. */
+/**
+ * Events whose properties link or describe persons. Renaming an event must not turn it into one of these, or one of
+ * these into another.
+ */
 const identityEvents = ['$identify', '$create_alias', '$merge_dangerously', '$groupidentify']
 
 /**

@@ -17,7 +17,10 @@ interface ZoneShift {
   readonly share: number
 }
 
-/** Fewer records than this do not refute a given zone: all of them may have been received late. */
+/**
+ * With fewer records than this, do not conclude that the configured time zone is wrong: all of them may have been
+ * received late.
+ */
 const evidenceMin = 20
 const agreeingShareMin = 0.05
 

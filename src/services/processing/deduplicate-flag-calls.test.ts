@@ -139,7 +139,7 @@ describe('a project that deduplicates its flag calls', () => {
     assert.equal(world.person('ada')?.properties.a, undefined)
   })
 
-  it('does not happen in a project that stores all of them', async t => {
+  it('is off in a project that stores all of them', async t => {
     const world = aWorld()
     await world.process(t, [called(), called()])
     assert.deepEqual([world.events.rows.size, world.events.deduplicated.size], [2, 0])

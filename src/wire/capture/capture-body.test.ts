@@ -37,7 +37,7 @@ const form = (fields: Record<string, string>) => new URLSearchParams(fields).toS
 
 // tests/capture/v0-transport.test.ts has every encoding and form.
 describe('readCaptureBody', () => {
-  it('bounds lz64 by the bytes of its text', () => {
+  it('limits a body in lz64 by the bytes of its decompressed text', () => {
     const lz64 = compressToBase64('€'.repeat(1_000))
     assert.equal(read(lz64, { compression: 'lz64' }, 3_000).length, 1_000)
     for (const bytesMax of [999, 2_999])

@@ -32,7 +32,8 @@ interface FailedRecord {
 }
 
 /**
- * Derives the report from the final table, which must still have all its records; stored events are not known here.
+ * Derives the report from the outcome table once every outcome is final and before any record is removed from it. It
+ * does not say what was stored.
  * @param recentFromMs epoch ms.
  */
 export function* readImportReport(table: OutcomeTable, recentFromMs: number): Steps<ImportReport> {

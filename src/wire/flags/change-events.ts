@@ -22,7 +22,10 @@ export function changeTag(projectUuid: string, revision: number): string {
   return createHash('sha256').update(`${projectUuid} ${revision}`).digest('base64url').slice(0, 22)
 }
 
-/** The first bytes of a stream. A client that reconnects sends the id, which has no data, as `Last-Event-ID`. */
+/**
+ * The first bytes of a stream: an event that has an id but no data. A client that reconnects sends this id as
+ * `Last-Event-ID`.
+ */
 export function encodeStreamStart(tag: string): string {
   return `retry: ${retryMs}\nid: ${tag}\n\n`
 }

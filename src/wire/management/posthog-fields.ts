@@ -78,7 +78,7 @@ export const postHogProjectFields: PostHogFields = {
   ],
 }
 
-/** What PostHog's screens and clients send beside a query: how they want to wait for it, and what it is called. */
+/** Options that PostHog's screens and clients send along with a query: whether to wait for its result, and its name. */
 export const postHogQueryFields: PostHogFields = {
   withoutEffect: ['async', 'client_query_id', 'name', 'refresh'],
   onlyOff: ['filters_override', 'limit_context', 'variables_override'],

@@ -174,7 +174,7 @@ describe('a recording request', () => {
     assert.equal(decodeRecording(anInput(listed), received()).kind, 'prepared')
   })
 
-  it('may hold as much as the wire carries plain, and not ten times that', () => {
+  it('may decompress to the size that is allowed uncompressed, but not to ten times that', () => {
     const ofBytes = (bytes: number) =>
       gzipSync(JSON.stringify([anElement({ $snapshot_data: ['a'.repeat(bytes - 4)] })]), { level: 1 })
     assert.equal(refused(ofBytes(recordingBytesMax)), undefined)

@@ -264,7 +264,7 @@ export function repairedPersonsContract(engine: string, open: OpenSqlState, numR
       }
     })
 
-    it('lets a chunk that was loaded before link its ids with the separate persons', async t => {
+    it('links the ids of a chunk that was loaded before the split with the separate persons', async t => {
       const world = await importWorld(t, open)
       await world.apply(anEvent('$identify', 'a', { $anon_distinct_id: 'b', $set: { k: 1 } }, { timestampMs: day }))
       const { uuid } = (await personWith(world, 'a'))!

@@ -6,7 +6,10 @@ import { type ClickHouseClient, readRows } from '../connection/clickhouse-client
 import { bucketStartSql } from './bucket-expression.ts'
 import { buildFlagCallRows, variantRowsSql } from './flag-calls.ts'
 
-/** What SDKs send beside a call when a rule split the person. Source: docs/wire/ingestion.md 6.9. */
+/**
+ * What SDKs send along with a flag call when a percentage rollout decided for the person. Source:
+ * docs/wire/ingestion.md 6.9.
+ */
 const exposureEventName = '$experiment_exposure'
 
 /** See `InsightQueries.countExposures`. */

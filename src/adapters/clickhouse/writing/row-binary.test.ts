@@ -28,7 +28,7 @@ describe('RowBinaryWriter', () => {
     }
   })
 
-  it('writes 64-bit numbers, negative ones and those above 2^53 that are sums of two words', () => {
+  it('writes 64-bit integers, also negative ones, and those above 2^53 that are given as two 32-bit words', () => {
     for (const [value, highWord] of [
       [0, 0],
       [1, 0],

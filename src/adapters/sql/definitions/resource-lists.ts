@@ -52,7 +52,7 @@ export function listItems<N extends ResourceName>(
   return readNewest(resources[name], selectItems(db, resources[name], projectId), query)
 }
 
-/** As tables of any names and columns, for queries whose resource is known only when they run. */
+/** The database typed with arbitrary tables and columns, for queries whose resource is known only when they run. */
 export function anyTable(db: Kysely<StateSchema>) {
   return db as unknown as Kysely<Record<string, Record<string, string | number | null>>>
 }

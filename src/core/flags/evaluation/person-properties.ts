@@ -90,7 +90,7 @@ function plainKey(name: string): Omit<PersonKey, 'position' | 'substitute'> {
   }
 }
 
-/** The layers above the stored person. */
+/** Values that take precedence over those of the stored person. */
 export interface PersonLayers {
   readonly request: PropertyBag
   readonly geoip: PropertyBag | null

@@ -1,6 +1,7 @@
-// An import's writes to one property, kept so that the same events give the same result in any order: the latest `$set` or
-// `$unset`, and the earliest `$set_once`, which may be hidden by it. A property's mark and value contain exactly these two
-// registers. `import-update.ts` has the rules for whole profiles; live writes are not handled here.
+// An import's writes to one property, kept so that the same events give the same result in any order: the latest `$set`
+// or `$unset`, and the earliest `$set_once`, which has no effect while the former sets the property. A property's mark
+// and value encode exactly these two writes. `import-update.ts` has the rules for whole profiles; live writes are not
+// handled here.
 
 import type { JsonValue } from '#core/json.ts'
 import type { PropertyMark } from '#core/persons/person.ts'

@@ -41,7 +41,10 @@ export function findTimesAcrossClockChange(
   return null
 }
 
-/** @returns null unless the first action matches the start of the visit, the last its end, and both offsets are needed. */
+/**
+ * @returns null unless the first action is at the start of the visit, the last one at its end, and the two have
+ * different UTC offsets.
+ */
 function findTrueTimes(
   written: readonly number[],
   { atUs, beforeUs, afterUs }: ClockChange,

@@ -30,10 +30,10 @@ const separatorLine = /^sep=([,;\t|])(?:\r\n|\r|\n|$)/i
 const separatorLineCharsMax = 10
 
 /**
- * Reads RFC 4180, with or without a head. A column whose head is `person_id`, `distinct_id` or `uuid` (in any spelling)
- * holds the ids. The separator is named by a first line such as `sep=;`, or else taken from the head. A single column
- * without such a head holds ids from its first row on; any other head is then reported as an id without a person. Empty
- * rows are skipped.
+ * Reads RFC 4180, with or without a header. A column whose header is `person_id`, `distinct_id` or `uuid` (in any
+ * spelling) holds the ids. The separator is named by a first line such as `sep=;`, or else taken from the header. A
+ * single column without such a header holds ids from its first row on; an unknown header is therefore reported as an id
+ * without a person. Empty rows are skipped.
  * @returns the ids as written, trimmed; or a sentence about what cannot be read.
  */
 export function* readMemberTable(text: string): Generator<undefined, Result<MemberIds, string>> {

@@ -28,7 +28,7 @@ export function watchMapping(mapping: Mapping, names: UnseenNames): (record: Jso
   }
 }
 
-/** The names next to the last step of a path, any of which may have been meant. */
+/** The names that the last step of a path could have had: suggestions for what may have been meant. */
 function listSiblings(record: JsonObject, path: string): string[] {
   const dot = path.lastIndexOf('.')
   if (dot < 0) return []
