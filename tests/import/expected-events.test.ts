@@ -106,3 +106,10 @@ it('event names beyond the limit for separate counts are still compared with the
     assert.equal(await stateOf(expected, [...stored, { day: stored[0]!.day, event: 'another', uuids: 1 }]), 'differs')
   }
 })
+
+it('an event sent twice is expected once, however many a day has', () => {
+  const tally = new ExpectedTally()
+  const eventOf = (n: number) => ({ uuid: `u-${n}`, event: 'e', distinctId: 'ada', timeUs: 0, properties: {} })
+  for (let round = 0; round < 2; round++) for (let n = 0; n < 20_000; n++) tally.add(eventOf(n))
+  assert.equal(tally.expected().rows, 20_000)
+})

@@ -7,7 +7,7 @@ import type { TestContext } from 'node:test'
 import { approve, storeApproval } from '#importer/job/approval.ts'
 import { JobFolder } from '#importer/job/job-folder.ts'
 import { readPlan } from '#importer/job/plan.ts'
-import { collectApprovedParts } from '../../src/commands/import/job/job-stages.ts'
+import { requireManifest } from '../../src/commands/import/job/job-stages.ts'
 import { type Pennon, testProjectKey } from './pennon.ts'
 import { callCommand, type Ended, startCommand } from './pennon-command.ts'
 import { seededRandom } from './seeded-random.ts'
@@ -83,7 +83,7 @@ export class ImportCommands {
    */
   approve(): void {
     const folder = new JobFolder(this.job)
-    const parts = collectApprovedParts({ folder, plan: readPlan(folder)! })
+    const parts = { plan: readPlan(folder)!, manifest: requireManifest(folder) }
     storeApproval(folder, approve(parts, new Date().toISOString()))
   }
 

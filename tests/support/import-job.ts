@@ -85,9 +85,8 @@ export class TestJob {
   async stage(): Promise<void> {
     const { converter } = createJobConversion(this.plan, this.source, () => null)
     const { read = createRecordReader({ spool: { folder: this.folder.file('spool') } }) } = this.#options
-    const records = await stageRecords({ ...this.#context, read, converter })
+    using records = await stageRecords({ ...this.#context, read, converter })
     records.complete(hashMapping(this.plan))
-    records.close()
   }
 
   scan() {
@@ -170,15 +169,11 @@ export function rejectsOf({ folder }: TestJob): RejectLine[] {
 
 /** What all records were converted to, and the events made from several of them. */
 export async function resultsOf(job: TestJob) {
-  const staged = job.open()
-  try {
-    const outcomes = await outcomesOf(staged)
-    const results = outcomes.map(({ result }) => result)
-    const events = results.flatMap(result => (result.kind === 'events' ? result.events : []))
-    return { outcomes, results, events, generated: await generatedOf(staged) }
-  } finally {
-    staged.close()
-  }
+  using staged = job.open()
+  const outcomes = await outcomesOf(staged)
+  const results = outcomes.map(({ result }) => result)
+  const events = results.flatMap(result => (result.kind === 'events' ? result.events : []))
+  return { outcomes, results, events, generated: await generatedOf(staged) }
 }
 
 /** What the records of the files were converted to. */

@@ -167,21 +167,16 @@ async function printPersonsCheck(
   // This may read everything that was sent: minutes for millions of events.
   printLine('publish: comparing persons with the import')
   const manifest = requireManifest(folder)
-  const staged = openStagedJob(folder, manifest)
-  try {
-    const retried = openRetries({ folder, plan, manifest, source })
-    const sent = [...retried, { folder, job: staged, checkpoint: readCheckpoint(folder) }]
-    const personOf = (id: string) => staged.personOf(id)
-    const candidates = readExpected(folder, countSentEvents(sent))?.persons ?? null
-    const check = await verifyPersons({ sent, jobId: serviceJobId, personOf, candidates, api })
-    storePersonsCheck(folder, check)
-    updateReport(folder, plan)
-    printLine(describeComparison(check))
-    for (const difference of check.differences) printLine(`  differs: ${difference}`)
-    return check.differences.length
-  } finally {
-    staged.close()
-  }
+  using staged = openStagedJob(folder, manifest)
+  const retried = openRetries({ folder, plan, manifest, source })
+  const sent = [...retried, { folder, job: staged, checkpoint: readCheckpoint(folder) }]
+  const candidates = readExpected(folder, countSentEvents(sent))?.persons ?? null
+  const check = await verifyPersons({ sent, jobId: serviceJobId, personOf: staged.personOf, candidates, api })
+  storePersonsCheck(folder, check)
+  updateReport(folder, plan)
+  printLine(describeComparison(check))
+  for (const difference of check.differences) printLine(`  differs: ${difference}`)
+  return check.differences.length
 }
 
 function describeComparison({ compared, equal, newer }: PersonsCheck): string {

@@ -31,20 +31,13 @@ export class RecentMap<Value> {
   /** @param chars the size of the value in characters. */
   set(key: string, value: Value, chars: number): void {
     const weight = entryWeight + key.length + chars
-    if (weight > this.#weightMax) this.delete(key)
-    else this.#put(key, { value, weight })
-  }
-
-  delete(key: string): void {
+    if (weight <= this.#weightMax) {
+      this.#put(key, { value, weight })
+      return
+    }
     this.#youngWeight -= this.#young.get(key)?.weight ?? 0
     this.#young.delete(key)
     this.#old.delete(key)
-  }
-
-  clear(): void {
-    this.#young.clear()
-    this.#old.clear()
-    this.#youngWeight = 0
   }
 
   /** A stale entry in the older generation may stay: `get` looks in the younger one first. */

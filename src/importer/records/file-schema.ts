@@ -75,16 +75,8 @@ export const Type = {
     faults: value => {
       if (!Array.isArray(value)) return [{ at: '', what: 'must be array' }]
       if (value.length < minItems) return [{ at: '', what: `must have ${minItems} items or more` }]
-      return findEntryFaults(value.entries(), () => entry)
+      return findEntryFaults(value.entries(), entry)
     },
-  }),
-  Tuple: <const S extends readonly Schema<unknown>[]>(
-    entries: S,
-  ): Schema<{ -readonly [K in keyof S]: Static<S[K]> }> => ({
-    faults: value =>
-      Array.isArray(value) && value.length === entries.length
-        ? findEntryFaults(value.entries(), index => entries[index as number]!)
-        : [{ at: '', what: `must be array of ${entries.length} items` }],
   }),
   Object: <P extends Properties>(
     properties: P,
@@ -114,7 +106,7 @@ export const Type = {
   /** An object with arbitrary keys. */
   Record: <T>(entry: Schema<T>): Schema<Record<string, T>> => ({
     faults: value =>
-      isObject(value) ? findEntryFaults(Object.entries(value), () => entry) : [{ at: '', what: 'must be object' }],
+      isObject(value) ? findEntryFaults(Object.entries(value), entry) : [{ at: '', what: 'must be object' }],
   }),
   Union: <const S extends readonly Schema<unknown>[]>(alternatives: S): Schema<Static<S[number]>> => ({
     faults: value => {
@@ -138,12 +130,12 @@ export function matchesSchema<T>(schema: Schema<T>, value: unknown): value is T 
   return schema.faults(value).length === 0
 }
 
-function findEntryFaults<K extends string | number>(
-  entries: Iterable<readonly [K, unknown]>,
-  schemaOf: (key: K) => Schema<unknown>,
+function findEntryFaults(
+  entries: Iterable<readonly [string | number, unknown]>,
+  schema: Schema<unknown>,
 ): readonly Fault[] {
   const found: Fault[] = []
-  for (const [key, entry] of entries) found.push(...placeFaults(key, schemaOf(key).faults(entry)))
+  for (const [key, entry] of entries) found.push(...placeFaults(key, schema.faults(entry)))
   return found
 }
 

@@ -16,20 +16,11 @@ import type {
   RecordNote,
 } from './imported-event.ts'
 
-export interface RecordEvents {
-  /** Events that no record contains as such; sent before all others. */
-  readonly groups: readonly ImportedEvent[]
-  readonly links: readonly ImportedEvent[]
-  /** The record's own; the first one sets the person properties that are new. */
-  readonly own: readonly ImportedEvent[]
-  /** All of them, in the order of sending. */
-  readonly events: readonly ImportedEvent[]
-  /** Those of the record, and one for each link that was not made. */
-  readonly notes: readonly RecordNote[]
-}
-
-/** The events of one record, given what the ledger knows from earlier records. */
-export function createRecordEvents(source: string, record: ConvertedRecord, ledger: ImportLedger): RecordEvents {
+/**
+ * The events of one record, given what the ledger knows from earlier records: groups and links, which no record contains as
+ * such, and its own, all of them as `events` in the order of sending. Each link that was not made adds a note.
+ */
+export function createRecordEvents(source: string, record: ConvertedRecord, ledger: ImportLedger) {
   const groups: ImportedEvent[] = []
   const links: ImportedEvent[] = []
   const notes: RecordNote[] = [...(record.notes ?? [])]

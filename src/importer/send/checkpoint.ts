@@ -7,22 +7,20 @@ import { JobState } from '../job/job-state.ts'
 import { isGeneratedPart, type StagedPart } from '../job/staged-part.ts'
 
 /** The first five count lines, which are records; the others count events. A record may yield several events. */
-export interface SendCounts {
+const noCounts = {
   /** Lines from the first on, so also the last line that is sent. */
-  read: number
+  read: 0,
   /** Lines with at least one event that the service accepted. */
-  records: number
-  skipped: number
-  rejected: number
-  collapsed: number
+  records: 0,
+  ...{ skipped: 0, rejected: 0, collapsed: 0 },
   /** Events that the service accepted. */
-  sent: number
+  sent: 0,
   /** Events refused by the service or too large for it. If all events of a line were refused, the line counts as rejected. */
-  refused: number
+  refused: 0,
   /** How many accepted events were duplicates or recent, if the service reports that. */
-  duplicates: number
-  recent: number
+  ...{ duplicates: 0, recent: 0 },
 }
+export type SendCounts = typeof noCounts
 
 export interface PartProgress {
   readonly id: string
@@ -63,8 +61,7 @@ export function createCheckpoint(identity: CheckpointIdentity, begunAt: string):
 }
 
 export function createProgress(id: string, sha256: string): PartProgress {
-  const counts = { read: 0, records: 0, skipped: 0, rejected: 0, collapsed: 0, sent: 0, refused: 0 }
-  return { id, sha256, counts: { ...counts, duplicates: 0, recent: 0 } }
+  return { id, sha256, counts: { ...noCounts } }
 }
 
 /** @returns null before sending starts. */
@@ -125,7 +122,7 @@ export function sumProgress(parts: readonly PartProgress[]): {
 }
 
 export function sumCounts(all: Iterable<SendCounts>): SendCounts {
-  const sum = createProgress('', '').counts
+  const sum = { ...noCounts }
   for (const counts of all) for (const key of Object.keys(sum) as (keyof SendCounts)[]) sum[key] += counts[key]
   return sum
 }

@@ -43,18 +43,15 @@ const warnEveryMs = 15 * 60_000
 export async function deliverBatch(events: readonly OutgoingEvent[], deps: DeliveryDeps): Promise<Delivered> {
   const answer = await postUntilAnswered(events, deps)
   if (answer.kind === 'stop') throw new JobStopped(answer.description)
-  if (answer.kind === 'accepted') return toDelivered(events, answer, deps)
+  if (answer.kind === 'accepted') return reportDelivered(events, answer, deps)
   if (events.length > 1) {
     const half = Math.ceil(events.length / 2)
     const first = await deliverBatch(events.slice(0, half), deps)
     return sumDelivered(first, await deliverBatch(events.slice(half), deps))
   }
-  const field = answer.kind === 'refused' ? answer.field : null
-  const reason = answer.kind === 'refused' ? answer.reason : 'too_large'
-  return reportRefusedEvent(
-    { outgoing: events[0]!, reason: `server_refused:${reason}`, field, detail: answer.description },
-    deps,
-  )
+  const { reason, field } = answer.kind === 'refused' ? answer : { reason: 'too_large', field: null }
+  const failed = [{ index: 0, reason, field }]
+  return reportDelivered(events, { duplicates: 0, recent: 0, failed }, deps, answer.description)
 }
 
 /** Retries until the service gives an answer that waiting cannot change. */
@@ -108,25 +105,21 @@ function deadlineAfter(clock: FetchClock, ms: number): () => number {
   return () => untilMs
 }
 
-function toDelivered(
+function reportDelivered(
   events: readonly OutgoingEvent[],
-  { duplicates, recent, failed }: BatchAnswer & { kind: 'accepted' },
+  { duplicates, recent, failed }: Omit<BatchAnswer & { kind: 'accepted' }, 'kind'>,
   deps: DeliveryDeps,
+  detail: string | null = null,
 ): Delivered {
   const refused: RefusedEvent[] = []
   for (const { index, reason, field } of failed) {
     const outgoing = events[index]
     if (outgoing === undefined)
       throw new JobStopped(`${deps.target.address} refuses an event that was not sent (${index})`)
-    refused.push({ outgoing, reason: `server_refused:${reason}`, field, detail: null })
+    refused.push({ outgoing, reason: `server_refused:${reason}`, field, detail })
   }
   for (const each of refused) deps.onRefused?.(each)
   return { sent: events.length - refused.length, duplicates, recent, refused }
-}
-
-function reportRefusedEvent(refused: RefusedEvent, deps: DeliveryDeps): Delivered {
-  deps.onRefused?.(refused)
-  return { sent: 0, duplicates: 0, recent: 0, refused: [refused] }
 }
 
 export function sumDelivered(a: Delivered, b: Delivered): Delivered {

@@ -56,8 +56,11 @@ export class ServiceApi {
     return this.#options.clock
   }
 
-  get signal(): AbortSignal {
-    return this.#options.signal
+  /** @throws the signal's reason when it is aborted. */
+  pause(ms: number): Promise<void> {
+    const { clock, signal } = this.#options
+    const untilMs = clock.nowMs() + ms
+    return sleepUntil(clock, () => untilMs, signal)
   }
 
   /** @param path below the project, such as `/import_jobs/`. @throws ServiceRefusal */

@@ -85,11 +85,12 @@ export async function postBatch(
     }
   } catch (cause) {
     signal.throwIfAborted()
-    return {
-      answer: { kind: 'trouble', description: explainNoAnswer(cause), isOverload: false, retryAfterMs: null },
-      rate: null,
-    }
+    return { answer: createTrouble(explainNoAnswer(cause)), rate: null }
   }
+}
+
+function createTrouble(description: string, retryAfterMs: number | null = null, isOverload = false): BatchAnswer {
+  return { kind: 'trouble', description, isOverload, retryAfterMs }
 }
 
 function interpretAnswer(
@@ -116,12 +117,7 @@ function interpretAnswer(
     case 408:
     case 429:
     case 503:
-      return {
-        kind: 'trouble',
-        description: `the service asks to wait (${status})`,
-        isOverload: status !== 408,
-        retryAfterMs,
-      }
+      return createTrouble(`the service asks to wait (${status})`, retryAfterMs, status !== 408)
     case 401:
     case 403:
       return {
@@ -129,13 +125,7 @@ function interpretAnswer(
         description: `${target.address} does not accept the project's key: ${description}. Check the key, and that the address is the one of the project's region.`,
       }
     default:
-      if (status >= 500)
-        return {
-          kind: 'trouble',
-          description: `the service is in trouble (${status})`,
-          isOverload: false,
-          retryAfterMs,
-        }
+      if (status >= 500) return createTrouble(`the service is in trouble (${status})`, retryAfterMs)
       return { kind: 'stop', description: `${target.address} answers ${status} to a batch: ${description}` }
   }
 }
@@ -147,15 +137,14 @@ function interpretAnswer(
 function interpretAccepted(body: JsonObject, eventCount: number | null): BatchAnswer {
   const list = ownValue(body, 'failed_records')
   const accounted = (readNumber(body, 'accepted') ?? 0) + (Array.isArray(list) ? list.length : 0)
-  if (eventCount !== null && accounted !== eventCount) {
-    const description = `the answer accounts for ${formatCount(accounted, 'event')}, but ${formatCount(eventCount, 'was', 'were')} sent`
-    return { kind: 'trouble', description, isOverload: false, retryAfterMs: null }
-  }
-  if (eventCount === null && ownValue(body, 'status') === undefined) {
-    const description =
-      'the answer does not come from a service that accepts events, but perhaps from a network that asks to log in'
-    return { kind: 'trouble', description, isOverload: false, retryAfterMs: null }
-  }
+  if (eventCount !== null && accounted !== eventCount)
+    return createTrouble(
+      `the answer accounts for ${formatCount(accounted, 'event')}, but ${formatCount(eventCount, 'was', 'were')} sent`,
+    )
+  if (eventCount === null && ownValue(body, 'status') === undefined)
+    return createTrouble(
+      'the answer does not come from a service that accepts events, but perhaps from a network that asks to log in',
+    )
   const failed = (Array.isArray(list) ? list : []).filter(isJsonObject).map(record => ({
     index: readNumber(record, 'index') ?? -1,
     reason: readText(record, 'reason') ?? 'unknown',

@@ -98,26 +98,22 @@ export function splitLines(bytes: Buffer): RetriedLine[] {
 
 /** Converts the lines of a file of repaired records; the file need not have been added yet. */
 export function* convertLines(context: RetryContext, lines: readonly RetriedLine[]): Generator<StagedOutcome> {
-  const database = new JobDatabase(context.folder)
-  try {
-    const ledger = new JobLedger(database)
-    const known = createLedgerWithLinks(ledger)
-    const conversion = createJobConversion(context.plan, context.source, (kind, key) => ledger.findFact(kind, key))
-    for (const [index, { bytes, at }] of lines.entries()) {
-      const { parsed, table, isSent, ordinal = index + 1 } = parseRepairedRecord(bytes, context.manifest)
-      const text = bytes.toString()
-      yield {
-        line: index + 1,
-        raw: { object: recordsFile, line: index + 1, byte: at },
-        textBytes: bytes.length,
-        source: () => ({ text, sha256: sha256Hex(bytes), unreadableBytes: null }),
-        result: isSent
-          ? { kind: 'skipped', reason: 'duplicate_in_source' }
-          : convertRepaired(parsed, table, text, ordinal, context, conversion, known),
-      }
+  using database = new JobDatabase(context.folder)
+  const ledger = new JobLedger(database)
+  const known = createLedgerWithLinks(ledger)
+  const conversion = createJobConversion(context.plan, context.source, (kind, key) => ledger.findFact(kind, key))
+  for (const [index, { bytes, at }] of lines.entries()) {
+    const { parsed, table, isSent, ordinal = index + 1 } = parseRepairedRecord(bytes, context.manifest)
+    const text = bytes.toString()
+    yield {
+      line: index + 1,
+      raw: { object: recordsFile, line: index + 1, byte: at },
+      textBytes: bytes.length,
+      source: () => ({ text, sha256: sha256Hex(bytes), unreadableBytes: null }),
+      result: isSent
+        ? { kind: 'skipped', reason: 'duplicate_in_source' }
+        : convertRepaired(parsed, table, text, ordinal, context, conversion, known),
     }
-  } finally {
-    database.close()
   }
 }
 

@@ -17,14 +17,6 @@ export interface RetryOutcome {
   readonly refused: number
 }
 
-export interface RetrySums {
-  readonly read: number
-  readonly sent: number
-  readonly refused: number
-  readonly rejected: number
-  readonly skipped: number
-}
-
 /** By `recordKey`, or by the hash of its text for a record that was not a reject line. */
 export type RetryOutcomes = ReadonlyMap<string, RetryOutcome>
 
@@ -57,7 +49,7 @@ export async function collectRetryOutcomes(retried: readonly SentJob[]): Promise
   return outcomes
 }
 
-export function sumOutcomes(outcomes: RetryOutcomes): RetrySums {
+export function sumOutcomes(outcomes: RetryOutcomes) {
   const all = [...outcomes.values()]
   const count = (kind: RetryOutcome['kind']) => all.filter(each => each.kind === kind).length
   return {

@@ -2,7 +2,6 @@
 // discarded as a whole. Source: docs/wire/import.md §2.8, §2.11.
 
 import type { JsonObject } from '#core/json.ts'
-import { sleepUntil } from '../fetch/waiting.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import { JobStopped } from '../job/job-paused.ts'
 import { stateValue } from '../job/job-state.ts'
@@ -137,7 +136,6 @@ export async function endServiceJob(
     if (state === ends[how]) return
     if (state === 'failed') throw new JobStopped(`the service could not ${how} import job ${id}; its log says why`)
     onStep?.(typeof step === 'string' ? step : null)
-    const untilMs = api.clock.nowMs() + pollMs
-    await sleepUntil(api.clock, () => untilMs, api.signal)
+    await api.pause(pollMs)
   }
 }

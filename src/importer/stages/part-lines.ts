@@ -70,22 +70,17 @@ export class PartLines {
   }
 }
 
-export interface OpenStagedJob extends StagedJob {
-  /** @returns the user that a device is linked to, or the id itself. Ids with the same result belong to one person. */
-  personOf(distinctId: string): string
-  close(): void
-}
-
-export function openStagedJob(folder: JobFolder, manifest: Manifest): OpenStagedJob {
+export function openStagedJob(folder: JobFolder, manifest: Manifest) {
   const database = new JobDatabase(folder)
   const ledger = new JobLedger(database)
-  return {
+  const job: StagedJob = {
     parts: manifest.parts,
     blankLines: countBlankLines(manifest),
     readPart: (part, afterLine) => readPartLines(database, manifest, part, afterLine),
-    personOf: distinctId => ledger.userOf(distinctId) ?? distinctId,
-    close: () => database.close(),
   }
+  /** @returns the user that a device is linked to, or the id itself. Ids with the same result belong to one person. */
+  const personOf = (distinctId: string) => ledger.userOf(distinctId) ?? distinctId
+  return { ...job, personOf, [Symbol.dispose]: () => database.close() }
 }
 
 /** @throws JobStopped if the part is missing or its bytes changed. */

@@ -64,32 +64,28 @@ export async function rehearse(options: RehearseOptions): Promise<ImportReport> 
   await waitForSpace()
   folder.remove('rejects', 'rehearsal', ...Object.values(reportNames))
   const counts = new RehearsalCounts(options)
-  const staged = openStagedJob(folder, manifest)
-  const expected = new ExpectedCollector(distinctId => staged.personOf(distinctId))
-  try {
-    for (const part of staged.parts) {
-      const isGenerated = isGeneratedPart(part)
-      if (!isGenerated) progress.day(part.id.split('/')[0]!)
-      await waitForSpace()
-      expected.beginPart(part)
-      const rejects = new RejectFile(folder, part.id)
-      for await (const outcome of staged.readPart(part)) {
-        checkPause(signal)
-        const { result } = outcome
-        const events = result.kind === 'events' ? result.events : []
-        for (const event of events) expected.add(event)
-        if (isGenerated) {
-          for (const event of events) counts.generated(event)
-          continue
-        }
-        progress.add({ records: 1, rejects: result.kind === 'rejected' ? 1 : 0 })
-        counts.outcome(part.id, outcome)
-        if (result.kind === 'rejected') rejects.add(createRejectLine(part.id, manifest.source, outcome, result))
+  using staged = openStagedJob(folder, manifest)
+  const expected = new ExpectedCollector(staged.personOf)
+  for (const part of staged.parts) {
+    const isGenerated = isGeneratedPart(part)
+    if (!isGenerated) progress.day(part.id.split('/')[0]!)
+    await waitForSpace()
+    expected.beginPart(part)
+    const rejects = new RejectFile(folder, part.id)
+    for await (const outcome of staged.readPart(part)) {
+      checkPause(signal)
+      const { result } = outcome
+      const events = result.kind === 'events' ? result.events : []
+      for (const event of events) expected.add(event)
+      if (isGenerated) {
+        for (const event of events) counts.generated(event)
+        continue
       }
-      rejects.end()
+      progress.add({ records: 1, rejects: result.kind === 'rejected' ? 1 : 0 })
+      counts.outcome(part.id, outcome)
+      if (result.kind === 'rejected') rejects.add(createRejectLine(part.id, manifest.source, outcome, result))
     }
-  } finally {
-    staged.close()
+    rejects.end()
   }
   progress.day(null)
   const reused = await counts.reused.count(signal)

@@ -136,8 +136,7 @@ describe('the scan', () => {
     const records = Array.from({ length: 20 }, (_, id) => {
       return { id, at: id * 10, user: `u-${id % 3}`, device: `d-${id}`, person: { n: Math.floor(id / 6), always: 1 } }
     })
-    const staged = (await scanned(t, [records], plain)).open()
-    t.after(() => staged.close())
+    using staged = (await scanned(t, [records], plain)).open()
     const whole = await outcomesOf(staged)
     const [linksPart, recordsPart] = staged.parts as [StagedPart, StagedPart]
     for (const afterLine of [1, 7, 19, 20]) {

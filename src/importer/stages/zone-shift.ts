@@ -2,11 +2,8 @@
 // times of receipt by the same number of hours. Source: docs/wire/import.md §1.2 (zone shift).
 
 import { formatCount } from '#core/format-count.ts'
-import { JobStopped, type Remedy } from '../job/job-paused.ts'
+import { JobStopped } from '../job/job-paused.ts'
 import type { Manifest } from '../job/manifest.ts'
-
-/** How often each note of a zone occurred: `zone_shift:SECONDS`, `zone_shift_differs` and `zone_unproved`. */
-export type ZoneNotes = Manifest['scan']['zoneNotes']
 
 interface ZoneShift {
   /** By how many seconds the times are ahead of the times of receipt. */
@@ -24,8 +21,12 @@ interface ZoneShift {
 const evidenceMin = 20
 const agreeingShareMin = 0.05
 
-/** @param zone given by the user, or null. @throws JobStopped if the zone is missing or wrong. */
-export function checkZone(notes: ZoneNotes, zone: string | null): void {
+/**
+ * @param notes `zone_shift:SECONDS`, `zone_shift_differs` and `zone_unproved`, with the count of each.
+ * @param zone given by the user, or null.
+ * @throws JobStopped if the zone is missing or wrong.
+ */
+export function checkZone(notes: Manifest['scan']['zoneNotes'], zone: string | null): void {
   const countOf = (name: string) => notes.find(({ note }) => note === name)?.count ?? 0
   const received = notes.filter(({ note }) => note.startsWith('zone_shift:'))
   // Other shifts come from records that were received late, or from a wrong clock.
@@ -114,36 +115,36 @@ const zonesByHours: Readonly<Record<number, readonly string[]>> = {
 
 function createShiftStop({ seconds, text, share }: ZoneShift): JobStopped {
   const [example = 'Europe/Berlin'] = zonesByHours[seconds / 3_600] ?? []
-  return new JobStopped(
+  return stopForZone(
     `the times of ${Math.floor(share * 100)} % of the records are ${text} away from when they were received, so they are wall-clock times, not UTC. ` +
       `Run again with --source-timezone and the zone that was set in the project when they were recorded, such as ` +
-      `${example}; the records are then staged again. Nothing was sent`,
-    createZoneRemedy(
-      `the times are ${text} away from UTC: ZONE is the project's zone when they were recorded, such as ${example}`,
-    ),
+      `${example}; the records`,
+    `the times are ${text} away from UTC: ZONE is the project's zone when they were recorded, such as ${example}`,
   )
 }
 
 function createUnprovedStop(records: number): JobStopped {
-  return new JobStopped(
+  return stopForZone(
     `${formatCount(records, 'record is', 'records are')} from before 2023, when products stored wall-clock times of the project's zone, and no record has its time of receipt, so nothing shows the zone. ` +
-      'Run again with --source-timezone and the zone that was set in the project, or UTC if the times are in UTC: compare an event that you know. The records are then staged again. Nothing was sent',
-    createZoneRemedy("nothing shows the zone of the times: ZONE is the project's zone, or UTC if the times are in UTC"),
+      'Run again with --source-timezone and the zone that was set in the project, or UTC if the times are in UTC: compare an event that you know. The records',
+    "nothing shows the zone of the times: ZONE is the project's zone, or UTC if the times are in UTC",
   )
 }
 
 function createZoneStop({ seconds, text }: ZoneShift, zone: string): JobStopped {
   const zones = zonesByHours[seconds / 3_600]
   const fitting = zones === undefined ? `a zone that is ${text} away from UTC` : zones.join(' or ')
-  return new JobStopped(
+  return stopForZone(
     `hardly any record was received at the hour that the zone ${zone} says: the times are ${text} away from UTC. ` +
-      `Run again with --source-timezone and a zone that fits, such as ${fitting}; the records are then staged again. Nothing was sent`,
-    createZoneRemedy(
-      `the times are ${text} away from UTC, which does not fit ${zone}: ZONE is one that fits, such as ${fitting}`,
-    ),
+      `Run again with --source-timezone and a zone that fits, such as ${fitting}; the records`,
+    `the times are ${text} away from UTC, which does not fit ${zone}: ZONE is one that fits, such as ${fitting}`,
   )
 }
 
-function createZoneRemedy(reason: string): Remedy {
-  return { command: 'pennon import run FOLDER --source-timezone ZONE', why: reason }
+/** @param message up to what happens to the records. */
+function stopForZone(message: string, why: string): JobStopped {
+  return new JobStopped(`${message} are then staged again. Nothing was sent`, {
+    command: 'pennon import run FOLDER --source-timezone ZONE',
+    why,
+  })
 }

@@ -13,28 +13,10 @@ import { bucketCount } from '#importer/stages/expected/expected-events.ts'
 import { JobStopped } from '../job/job-paused.ts'
 import { readObjectList, type ServiceApi } from '../send/job-api.ts'
 
-export interface StoredCount {
-  readonly day: string
-  readonly event: string
-  readonly uuids: number
-}
+export type JobReport = Awaited<ReturnType<typeof readJobReport>>
+export type StoredCount = JobReport['counts'][number]
 
-export interface JobReport {
-  readonly createdAtMs: number
-  readonly rows: number
-  /** The first page of counts; `readStoredCounts` reads the others. */
-  readonly counts: readonly StoredCount[]
-  /** The cursor of the next page of counts; or null. */
-  readonly countsCursor: string | null
-  readonly idBuckets: readonly number[]
-  readonly notes: readonly {
-    readonly reason: string
-    readonly count: number
-    readonly samples: readonly JsonObject[]
-  }[]
-}
-
-export async function readJobReport(api: ServiceApi, id: string): Promise<JobReport> {
+export async function readJobReport(api: ServiceApi, id: string) {
   const body = await api.call('GET', `/import_jobs/${id}/report/`)
   const buckets = body.id_buckets
   if (!Array.isArray(buckets) || buckets.length !== bucketCount || numberOf(body.rows ?? null) === undefined)
@@ -42,6 +24,7 @@ export async function readJobReport(api: ServiceApi, id: string): Promise<JobRep
   return {
     createdAtMs: isJsonObject(body.job) ? Date.parse(String(ownValue(body.job, 'created_at'))) : Number.NaN,
     rows: numberOf(body.rows!)!,
+    /** The first page; `readStoredCounts` reads the others. */
     counts: readCounts(body, 'counts'),
     countsCursor: extractCursor(body.counts_next),
     idBuckets: buckets.map(each => numberOf(each) ?? 0),
@@ -65,7 +48,7 @@ export async function* readStoredCounts(api: ServiceApi, id: string, report: Job
   }
 }
 
-function readCounts(body: JsonObject, key: string): StoredCount[] {
+function readCounts(body: JsonObject, key: string) {
   return readObjectList(body, key).map(({ day, event, uuids }) => ({
     day: String(day),
     event: String(event),

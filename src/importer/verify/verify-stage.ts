@@ -5,7 +5,6 @@ import { formatCount } from '#core/format-count.ts'
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '#core/json.ts'
 import type { Verification } from '#importer/stages/report/import-report.ts'
 import { rowsErased } from '#importer/stages/report/note-messages.ts'
-import { sleepUntil } from '../fetch/waiting.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import { checkPause } from '../job/job-paused.ts'
 import { stateValue } from '../job/job-state.ts'
@@ -138,8 +137,7 @@ export async function waitForStream(api: ServiceApi, progress: StageProgress): P
     }, 0)
     progress.waiting(left > 0 ? `the service has ${formatCount(left, 'record')} to store` : null)
     if (left <= 0) return
-    const untilMs = api.clock.nowMs() + pollMs
-    await sleepUntil(api.clock, () => untilMs, api.signal)
+    await api.pause(pollMs)
   }
 }
 
@@ -251,11 +249,12 @@ export function selectSettledDays(days: Readonly<Record<string, number>>, nowMs:
 
 /** More events than before are fine: a client that was offline may have sent old events since. */
 async function checkLiveData(before: VerifyOptions['liveBefore'], api: ServiceApi): Promise<Check> {
-  const days = Object.keys(before ?? {}).toSorted()
-  if (before === null || days.length === 0)
-    return { name: 'live_data', state: before === null ? 'not_checked' : 'equal', compared: 0, differences: [] }
+  const nothing = createCheck('live_data', 0, [])
+  if (before === null) return { ...nothing, state: 'not_checked' }
+  const days = Object.keys(before).toSorted()
+  if (days.length === 0) return nothing
   const now = await readLiveCounts(api, { first: days[0]!, last: days.at(-1)! })
-  if (!('days' in now)) return { name: 'live_data', state: 'not_checked', compared: 0, differences: [] }
+  if (!('days' in now)) return { ...nothing, state: 'not_checked' }
   const countNow = (day: string) => now.days[day] ?? 0
   const differences = days.flatMap(day =>
     countNow(day) < before[day]! ? [`${day}: ${before[day]} live events before, ${countNow(day)} now`] : [],

@@ -1,7 +1,7 @@
 // The stages of a job in order. Each knows whether it is done, so a run continues with the first that is not.
 // Source: docs/wire/import.md §2.1.
 
-import { type ApprovedParts, hashManifest } from '#importer/job/approval.ts'
+import { hashManifest } from '#importer/job/approval.ts'
 import { JobDatabase } from '#importer/job/job-database.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { type Manifest, manifestFile, readManifest } from '#importer/job/manifest.ts'
@@ -21,7 +21,6 @@ import { checkZone } from '#importer/stages/zone-shift.ts'
 import { quotePath } from '../messages/print.ts'
 import { askTargetFacts } from '../service/ask-target-facts.ts'
 import { addKnownProject } from '../service/known-project.ts'
-import type { JobOfFolder } from '../service/target-api.ts'
 import type { Job } from './open-job.ts'
 import { planWithProfileTime } from './profile-time.ts'
 
@@ -47,12 +46,8 @@ const stage: JobStage = {
       await checkUnchanged(scanned.raw)
       return true
     }
-    const records = openCompleteRecords(folder, plan)
-    try {
-      if (records !== null) await checkUnchanged(records.sources)
-    } finally {
-      records?.close()
-    }
+    using records = openCompleteRecords(folder, plan)
+    if (records !== null) await checkUnchanged(records.sources)
     return records !== null
   },
   async run({ folder, plan, source, progress, signal, waitForSpace }) {
@@ -60,21 +55,17 @@ const stage: JobStage = {
     const spool = { folder: folder.file('spool'), waitForSpace }
     const read = createRecordReader(plan.format === null ? { spool } : { spool, format: plan.format })
     const { converter } = createJobConversion(plan, source, () => null)
-    const records = await stageRecords({ folder, plan, read, converter, progress, signal, waitForSpace })
-    try {
-      const withTime = planWithProfileTime(plan, records)
-      if (withTime !== null) {
-        progress.say(
-          `Profiles have no time: using that of the last event, ${String(withTime.config.profile_timestamp)} (override with --profile-timestamp).`,
-        )
-        // The plan first: after a crash before the times are set, everything is staged again with the new plan.
-        writePlan(folder, withTime)
-        setUnknownTimes(records, createJobConversion(withTime, source, () => null).converter)
-      }
-      records.complete(hashMapping(withTime ?? plan))
-    } finally {
-      records.close()
+    using records = await stageRecords({ folder, plan, read, converter, progress, signal, waitForSpace })
+    const withTime = planWithProfileTime(plan, records)
+    if (withTime !== null) {
+      progress.say(
+        `Profiles have no time: using that of the last event, ${String(withTime.config.profile_timestamp)} (override with --profile-timestamp).`,
+      )
+      // The plan first: after a crash before the times are set, everything is staged again with the new plan.
+      writePlan(folder, withTime)
+      setUnknownTimes(records, createJobConversion(withTime, source, () => null).converter)
     }
+    records.complete(hashMapping(withTime ?? plan))
     folder.remove('spool')
   },
 }
@@ -128,9 +119,4 @@ export function requireManifest(folder: Job['folder']): Manifest {
   if (manifest === null)
     throw new JobStopped(`${folder.path} has not been staged yet: pennon import run ${quotePath(folder.path)}`)
   return manifest
-}
-
-/** The present state of everything that an approval covers. */
-export function collectApprovedParts({ folder, plan }: JobOfFolder): ApprovedParts {
-  return { plan, manifest: requireManifest(folder) }
 }

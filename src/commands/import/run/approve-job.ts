@@ -11,7 +11,7 @@ import { formatDuration } from '#importer/stages/report/format-figures.ts'
 import { type Rehearsal, reportNames } from '#importer/stages/report/import-report.ts'
 import { formatChoices, listPlanChoices } from '#importer/stages/report/plan-choices.ts'
 import { describeJob } from '#importer/stages/report/report-sections.ts'
-import { collectApprovedParts } from '../job/job-stages.ts'
+import { requireManifest } from '../job/job-stages.ts'
 import { findNextStep, hashDigits, readJobProgress } from '../job/next-step.ts'
 import type { Job } from '../job/open-job.ts'
 import { findRehearsalStop, formatStop } from '../job/rehearsal-stop.ts'
@@ -31,10 +31,11 @@ export async function approveJob(
 ): Promise<boolean> {
   const { folder, path, at } = rehearsed
   const earlier = readApproval(folder)
-  const changes = earlier === null ? [] : listChangesSince(earlier, collectApprovedParts(rehearsed))
+  const manifest = requireManifest(folder)
+  const changes = earlier === null ? [] : listChangesSince(earlier, { plan: rehearsed.plan, manifest })
   const isApproved = earlier !== null && changes.length === 0
   const job = isApproved ? rehearsed : { ...rehearsed, plan: await addKnownProject(folder, rehearsed.plan) }
-  const approval = approve(collectApprovedParts(job), new Date().toISOString())
+  const approval = approve({ plan: job.plan, manifest }, new Date().toISOString())
   const digits = approval.sha256.slice(0, hashDigits)
   if (yes !== undefined && !approval.sha256.startsWith(yes))
     refuse(

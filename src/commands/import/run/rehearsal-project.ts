@@ -89,31 +89,27 @@ export async function rehearseInProject(
   const manifest = requireManifest(run.folder)
   // The share of the persons whose events are sent.
   const share = Math.min(1, eventsWanted / Math.max(1, readRehearsal(run.folder)!.balance.toSend))
-  const whole = openStagedJob(run.folder, manifest)
-  try {
-    const personOf = (distinctId: string) => whole.personOf(distinctId)
-    // Other files or another mapping are another rehearsal.
-    const folder = new JobFolder(run.folder.file('rehearsal-project', `${id}-${hashManifest(manifest).slice(0, 12)}`))
-    const job = createSampledJob(whole, share, personOf)
-    const { parts } = await sendStage({
-      ...{ folder, job, progress, signal, projectKey, personOf, clock: wallClock, source: plan.source },
-      identity: {
-        jobId: `${plan.jobId}${rehearsalMark}`,
-        serviceJobId: null,
-        target: target.address,
-        project: id,
-        mappingSha256: hashMapping(plan),
-      },
-      secretJobId: null,
-      maxRejectShare: plan.limits.maxRejectShare,
-      ...(rate !== undefined && { rate }),
-    })
-    await waitForStream(createServiceApi({ ...target, projectId: id }, signal, progress), progress)
-    const { sent, refused } = sumCounts(parts.map(({ counts }) => counts))
-    return { project: id, name, share, sent, refused }
-  } finally {
-    whole.close()
-  }
+  using whole = openStagedJob(run.folder, manifest)
+  const { personOf } = whole
+  // Other files or another mapping are another rehearsal.
+  const folder = new JobFolder(run.folder.file('rehearsal-project', `${id}-${hashManifest(manifest).slice(0, 12)}`))
+  const job = createSampledJob(whole, share, personOf)
+  const { parts } = await sendStage({
+    ...{ folder, job, progress, signal, projectKey, personOf, clock: wallClock, source: plan.source },
+    identity: {
+      jobId: `${plan.jobId}${rehearsalMark}`,
+      serviceJobId: null,
+      target: target.address,
+      project: id,
+      mappingSha256: hashMapping(plan),
+    },
+    secretJobId: null,
+    maxRejectShare: plan.limits.maxRejectShare,
+    ...(rate !== undefined && { rate }),
+  })
+  await waitForStream(createServiceApi({ ...target, projectId: id }, signal, progress), progress)
+  const { sent, refused } = sumCounts(parts.map(({ counts }) => counts))
+  return { project: id, name, share, sent, refused }
 }
 
 /**

@@ -82,7 +82,7 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<I
   ).catch((error: unknown) => {
     throw addOldEventsRemedy(error, at)
   })
-  const job = openStagedJob(folder, manifest)
+  using job = openStagedJob(folder, manifest)
   let sentState: OpenJobState = 'sending'
   try {
     storeVerification(folder, null)
@@ -109,7 +109,7 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<I
       projectKey: target.projectKey,
       secretJobId: serviceJob.secretId,
       maxRejectShare: plan.limits.maxRejectShare,
-      personOf: id => job.personOf(id),
+      personOf: job.personOf,
       ...(options.rate !== undefined && { rate: options.rate }),
     })
     await sending.ended()
@@ -118,7 +118,7 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<I
     await verifyStage({
       ...{ folder, job, checkpoint, retried, api, progress, signal, liveBefore },
       source: plan.source,
-      personOf: id => job.personOf(id),
+      personOf: job.personOf,
     })
     if (retried.length > 0) storeRetryOutcomes(folder, await collectRetryOutcomes(retried))
     const report = updateReport(folder, plan)!
@@ -130,8 +130,6 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<I
     if (isInterruption(error, signal)) await reportLastFigures(run, serviceJob.id, sentState)
     if (error instanceof TooManyRefused) throw toRefusalStop(error, at)
     throw error
-  } finally {
-    job.close()
   }
 }
 
