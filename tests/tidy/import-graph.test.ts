@@ -250,7 +250,6 @@ const modules: Record<string, readonly string[]> = {
   ],
   'importer/send': ['importer/fetch', 'importer/job', 'importer/read', 'importer/records', 'importer/stages'],
   'importer/verify': [
-    'importer/fetch',
     'importer/job',
     'importer/records',
     'importer/send',
