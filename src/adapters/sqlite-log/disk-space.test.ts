@@ -1,16 +1,14 @@
 import assert from 'node:assert/strict'
-import { mkdirSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, statfsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, it } from 'node:test'
+import { describe, it, type TestContext } from 'node:test'
+import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { DiskSpace } from './disk-space.ts'
 import { embeddedStreamNames } from './embedded-streams.ts'
 
 describe('space for the log', () => {
   it('the refusal names the exceeded limit: the log’s, the disk’s, or both', t => {
-    const folder = mkdtempSync(join(tmpdir(), 'pennon-space-'))
-    t.after(() => rmSync(folder, { recursive: true }))
-    for (const stream of embeddedStreamNames) mkdirSync(join(folder, stream))
+    const folder = logFolder(t)
     const refusal = (logBytesMax: number, minFreeBytes: number) =>
       new DiskSpace({ folder, logBytesMax, minFreeBytes }).refusal(100)
     const beyond = 10 ** 18
@@ -24,9 +22,7 @@ describe('space for the log', () => {
   })
 
   it('shrinks by the bytes written', t => {
-    const folder = mkdtempSync(join(tmpdir(), 'pennon-space-'))
-    t.after(() => rmSync(folder, { recursive: true }))
-    for (const stream of embeddedStreamNames) mkdirSync(join(folder, stream))
+    const folder = logFolder(t)
     const space = new DiskSpace({ folder, logBytesMax: 1_000, minFreeBytes: 0 })
     assert.equal(space.refusal(600), null)
     space.wrote(600)
@@ -35,9 +31,7 @@ describe('space for the log', () => {
   })
 
   it('limits imports to half of the log, and live events to the rest', t => {
-    const folder = mkdtempSync(join(tmpdir(), 'pennon-space-'))
-    t.after(() => rmSync(folder, { recursive: true }))
-    for (const stream of embeddedStreamNames) mkdirSync(join(folder, stream))
+    const folder = logFolder(t)
     const space = () => new DiskSpace({ folder, logBytesMax: 1_000, minFreeBytes: 0 })
     assert.equal(space().importRefusal(500), null)
     assert.match(space().importRefusal(501)!, /half of PENNON_LOG_MAX_BYTES/)
@@ -50,9 +44,7 @@ describe('space for the log', () => {
   })
 
   it('limits imports to half of the disk space above the reserve', t => {
-    const folder = mkdtempSync(join(tmpdir(), 'pennon-space-'))
-    t.after(() => rmSync(folder, { recursive: true }))
-    for (const stream of embeddedStreamNames) mkdirSync(join(folder, stream))
+    const folder = logFolder(t)
     const { bavail, bsize } = statfsSync(folder)
     const aboveReserve = 64 * 1024 * 1024
     const limits = { folder, logBytesMax: 10 ** 15, minFreeBytes: bavail * bsize - aboveReserve }
@@ -60,3 +52,9 @@ describe('space for the log', () => {
     assert.equal(new DiskSpace(limits).refusal(1024 * 1024), null)
   })
 })
+
+function logFolder(t: TestContext): string {
+  const folder = tempDir(t)
+  for (const stream of embeddedStreamNames) mkdirSync(join(folder, stream))
+  return folder
+}

@@ -2,14 +2,13 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, it, type TestContext } from 'node:test'
+import { describe, it } from 'node:test'
 import type { Logger } from '#telemetry/log.ts'
+import { openedReader, openedWriter } from '../../../tests/support/sqlite-log-files.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { aCapturedEvent, encodedEvents, offsetsOf } from '../../../tests/support/values.ts'
 import { hasLogSegments, readLogIdentity, writeLogIdentity } from './log-identity.ts'
 import { listSegments, openSegment } from './segment-file.ts'
-import { openSqliteLogReader } from './sqlite-log-reader.ts'
-import { openSqliteLogWriter, type SqliteLogWriterOptions } from './sqlite-log-writer.ts'
 
 describe('a log opened at the state’s position', () => {
   const all = { recordCountMax: 100, bytesMax: 1e6 }
@@ -102,15 +101,3 @@ describe('the id of a log', () => {
     assert.throws(() => readLogIdentity(folder), /identity does not contain the id of a log/)
   })
 })
-
-async function openedWriter(t: TestContext, options: Partial<SqliteLogWriterOptions> = {}, folder = tempDir(t)) {
-  const writer = await openSqliteLogWriter({ folder, nowMs: Date.now, logBytesMax: 1e9, ...options })
-  t.after(() => writer.close())
-  return { folder, writer }
-}
-
-function openedReader(t: TestContext, folder: string) {
-  const reader = openSqliteLogReader({ folder })
-  t.after(() => reader.close())
-  return reader
-}

@@ -59,7 +59,7 @@ if (parentPort !== null) serve(parentPort, workerData as LogThreadOptions)
 
 function serve(port: NonNullable<typeof parentPort>, options: LogThreadOptions): void {
   if (options.traffic === 'import') lowerThreadPriority()
-  const opened = openAppender(options)
+  const opened = openAppender()
   if (opened === null) return
   const appender = opened
   const space = new DiskSpace(options)
@@ -137,11 +137,11 @@ function serve(port: NonNullable<typeof parentPort>, options: LogThreadOptions):
     if (!isSame) post({ kind: 'condition', condition })
   }
 
-  function openAppender({ folder, stream, ...others }: LogThreadOptions): StreamAppender | null {
-    const { firstOffset, segmentBytesMax, segmentAgeMs, busyTimeoutMs } = others
+  function openAppender(): StreamAppender | null {
     try {
       return new StreamAppender({
-        ...{ streamFolder: join(folder, stream), firstOffset, segmentBytesMax, segmentAgeMs, busyTimeoutMs },
+        ...options,
+        streamFolder: join(options.folder, options.stream),
         onGap: gap => post({ kind: 'gap', ...gap }),
         onDamage: ({ path, error }) => post({ kind: 'damage', path, message: (error as Error).message }),
       })

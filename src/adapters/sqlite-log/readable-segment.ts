@@ -20,35 +20,7 @@ export interface ReadableSegment {
 
 /** @param mode as of `openSegment`. @throws SqliteError, NotASegmentError, system errors. */
 export function openReadable(name: SegmentName, mode: 'read' | 'look'): ReadableSegment {
-  return name.form === 'damaged' ? openDamaged(name) : new SoundSegment(name, mode)
-}
-
-function openDamaged({ path, firstOffset }: SegmentName): ReadableSegment {
-  const salvaged = new SalvagedSegment(path, firstOffset)
-  const { frames } = salvaged
-  const endOf = (frame: (typeof frames)[number]) => frame.firstOffset + frame.recordCount
-  const firstFrom = (offset: number) => {
-    let [low, high] = [0, frames.length]
-    while (low < high) {
-      const middle = (low + high) >> 1
-      if (endOf(frames[middle]!) > offset) high = middle
-      else low = middle + 1
-    }
-    return low
-  }
-  return {
-    *framesFrom(offset) {
-      for (let index = firstFrom(offset); index < frames.length; index++) {
-        const frame = frames[index]!
-        const { firstOffset: first_offset, recordCount: record_count, appendedAtMs: appended_at_ms } = frame
-        yield unpackFrame({ first_offset, record_count, appended_at_ms, body: salvaged.bodyOf(frame) })
-      }
-    },
-    appendedAtMs: offset => frames[firstFrom(offset)]?.appendedAtMs ?? null,
-    endOffset: () => (frames.length === 0 ? firstOffset : endOf(frames.at(-1)!)),
-    newestAppendMs: () => frames.at(-1)?.appendedAtMs ?? null,
-    close: () => salvaged.close(),
-  }
+  return name.form === 'damaged' ? new SalvagedSegment(name) : new SoundSegment(name, mode)
 }
 
 class SoundSegment implements ReadableSegment {

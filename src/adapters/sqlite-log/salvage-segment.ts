@@ -6,16 +6,12 @@
 // segment are never changed or deleted, so a row found twice is the same row, and pages are never reused.
 
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
-import { frameRecordsMax, pageBytes } from './segment-file.ts'
+import { type FrameRow, unpackFrame } from './pack-segment.ts'
+import type { ReadableSegment } from './readable-segment.ts'
+import { frameRecordsMax, pageBytes, type SegmentName } from './segment-file.ts'
 
-export interface SalvagedFrame {
-  readonly firstOffset: number
-  readonly recordCount: number
-  readonly appendedAtMs: number
-}
-
-/** The place of a frame's payload: the file, the page's position in it, and the payload's position in the page. */
-interface Found extends SalvagedFrame {
+/** A frame and the place of its payload: the file, the page's position in it, and the payload's position in the page. */
+interface Found extends Omit<FrameRow, 'body'> {
   readonly descriptor: number
   readonly pageAt: number
   readonly payloadAt: number
@@ -34,7 +30,9 @@ const localBytesMax = pageBytes - 35
 const localBytesMin = Math.floor(((pageBytes - 12) * 32) / 255) - 23
 const overflowBytes = pageBytes - 4
 
-export class SalvagedSegment {
+/** Its frames have holes between them where some could not be read. */
+export class SalvagedSegment implements ReadableSegment {
+  readonly #firstOffset: number
   readonly #file: number
   readonly #wal: number | null
   /** Position in the side file of the newest version of each page, by page number. */
@@ -43,29 +41,55 @@ export class SalvagedSegment {
 
   /**
    * Reads the file once, some tenths of a second for a full segment.
-   * @param firstOffset of the segment, from its name.
    * @throws system errors, not for what the file holds.
    */
-  constructor(path: string, firstOffset: number) {
+  constructor({ path, firstOffset }: SegmentName) {
+    this.#firstOffset = firstOffset
     this.#file = openSync(path, 'r')
     this.#wal = openIfExists(`${path}-wal`)
     const found = new Map<number, Found>()
     const take = (frame: Found): void => {
-      if (frame.firstOffset >= firstOffset) found.set(frame.firstOffset, frame)
+      if (frame.first_offset >= firstOffset) found.set(frame.first_offset, frame)
     }
     this.#readFile(take)
     if (this.#wal !== null) this.#readWal(this.#wal, take)
-    this.#frames = removeOverlaps([...found.values()].sort((one, other) => one.firstOffset - other.firstOffset))
+    this.#frames = removeOverlaps([...found.values()].sort((one, other) => one.first_offset - other.first_offset))
   }
 
-  /** In order, with holes where frames could not be read. */
-  get frames(): readonly SalvagedFrame[] {
-    return this.#frames
+  *framesFrom(offset: number): IterableIterator<FrameRow> {
+    for (let index = this.#indexFrom(offset); index < this.#frames.length; index++) {
+      const frame = this.#frames[index]!
+      const { first_offset, record_count, appended_at_ms } = frame
+      yield unpackFrame({ first_offset, record_count, appended_at_ms, body: this.#bodyOf(frame) })
+    }
+  }
+
+  appendedAtMs(offset: number): number | null {
+    return this.#frames[this.#indexFrom(offset)]?.appended_at_ms ?? null
+  }
+
+  endOffset(): number {
+    const last = this.#frames.at(-1)
+    return last === undefined ? this.#firstOffset : endOf(last)
+  }
+
+  newestAppendMs(): number | null {
+    return this.#frames.at(-1)?.appended_at_ms ?? null
+  }
+
+  /** The index of the first frame that ends after `offset`. */
+  #indexFrom(offset: number): number {
+    let [low, high] = [0, this.#frames.length]
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if (endOf(this.#frames[middle]!) > offset) high = middle
+      else low = middle + 1
+    }
+    return low
   }
 
   /** Returns as much as can be read; bytes of a damaged page are returned as they are. */
-  bodyOf(frame: SalvagedFrame): Buffer {
-    const { descriptor, pageAt, payloadAt, payloadBytes, bodyBytes } = frame as Found
+  #bodyOf({ descriptor, pageAt, payloadAt, payloadBytes, bodyBytes }: Found): Buffer {
     const payload = Buffer.alloc(payloadBytes)
     let filled = countLocalBytes(payloadBytes)
     readSync(descriptor, payload, 0, filled, pageAt + payloadAt)
@@ -142,20 +166,20 @@ function findFrames(page: Buffer, descriptor: number, pageAt: number, take: (fra
 function readRow(page: Buffer, at: number): Omit<Found, 'descriptor' | 'pageAt'> | null {
   const cursor = { page, at }
   const payloadBytes = readVarint(cursor)
-  const firstOffset = readVarint(cursor)
+  const first_offset = readVarint(cursor)
   const payloadAt = cursor.at
   const headerBytes = readVarint(cursor)
   const types = [readVarint(cursor), readVarint(cursor), readVarint(cursor), readVarint(cursor)] as const
   const [key, count, time, body] = types
   const isRow = key === 0 && count in integerBytes && time in integerBytes && body >= 12 && body % 2 === 0
-  if (!isRow || cursor.at !== payloadAt + headerBytes || !Number.isSafeInteger(firstOffset)) return null
+  if (!isRow || cursor.at !== payloadAt + headerBytes || !Number.isSafeInteger(first_offset)) return null
   const bodyBytes = (body - 12) / 2
   if (headerBytes + integerBytes[count]! + integerBytes[time]! + bodyBytes !== payloadBytes) return null
   if (payloadAt + countLocalBytes(payloadBytes) > pageBytes || payloadBytes > 2 ** 31) return null
-  const recordCount = readInteger(cursor, count)
-  const appendedAtMs = readInteger(cursor, time)
-  const isCount = recordCount >= 1 && recordCount <= frameRecordsMax
-  return !isCount ? null : { firstOffset, recordCount, appendedAtMs, payloadAt, payloadBytes, bodyBytes }
+  const record_count = readInteger(cursor, count)
+  const appended_at_ms = readInteger(cursor, time)
+  const isCount = record_count >= 1 && record_count <= frameRecordsMax
+  return !isCount ? null : { first_offset, record_count, appended_at_ms, payloadAt, payloadBytes, bodyBytes }
 }
 
 /** How many bytes of a payload are stored in its row's page. */
@@ -190,11 +214,15 @@ function readVarint(cursor: { readonly page: Buffer; at: number }): number {
 /** A damaged page may seem to have a row: drops rows that claim offsets of an earlier one. */
 function removeOverlaps(frames: readonly Found[]): readonly Found[] {
   let end = 0
-  return frames.filter(({ firstOffset, recordCount }) => {
-    if (firstOffset < end) return false
-    end = firstOffset + recordCount
+  return frames.filter(frame => {
+    if (frame.first_offset < end) return false
+    end = endOf(frame)
     return true
   })
+}
+
+function endOf({ first_offset, record_count }: Found): number {
+  return first_offset + record_count
 }
 
 function openIfExists(path: string): number | null {

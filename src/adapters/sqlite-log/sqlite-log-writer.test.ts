@@ -189,7 +189,7 @@ describe('sqlite-log writer', () => {
       queueBytesMax: 1_000_000,
       queueCountMax: 1_000,
       commitTimeoutMs: 10_000,
-      onTrouble: ({ what }) => troubles.push(what),
+      onTrouble: what => troubles.push(what),
     })
     t.after(() => stream.close())
     await stream.ready

@@ -114,8 +114,8 @@ function openStream({ stream, traffic }: StreamInfo, options: SqliteLogWriterOpt
     ...(onSynced && { onSynced }),
     ...(logger && {
       onTrouble: limitComplaints(line => logger.error({ stream }, `log: ${line}`)),
-      onGap: ({ isLost, stream, ...rest }) => {
-        const gap = { stream, ...rest }
+      onGap: ({ isLost, endOffset, firstOffset }) => {
+        const gap = { stream, endOffset, firstOffset }
         if (isLost) logger.error(gap, 'accepted but unprocessed log records are missing: a log file was removed')
         else
           logger.warn(
@@ -129,12 +129,12 @@ function openStream({ stream, traffic }: StreamInfo, options: SqliteLogWriterOpt
 }
 
 /** Logs a new reason at once and a repeated one once a minute, since every commit may fail for it. */
-function limitComplaints(complain: (line: string) => void): (trouble: { what: string }) => void {
+function limitComplaints(complain: (line: string) => void): (line: string) => void {
   let [told, fromMs] = ['', Number.NEGATIVE_INFINITY]
-  return ({ what }) => {
-    if (what === told && performance.now() < fromMs) return
-    told = what
+  return line => {
+    if (line === told && performance.now() < fromMs) return
+    told = line
     fromMs = performance.now() + complaintPauseMs
-    complain(what)
+    complain(line)
   }
 }

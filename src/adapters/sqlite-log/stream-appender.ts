@@ -274,11 +274,10 @@ export class StreamAppender {
   }
 }
 
-function findSalvagedEnd({ path, firstOffset }: SegmentName): number {
-  const salvaged = new SalvagedSegment(path, firstOffset)
+function findSalvagedEnd(segment: SegmentName): number {
+  const salvaged = new SalvagedSegment(segment)
   try {
-    const last = salvaged.frames.at(-1)
-    return last === undefined ? firstOffset : last.firstOffset + last.recordCount
+    return salvaged.endOffset()
   } finally {
     salvaged.close()
   }

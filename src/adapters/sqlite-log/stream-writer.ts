@@ -28,10 +28,10 @@ export interface StreamWriterOptions {
    */
   readonly commitTimeoutMs: number
   readonly onSynced?: (synced: Synced) => void
-  readonly onTrouble?: (trouble: { stream: LogStream; what: string }) => void
+  readonly onTrouble?: (what: string) => void
   /** The stream ended at `endOffset` and continues at the later `firstOffset`. */
-  readonly onGap?: (gap: StreamGap & { stream: LogStream }) => void
-  readonly onDamage?: (damage: { stream: LogStream; path: string; message: string }) => void
+  readonly onGap?: (gap: StreamGap) => void
+  readonly onDamage?: (damage: { path: string; message: string }) => void
 }
 
 /** Passed to `onSynced` when a commit's answer arrives, before any of its appends resolves. */
@@ -109,21 +109,15 @@ export class StreamWriter {
   }
 
   append(records: EncodedRecords): Promise<void> {
-    const bytes = records.bytes.byteLength
     if (records.recordCount === 0) return Promise.resolve()
-    if (this.#state === 'dormant') this.#wake()
-    if (this.#state !== 'open')
-      return Promise.reject(createPortError('unavailable', `the log writer is ${this.#state}`))
-    if (this.#waitingBytes > 0 && this.#waitingBytes + bytes > this.#options.queueBytesMax) {
-      return Promise.reject(
-        createPortError('unavailable', `${this.#waitingBytes} bytes are already waiting for the log`),
-      )
+    if (this.#state === 'dormant') {
+      // Appends made while the thread starts wait for it as for a commit, and fail if it cannot open the stream.
+      this.#state = 'open'
+      this.#start()
     }
-    if (this.#queue.length >= this.#options.queueCountMax) {
-      return Promise.reject(
-        createPortError('unavailable', `${this.#queue.length} appends are already waiting for the log`),
-      )
-    }
+    const bytes = records.bytes.byteLength
+    const refusal = this.#findRefusal(bytes)
+    if (refusal !== null) return Promise.reject(createPortError('unavailable', refusal))
     this.#waitingBytes += bytes
     this.#waitingRecords += records.recordCount
     return new Promise((resolve, reject) => {
@@ -155,10 +149,12 @@ export class StreamWriter {
     await ended
   }
 
-  /** Appends made while the thread starts wait for it as for a commit, and fail if it cannot open the stream. */
-  #wake(): void {
-    this.#state = 'open'
-    this.#start()
+  #findRefusal(bytes: number): string | null {
+    if (this.#state !== 'open') return `the log writer is ${this.#state}`
+    if (this.#waitingBytes > 0 && this.#waitingBytes + bytes > this.#options.queueBytesMax)
+      return `${this.#waitingBytes} bytes are already waiting for the log`
+    const isQueueFull = this.#queue.length >= this.#options.queueCountMax
+    return isQueueFull ? `${this.#queue.length} appends are already waiting for the log` : null
   }
 
   #start(): void {
@@ -229,19 +225,13 @@ export class StreamWriter {
         return
       case 'condition':
         this.#condition = message.condition
-        if (this.#isGone)
-          this.#options.onTrouble?.({
-            stream: this.#options.stream,
-            what: (message.condition as { reason: string }).reason,
-          })
+        if (message.condition.state === 'files_gone') this.#options.onTrouble?.(message.condition.reason)
         return
-      case 'gap': {
-        const { endOffset, firstOffset, isLost } = message
-        this.#options.onGap?.({ stream: this.#options.stream, endOffset, firstOffset, isLost })
+      case 'gap':
+        this.#options.onGap?.(message)
         return
-      }
       case 'damage':
-        this.#options.onDamage?.({ stream: this.#options.stream, path: message.path, message: message.message })
+        this.#options.onDamage?.(message)
         return
       case 'committed':
       case 'failed':
@@ -265,8 +255,7 @@ export class StreamWriter {
       })
       for (const append of flight) append.resolve()
     } else {
-      if (answer.code !== 'full' && !this.#isGone)
-        this.#options.onTrouble?.({ stream: this.#options.stream, what: `a commit failed: ${answer.message}` })
+      if (answer.code !== 'full' && !this.#isGone) this.#options.onTrouble?.(`a commit failed: ${answer.message}`)
       for (const append of flight) append.reject(createPortError(answer.code, answer.message))
       // Queued appends have already waited as long, and would have to wait as long again.
       if (answer.code !== 'full') this.#failQueue(answer.message)
@@ -277,8 +266,7 @@ export class StreamWriter {
 
   /** Called when the thread hangs in a commit: fails all appends and continues to wait for the thread. */
   #silent(): void {
-    const { stream, commitTimeoutMs, onTrouble } = this.#options
-    onTrouble?.({ stream, what: `no answer from the log writer for ${commitTimeoutMs} ms` })
+    this.#options.onTrouble?.(`no answer from the log writer for ${this.#options.commitTimeoutMs} ms`)
     if (this.#state === 'open') this.#state = 'silent'
     this.#failAll('the log writer does not respond')
     this.#inFlight = []
@@ -286,12 +274,12 @@ export class StreamWriter {
   }
 
   #threadEnded(failure: Error | undefined): void {
-    const { stream, onTrouble } = this.#options
     this.#thread = null
     this.#isLooking = false
     clearInterval(this.#lookTimer)
     clearTimeout(this.#flightTimer)
-    this.#failAll(`the log writer ended${failure === undefined ? '' : `: ${failure.message}`}`)
+    const reason = failure === undefined ? '' : `: ${failure.message}`
+    this.#failAll(`the log writer ended${reason}`)
     this.#settleIdle()
     if (this.#state === 'closed') return
     this.#ready.reject(createPortError('unavailable', failure?.message ?? 'the log writer ended'))
@@ -302,8 +290,7 @@ export class StreamWriter {
       this.#state = 'closed'
       return
     }
-    const reason = failure === undefined ? '' : `: ${failure.message}`
-    onTrouble?.({ stream, what: `the log writer ended; restarting it${reason}` })
+    this.#options.onTrouble?.(`the log writer ended; restarting it${reason}`)
     this.#state = 'restarting'
     this.#restartTimer = setTimeout(() => this.#start(), backOffMs(restartDelays, this.#restarts++))
   }
