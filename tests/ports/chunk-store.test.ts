@@ -3,7 +3,6 @@ import { describe, it } from 'node:test'
 import { openStateForWriting } from '#adapters/sqlite/open-sqlite.ts'
 import { openSqliteChunkStore } from '#adapters/sqlite/sqlite-chunk-store.ts'
 import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
-import { PortError } from '#ports/port-error.ts'
 import { openMemoryState, openSqliteState, writeNewState } from '../support/state.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { chunkChanges } from '../support/values.ts'
@@ -28,7 +27,7 @@ describe('ChunkStore on sqlite', () => {
     await store.claimPosition('main', 'w1')
     const position = { stream: 'main', ownerId: 'w1', offset: 5, committedAtMs: 0 } as const
     other.exec('BEGIN IMMEDIATE')
-    await assert.rejects(store.commitChunk(chunkChanges(), position), isTimeout)
+    await assert.rejects(store.commitChunk(chunkChanges(), position), { code: 'timeout', retryable: true })
     await store.loadChunk({ distinctIds: [{ projectId: 1, distinctId: 'ada' }], groups: [], projectIds: [1] }, 1_000)
     other.exec('ROLLBACK')
     assert.deepEqual(await store.claimPosition('main', 'w1'), { offset: 0 })
@@ -56,14 +55,7 @@ describe('ChunkStore on sqlite', () => {
   })
 
   it('counts every warning of a day and stores twenty of them, or a thousand for merges', async t => {
-    const dataFolder = tempDir(t)
-    await writeNewState(dataFolder)
-    const store = openSqliteChunkStore({ dataFolder })
-    const management = openSqliteManagementStore({ dataFolder, access: 'write' })
-    t.after(async () => {
-      await store.close()
-      await management.close()
-    })
+    const { chunkStore: store, management } = await openSqliteState(t)
     await store.claimPosition('main', 'w1')
     const dayMs = 86_400_000
     const warning = (index: number, timestampMs: number) => ({
@@ -97,7 +89,3 @@ describe('ChunkStore on sqlite', () => {
     assert.deepEqual([kept[0]!.count, kept[0]!.warnings.length], [1, 1])
   })
 })
-
-function isTimeout(error: unknown): boolean {
-  return error instanceof PortError && error.code === 'timeout' && error.retryable
-}

@@ -3,7 +3,6 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { openSaltFiles } from '#adapters/salt-files/salt-files.ts'
-import { PortError } from '#ports/port-error.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { cookielessSaltsContract } from './cookieless-salts.contract.ts'
 
@@ -39,9 +38,8 @@ describe('the files of salts', () => {
     for (const day of ['2026-11-26', '2026-11-28']) mkdirSync(join(dataFolder, 'salts', day), { recursive: true })
     writeFileSync(join(dataFolder, 'salts', '2026-11-27'), salt)
     const store = openSaltFiles(dataFolder)
-    const isUnavailable = (cause: unknown) => cause instanceof PortError && cause.code === 'unavailable'
-    await assert.rejects(store.keepSalt('2026-11-28', salt), isUnavailable)
-    await assert.rejects(store.deleteSaltsExcept({ first: '2026-11-28', last: '2026-11-29' }), isUnavailable)
+    await assert.rejects(store.keepSalt('2026-11-28', salt), { code: 'unavailable' })
+    await assert.rejects(store.deleteSaltsExcept({ first: '2026-11-28', last: '2026-11-29' }), { code: 'unavailable' })
     assert.ok(!existsSync(join(dataFolder, 'salts', '2026-11-27')))
   })
 

@@ -1,7 +1,6 @@
-import { openDefinitionLoader } from '#adapters/sqlite/definition-loader.ts'
 import { openSqliteChunkStore } from '#adapters/sqlite/sqlite-chunk-store.ts'
 import { openSqliteDefinitionStore } from '#adapters/sqlite/sqlite-definition-store.ts'
-import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
+import { openDefinitionLoader, openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
 import { openStateWriter } from '#adapters/sqlite/state-writer-client.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { writeNewState } from '../support/state.ts'

@@ -6,7 +6,7 @@ import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { PortError, type PortErrorCode, QueryTooLargeError } from '#ports/port-error.ts'
+import { QueryTooLargeError } from '#ports/port-error.ts'
 import { createClickHouseEventStore } from '../../src/adapters/clickhouse/clickhouse-event-store.ts'
 import {
   createClickHouseClients,
@@ -17,7 +17,6 @@ import { eventStoreForTests } from '../support/event-store-for-tests.ts'
 import { eventually } from '../support/eventually.ts'
 import { aStoredEvent } from '../support/values.ts'
 
-const withCode = (code: PortErrorCode) => (error: unknown) => error instanceof PortError && error.code === code
 /**
  * The engine and its clients use the same limits, since a read-only user may only repeat its own. Long enough for a
  * busy machine.
@@ -103,7 +102,7 @@ describe('the embedded engine and its client', () => {
       queryTimeoutSeconds,
       clock: { nowMs: Date.now },
     })
-    await assert.rejects(stranger.countRejected({ projectId: 1 }), withCode('unavailable'))
+    await assert.rejects(stranger.countRejected({ projectId: 1 }), { code: 'unavailable' })
     await stranger.close()
   })
 
@@ -163,8 +162,8 @@ describe('the embedded engine and its client', () => {
   })
 
   it('answers `full` beyond the limits of one read', async () => {
-    await assert.rejects(readText('SELECT number FROM numbers(200000)'), withCode('full'))
-    await assert.rejects(readText('SELECT length(groupArray(number)) FROM numbers(200000000)'), withCode('full'))
+    await assert.rejects(readText('SELECT number FROM numbers(200000)'), { code: 'full' })
+    await assert.rejects(readText('SELECT length(groupArray(number)) FROM numbers(200000000)'), { code: 'full' })
   })
 
   it('refuses a history of too many events, but not of many that write nothing', async () => {
@@ -187,8 +186,8 @@ describe('the embedded engine and its client', () => {
   it('reconnects to the engine at another port with other passwords, and reports `unavailable` while it is down', async () => {
     const before = held.engine.endpoint()
     await held.engine.kill()
-    await assert.rejects(held.store.countRejected({ projectId: 1 }), withCode('unavailable'))
-    await assert.rejects(held.insert({ events: [aStoredEvent()] }), withCode('unavailable'))
+    await assert.rejects(held.store.countRejected({ projectId: 1 }), { code: 'unavailable' })
+    await assert.rejects(held.insert({ events: [aStoredEvent()] }), { code: 'unavailable' })
     await held.engine.restart()
     assert.notEqual(held.engine.endpoint().writer.password, before.writer.password)
     await held.insert({ events: [aStoredEvent({ projectId: 9 })] })
@@ -197,7 +196,7 @@ describe('the embedded engine and its client', () => {
 
   it('reports `unavailable` before the engine was first prepared, and when another server answers at its port', async t => {
     const none = createClickHouseEventStore({ endpoint: () => null, queryTimeoutSeconds, clock: { nowMs: Date.now } })
-    await assert.rejects(none.countRejected({ projectId: 1 }), withCode('unavailable'))
+    await assert.rejects(none.countRejected({ projectId: 1 }), { code: 'unavailable' })
     const other = createServer((_, response) => response.writeHead(404).end('not here'))
     t.after(() => other.close())
     await new Promise<void>(done => other.listen(0, '127.0.0.1', done))
@@ -207,7 +206,7 @@ describe('the embedded engine and its client', () => {
       queryTimeoutSeconds,
       clock: { nowMs: Date.now },
     })
-    await assert.rejects(wrong.countRejected({ projectId: 1 }), withCode('unavailable'))
+    await assert.rejects(wrong.countRejected({ projectId: 1 }), { code: 'unavailable' })
     await wrong.close()
   })
 
@@ -236,7 +235,7 @@ describe('the embedded engine and its client', () => {
     const query = hasty.read(async (client, signal) =>
       (await client.query({ query: endless, format: 'TabSeparated', abort_signal: signal })).text(),
     )
-    await assert.rejects(query, withCode('timeout'))
+    await assert.rejects(query, { code: 'timeout' })
   })
 
   it('counts in the background beyond the query limit, until it is stopped', async t => {

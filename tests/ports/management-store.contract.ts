@@ -6,12 +6,45 @@ import { describe, it } from 'node:test'
 import { type JsonObject, parseJson } from '#core/json.ts'
 import { noQuotas } from '#core/project.ts'
 import { noEventUsage } from '#core/usage.ts'
-import { PortError } from '#ports/port-error.ts'
 import type { Written } from '#ports/state/written.ts'
 import { aChange, aGroup, aMapping, aNewFlag, aNewProject, aPerson, chunkChanges, created } from '../support/values.ts'
+import { accountingStoreContract } from './accounting-store.contract.ts'
+import { activityStoreContract } from './activity-store.contract.ts'
+import { boundedListsContract } from './bounded-lists.contract.ts'
+import { cohortStoreContract } from './cohort-store.contract.ts'
+import { cookielessUpkeepContract } from './cookieless-visitors.contract.ts'
+import { erasureStoreContract } from './erasure-store.contract.ts'
+import { flagLifeContract } from './flag-life.contract.ts'
+import { flagOwnersContract } from './flag-owners.contract.ts'
+import { flagStoreContract } from './flag-store.contract.ts'
+import { groupTypesContract } from './group-types.contract.ts'
+import { importJobStoreContract } from './import-job-store.contract.ts'
 import { change, commit, type OpenManagement, written } from './management-harness.ts'
+import { secretKeyStoreContract } from './secret-key-store.contract.ts'
+import { subjectMirrorSourceContract } from './subject-mirror-source.contract.ts'
+import { deferredProjectsContract, workerStateContract } from './worker-state.contract.ts'
 
+/** Runs all suites of the management store. */
 export function managementStoreContract(adapter: string, open: OpenManagement): void {
+  const suites = [
+    accountingStoreContract,
+    activityStoreContract,
+    flagStoreContract,
+    flagLifeContract,
+    flagOwnersContract,
+    boundedListsContract,
+    cohortStoreContract,
+    erasureStoreContract,
+    groupTypesContract,
+    importJobStoreContract,
+    secretKeyStoreContract,
+    workerStateContract,
+    deferredProjectsContract,
+    subjectMirrorSourceContract,
+    cookielessUpkeepContract,
+  ]
+  for (const suite of suites) suite(adapter, open)
+
   describe(`ManagementStore on ${adapter}: projects`, () => {
     it('assigns ids from 1 up and never reuses one, even of deleted or refused projects', async t => {
       const { store } = await open(t)
@@ -111,10 +144,9 @@ export function managementStoreContract(adapter: string, open: OpenManagement): 
       assert.deepEqual(await store.findPersonalKeyByHash('abc'), key)
       assert.equal(await store.findPersonalKeyByHash('k1'), null)
       assert.deepEqual(await store.listPersonalKeys({ limit: 9, offset: 0 }), { count: 1, results: [key] })
-      await assert.rejects(
-        store.createPersonalKey({ ...input, id: 'k2', secretHash: 'abc' }, aChange()),
-        (error: unknown) => error instanceof PortError && error.code === 'conflict',
-      )
+      await assert.rejects(store.createPersonalKey({ ...input, id: 'k2', secretHash: 'abc' }, aChange()), {
+        code: 'conflict',
+      })
       assert.equal(await store.deletePersonalKey('k1', aChange()), true)
       assert.equal(await store.deletePersonalKey('k1', aChange()), false)
       assert.equal(await store.findPersonalKeyByHash('abc'), null)

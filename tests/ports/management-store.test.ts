@@ -1,8 +1,7 @@
 import type { TestContext } from 'node:test'
-import { openDefinitionLoader } from '#adapters/sqlite/definition-loader.ts'
 import { openSqliteChunkStore } from '#adapters/sqlite/sqlite-chunk-store.ts'
 import { openSqliteDefinitionStore } from '#adapters/sqlite/sqlite-definition-store.ts'
-import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
+import { openDefinitionLoader, openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
 import {
   decodeAnswer,
   encodeCall,
@@ -18,24 +17,9 @@ import { memoryDeferredProjects } from '../support/memory/memory-deferred-projec
 import { memoryState } from '../support/memory/memory-state.ts'
 import { writeNewState } from '../support/state.ts'
 import { tempDir } from '../support/temp-dir.ts'
-import { accountingStoreContract } from './accounting-store.contract.ts'
-import { activityStoreContract } from './activity-store.contract.ts'
-import { boundedListsContract } from './bounded-lists.contract.ts'
-import { cohortStoreContract } from './cohort-store.contract.ts'
-import { cookielessUpkeepContract } from './cookieless-visitors.contract.ts'
-import { deferredProjectsContract } from './deferred-projects.contract.ts'
-import { erasureStoreContract } from './erasure-store.contract.ts'
-import { flagLifeContract } from './flag-life.contract.ts'
-import { flagOwnersContract } from './flag-owners.contract.ts'
-import { flagStoreContract } from './flag-store.contract.ts'
-import { groupTypesContract } from './group-types.contract.ts'
-import { importJobStoreContract } from './import-job-store.contract.ts'
 import type { ManagementHarness, OpenManagement } from './management-harness.ts'
 import { managementStoreContract } from './management-store.contract.ts'
-import { scheduleOwnersContract } from './schedule-owners.contract.ts'
-import { secretKeyStoreContract } from './secret-key-store.contract.ts'
-import { subjectMirrorSourceContract } from './subject-mirror-source.contract.ts'
-import { trustedTimeStoreContract } from './trusted-time-store.contract.ts'
+import { deferredProjectsContract } from './worker-state.contract.ts'
 
 // As a front has it: every call and its answer is text on the way, and a search has a connection that only reads. The thread
 // around that is tested by `state-writer-client.test.ts`; starting one for each test would take longer than all of them.
@@ -63,22 +47,6 @@ const byStateCalls: OpenManagement = t =>
   })
 
 managementStoreContract('sqlite', byStateCalls)
-accountingStoreContract('sqlite', byStateCalls)
-activityStoreContract('sqlite', byStateCalls)
-flagStoreContract('sqlite', byStateCalls)
-flagLifeContract('sqlite', byStateCalls)
-flagOwnersContract('sqlite', byStateCalls)
-boundedListsContract('sqlite', byStateCalls)
-cohortStoreContract('sqlite', byStateCalls)
-erasureStoreContract('sqlite', byStateCalls)
-groupTypesContract('sqlite', byStateCalls)
-importJobStoreContract('sqlite', byStateCalls)
-secretKeyStoreContract('sqlite', byStateCalls)
-scheduleOwnersContract('sqlite', byStateCalls)
-deferredProjectsContract('sqlite', byStateCalls)
-subjectMirrorSourceContract('sqlite', byStateCalls)
-trustedTimeStoreContract('sqlite', byStateCalls)
-cookielessUpkeepContract('sqlite', byStateCalls)
 
 deferredProjectsContract('memory', async () => {
   const state = memoryState()

@@ -3,7 +3,6 @@ import { describe, it, type TestContext } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { openStateForWriting } from '#adapters/sqlite/open-sqlite.ts'
 import { openSqliteSubjectStore } from '#adapters/sqlite/sqlite-subject-store.ts'
-import { PortError } from '#ports/port-error.ts'
 import { openMemoryState, openSqliteState, writeNewState } from '../support/state.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { subjectStoreContract } from './subject-store.contract.ts'
@@ -13,10 +12,7 @@ subjectStoreContract('sqlite', openSqliteState)
 
 describe('SubjectStore on sqlite', () => {
   it('reports `unavailable` without a state file', t => {
-    assert.throws(
-      () => openSqliteSubjectStore({ dataFolder: tempDir(t) }),
-      (error: unknown) => error instanceof PortError && error.code === 'unavailable',
-    )
+    assert.throws(() => openSqliteSubjectStore({ dataFolder: tempDir(t) }), { code: 'unavailable' })
   })
 
   it('reads while a writer holds the lock', async t => {
@@ -53,15 +49,9 @@ describe('SubjectStore on sqlite', () => {
       INSERT INTO person_distinct_id VALUES (1, 'ada', 1, 0)`)
     writer.close()
     const store = openSqliteSubjectStore({ dataFolder })
-    assert.throws(
-      () => store.findPerson(1, 'ada'),
-      (error: unknown) => error instanceof PortError && error.code === 'corrupt',
-    )
+    assert.throws(() => store.findPerson(1, 'ada'), { code: 'corrupt' })
     store.close()
-    assert.throws(
-      () => store.findPerson(1, 'ada'),
-      (error: unknown) => error instanceof PortError && error.code === 'unavailable',
-    )
+    assert.throws(() => store.findPerson(1, 'ada'), { code: 'unavailable' })
   })
 })
 

@@ -22,7 +22,7 @@ const hasOurNames = [
   'src/adapters/clickhouse/exports/held-rows.ts',
   'src/adapters/posthog-js/installed-scripts.ts',
   'src/adapters/sql/persons/erasure-queries.ts',
-  'src/adapters/sql/processing/event-store-mark-queries.ts',
+  'src/adapters/sql/processing/worker-state-queries.ts',
   'src/adapters/sql/processing/subject-mirror-queries.ts',
   'src/adapters/sql/tables/rows.ts',
   'src/adapters/sqlite-log/lost-records.ts',

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { PortError } from '#ports/port-error.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import type { JobHandlers } from './answer-jobs.ts'
 import { createDecodeThreads, type DecodeThreadsOptions, decodeThreadDefaults } from './decode-threads.ts'
@@ -49,8 +48,6 @@ function startThreads(t: TestContext, over: Partial<DecodeThreadsOptions<Jobs>> 
   return { threads: { run, close: () => pool.close() }, restarts: () => restarts }
 }
 
-const failsWith = (code: string) => (error: unknown) => error instanceof PortError && error.code === code
-
 describe('decode threads', () => {
   it('answer each kind of job with its own handler, whose outcome has the type of the kind', async t => {
     interface Kinds {
@@ -96,13 +93,13 @@ describe('decode threads', () => {
     const { threads } = startThreads(t)
     const stuck = threads.run({ wait: true }, 1, [])
     const queued = threads.run({ echo: 1 }, 60, [])
-    await assert.rejects(threads.run({ echo: 2 }, 60, []), failsWith('unavailable'))
+    await assert.rejects(threads.run({ echo: 2 }, 60, []), { code: 'unavailable' })
     const last = threads.run({ echo: 3 }, 40, [])
-    await assert.rejects(threads.run({ echo: 4 }, 0, []), failsWith('unavailable'))
-    const rejected = Promise.all([stuck, queued, last].map(job => assert.rejects(job, failsWith('unavailable'))))
+    await assert.rejects(threads.run({ echo: 4 }, 0, []), { code: 'unavailable' })
+    const rejected = Promise.all([stuck, queued, last].map(job => assert.rejects(job, { code: 'unavailable' })))
     await threads.close()
     await rejected
-    await assert.rejects(threads.run({ echo: 5 }, 0, []), failsWith('unavailable'))
+    await assert.rejects(threads.run({ echo: 5 }, 0, []), { code: 'unavailable' })
   })
   it('run urgent jobs before the others, which still get a turn', async t => {
     const { threads } = startThreads(t, { queuedJobCountMax: 20 })
@@ -153,13 +150,13 @@ describe('decode threads', () => {
     const urgent = threads.run({ echo: 2, urgent: true }, 1, [], gone.signal)
     const next = threads.run({ echo: 3 }, 1, [])
     gone.abort()
-    await Promise.all([waiting, urgent].map(job => assert.rejects(job, failsWith('unavailable'))))
+    await Promise.all([waiting, urgent].map(job => assert.rejects(job, { code: 'unavailable' })))
     assert.deepEqual(await Promise.all([running, next]), [1, 3])
     assert.equal(bytes.length, 10, 'it was not sent to the thread')
     assert.equal(await threads.run({ echo: 4 }, 1, [], gone.signal), 4, 'a free thread takes it all the same')
     await Promise.all([
       threads.run({ echo: 5 }, 1, []),
-      assert.rejects(threads.run({ echo: 6 }, 1, [], gone.signal), failsWith('unavailable')),
+      assert.rejects(threads.run({ echo: 6 }, 1, [], gone.signal), { code: 'unavailable' }),
     ])
   })
   it('keep one of several threads for urgent jobs, and run the others in turn on the rest', async t => {
@@ -168,7 +165,7 @@ describe('decode threads', () => {
     const waiting = threads.run({ echo: 1 }, 1, [])
     assert.equal(await threads.run({ echo: 2, urgent: true }, 1, []), 2)
     assert.equal(await Promise.race([waiting, threads.run({ echo: 3, urgent: true }, 1, [])]), 3)
-    const rejected = Promise.all([stuck, waiting].map(job => assert.rejects(job, failsWith('unavailable'))))
+    const rejected = Promise.all([stuck, waiting].map(job => assert.rejects(job, { code: 'unavailable' })))
     await threads.close()
     await rejected
   })
@@ -178,7 +175,7 @@ describe('decode threads', () => {
     structuredClone(bytes, { transfer: [bytes.buffer] })
     const unsendable = threads.run({ bytes }, 1, [bytes.buffer])
     const next = threads.run({ echo: 5 }, 1, [])
-    await assert.rejects(unsendable, failsWith('unavailable'))
+    await assert.rejects(unsendable, { code: 'unavailable' })
     assert.equal(await next, 5)
   })
   it('accept an urgent job however many others wait, and vice versa', async t => {
@@ -186,10 +183,10 @@ describe('decode threads', () => {
     // Fails when the pool is closed below, which this test does not check.
     void threads.run({ wait: true }, 1, []).catch(() => undefined)
     const queued = [threads.run({ echo: 0 }, 50, []), threads.run({ echo: 1 }, 50, [])]
-    await assert.rejects(threads.run({ echo: 2 }, 0, []), failsWith('unavailable'))
+    await assert.rejects(threads.run({ echo: 2 }, 0, []), { code: 'unavailable' })
     queued.push(threads.run({ echo: 3, urgent: true }, 50, []), threads.run({ echo: 4, urgent: true }, 50, []))
-    await assert.rejects(threads.run({ echo: 5, urgent: true }, 0, []), failsWith('unavailable'))
-    const rejected = Promise.all(queued.map(job => assert.rejects(job, failsWith('unavailable'))))
+    await assert.rejects(threads.run({ echo: 5, urgent: true }, 0, []), { code: 'unavailable' })
+    const rejected = Promise.all(queued.map(job => assert.rejects(job, { code: 'unavailable' })))
     await threads.close()
     await rejected
   })
@@ -197,7 +194,7 @@ describe('decode threads', () => {
     const { threads, restarts } = startThreads(t)
     const lost = threads.run({ exit: true }, 1, [])
     const next = threads.run({ echo: 7 }, 1, [])
-    await assert.rejects(lost, failsWith('unavailable'))
+    await assert.rejects(lost, { code: 'unavailable' })
     assert.equal(await next, 7)
     assert.equal(restarts(), 1)
   })
@@ -214,7 +211,7 @@ describe('decode threads', () => {
   it('give up a job that takes too long, with its thread', async t => {
     t.mock.timers.enable({ apis: ['setTimeout'] })
     const { threads, restarts } = startThreads(t, { jobTimeoutMs: 1_500 })
-    const late = assert.rejects(threads.run({ wait: true }, 1, []), failsWith('timeout'))
+    const late = assert.rejects(threads.run({ wait: true }, 1, []), { code: 'timeout' })
     t.mock.timers.tick(1_500)
     await late
     assert.equal(await threads.run({ echo: 8 }, 1, []), 8)

@@ -3,12 +3,14 @@
 // written alone; then writes the result in lists. Anything unexpected ends the transaction.
 
 import {
+  CommitRefused,
+  expectCount,
   groupColumns,
   groupWarningsByDay,
   personColumns,
   sampleColumns,
-} from '#adapters/sql/processing/chunk-columns.ts'
-import { CommitRefused, expectCount, sharedTexts } from '#adapters/sql/processing/chunk-queries.ts'
+  sharedTexts,
+} from '#adapters/sql/processing/chunk-queries.ts'
 import { changedSubjectsText } from '#core/processing/mirror-subjects.ts'
 import type { ChunkChanges, ChunkOutcome, IngestionWarning, Versioned } from '#ports/state/chunk-store.ts'
 import { inserts, lockTexts, numberAll, writeTexts } from './chunk-texts.ts'

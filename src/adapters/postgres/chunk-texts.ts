@@ -1,8 +1,7 @@
 // The chunk's statements for PostgreSQL: with lists (`unnest`) instead of one statement for each row. Statements for a
 // single row come from `adapters/sql/processing/chunk-queries.ts`, with numbered parameters.
 
-import type { LoadTexts, WriteTexts } from '#adapters/sql/processing/chunk-queries.ts'
-import { buildInserts } from '#adapters/sql/processing/inserts.ts'
+import { buildInserts, type LoadTexts, type WriteTexts } from '#adapters/sql/processing/chunk-queries.ts'
 
 /** `?` → `$1`, `$2`, … */
 export function numberParameters(text: string): string {

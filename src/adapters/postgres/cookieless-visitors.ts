@@ -1,8 +1,7 @@
 // Cookieless visitors on PostgreSQL: how the worker reads them, and writes them inside its chunk's transaction.
 
 import { itemOf, rowOf } from '#adapters/sql/tables/resource-rows.ts'
-import type { StateSchema } from '#adapters/sql/tables/schema.ts'
-import { visitorIdentify, visitorSession } from '#adapters/sql/tables/visitor-rows.ts'
+import { type StateSchema, visitorIdentify, visitorSession } from '#adapters/sql/tables/schema.ts'
 import type {
   LoadedIdentifies,
   VisitorChanges,

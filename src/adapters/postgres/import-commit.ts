@@ -1,7 +1,6 @@
 // Writes what a chunk changed for import jobs, inside the chunk's transaction.
 
-import { importTexts } from '#adapters/sql/imports/import-texts.ts'
-import { makeAssignmentRecords } from '#adapters/sql/imports/kept-assignments.ts'
+import { importTexts, makeAssignmentRecords } from '#adapters/sql/imports/import-texts.ts'
 import { expectCount } from '#adapters/sql/processing/chunk-queries.ts'
 import { flagBit, jsonText } from '#adapters/sql/tables/rows.ts'
 import { type ImportChanges, noteSampleCountMax } from '#core/imports/import-changes.ts'

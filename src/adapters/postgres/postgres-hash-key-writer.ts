@@ -1,7 +1,7 @@
 // Writes the rows of experience continuity in PostgreSQL: one statement writes, a second reads the stored rows,
 // including those of other processes. Both run on the primary, since a replica may not have the row yet.
 
-import { toStorableText } from '#adapters/sql/tables/storable-text.ts'
+import { toStorableText } from '#adapters/sql/tables/wrap-methods.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { HashKeyOverrideWriter, HashKeyRow } from '#ports/state/subject-store.ts'
 import type { Logger } from '#telemetry/log.ts'

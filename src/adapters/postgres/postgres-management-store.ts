@@ -3,11 +3,10 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { loadDefinitionChanges } from '#adapters/sql/definitions/definition-queries.ts'
-import { migrations } from '#adapters/sql/known-migrations.ts'
+import { logStateMigration, migrations } from '#adapters/sql/known-migrations.ts'
 import { migrateState } from '#adapters/sql/migrate-state.ts'
 import { postgresDialect } from '#adapters/sql/migrations/migration.ts'
 import { createSqlManagementStore } from '#adapters/sql/sql-management-store.ts'
-import { logStateMigration } from '#adapters/sql/state-migration.ts'
 import { type Methods, wrapMethods } from '#adapters/sql/tables/wrap-methods.ts'
 import { backOffMs } from '#core/back-off.ts'
 import type { DefinitionStore } from '#ports/state/definition-store.ts'

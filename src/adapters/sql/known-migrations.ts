@@ -2,6 +2,7 @@
 
 import { inDocs } from '#distribution.ts'
 import { isTooOld, UnfitSchemaError } from '#ports/port-error.ts'
+import type { Logger } from '#telemetry/log.ts'
 import { baseline } from './migrations/0020-baseline.ts'
 import { activity } from './migrations/0021-activity.ts'
 import { history } from './migrations/0022-history.ts'
@@ -35,4 +36,23 @@ export function isNewestSchema(version: number, known: readonly Migration[] = mi
   const unfit = findSchemaProblem(version, known)
   if (unfit !== null) throw new UnfitSchemaError(unfit)
   return version === known.at(-1)!.version
+}
+
+export interface StateMigration {
+  /** Number of the last migration before; 0 for a state that is made only now. */
+  readonly from: number
+  readonly to: number
+  readonly durationMs: number
+  /** Name of the copy of the state from before, next to the state; null without one. */
+  readonly copy: string | null
+}
+
+/** Logs a migration at a start; nothing for a state that is new, or was up to date. */
+export function logStateMigration({ from, to, durationMs, copy }: StateMigration, logger: Logger): void {
+  if (from === 0 || from === to) return
+  const wayBack = copy === null ? 'a dump or backup from before' : copy
+  logger.info(
+    { from, to, durationMs, ...(copy !== null && { copy }) },
+    `the state was migrated to the schema of this version: an earlier Pennon starts only with ${wayBack}`,
+  )
 }

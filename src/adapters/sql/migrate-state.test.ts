@@ -3,7 +3,8 @@ import { test } from 'node:test'
 import Database from 'better-sqlite3'
 import { Kysely, SqliteDialect } from 'kysely'
 import { UnfitSchemaError } from '#ports/port-error.ts'
-import { migrations } from './known-migrations.ts'
+import { createLogger } from '#telemetry/log.ts'
+import { logStateMigration, migrations } from './known-migrations.ts'
 import { migrateState } from './migrate-state.ts'
 import { type Migration, postgresDialect, sqliteDialect } from './migrations/migration.ts'
 import type { StateSchema } from './tables/schema.ts'
@@ -65,4 +66,20 @@ test('numbers its migrations without gaps after the unreleased ones, and has eac
     assert.doesNotMatch(postgres, /AUTOINCREMENT|WITHOUT ROWID/)
     assert.doesNotMatch(migration.statements(sqliteDialect).join('\n'), /IDENTITY|COLLATE|NOTIFY/i)
   }
+})
+
+test('a migration of the state is logged with the way back; a new state and one that was up to date are not', () => {
+  const lines: string[] = []
+  const logger = createLogger({ level: 'info', process: 'serve' }, { write: line => void lines.push(line) })
+  const copy = 'state.db.before-0021'
+  for (const [from, to] of [
+    [0, 22],
+    [22, 22],
+    [20, 22],
+  ] as const)
+    logStateMigration({ from, to, durationMs: 7, copy }, logger)
+  assert.equal(lines.length, 1)
+  const { level, msg, ...line } = JSON.parse(lines[0]!)
+  assert.deepEqual([level, line.from, line.to, line.durationMs, line.copy], ['info', 20, 22, 7, copy])
+  assert.match(msg, /^the state was migrated .* earlier Pennon starts only with state\.db\.before-0021$/)
 })

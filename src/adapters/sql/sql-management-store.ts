@@ -3,10 +3,8 @@
 
 import type { Kysely } from 'kysely'
 import type { ManagementStore } from '#ports/state/management-store.ts'
+import { createAccountingQueries } from './accounting/accounting-queries.ts'
 import { createActivityQueries } from './accounting/activity-queries.ts'
-import { createRefusedQueries } from './accounting/refused-queries.ts'
-import { createUsageQueries } from './accounting/usage-queries.ts'
-import { createWarningQueries } from './accounting/warning-queries.ts'
 import { createCohortQueries } from './definitions/cohort-queries.ts'
 import { createFlagOwnerQueries } from './definitions/flag-owner-queries.ts'
 import { createFlagQueries } from './definitions/flag-queries.ts'
@@ -18,19 +16,11 @@ import { createErasureQueries } from './persons/erasure-queries.ts'
 import { createGroupQueries } from './persons/group-queries.ts'
 import { personQueries } from './persons/person-queries.ts'
 import { createRepairQueries } from './persons/repair-queries.ts'
-import { createCookielessVisitorQueries } from './processing/cookieless-visitor-queries.ts'
-import { createDeferredProjectQueries } from './processing/deferred-project-queries.ts'
-import { createEventStoreMarkQueries } from './processing/event-store-mark-queries.ts'
-import { createLogBindingQueries } from './processing/log-binding-queries.ts'
-import { createScheduleOwnerQueries } from './processing/schedule-owner-queries.ts'
 import { createSubjectMirrorQueries } from './processing/subject-mirror-queries.ts'
-import { createTrustedTimeQueries } from './processing/trusted-time-queries.ts'
-import { createPersonalKeyQueries } from './projects/personal-key-queries.ts'
+import { createWorkerStateQueries } from './processing/worker-state-queries.ts'
 import { createProjectQueries } from './projects/project-queries.ts'
-import { createSecretKeyQueries } from './projects/secret-key-queries.ts'
 import type { StateSchema } from './tables/schema.ts'
-import { withStorableTexts } from './tables/storable-text.ts'
-import { translateErrors } from './tables/wrap-methods.ts'
+import { translateErrors, withStorableTexts } from './tables/wrap-methods.ts'
 
 /** @param toPortError makes a PortError of a failure of the engine, and returns anything else as it is. */
 export function createSqlManagementStore(
@@ -40,8 +30,6 @@ export function createSqlManagementStore(
   const methods = withStorableTexts<ManagementStore>({
     ...createActivityQueries(db),
     ...createProjectQueries(db),
-    ...createPersonalKeyQueries(db),
-    ...createSecretKeyQueries(db),
     ...createFlagQueries(db),
     ...createCohortQueries(db),
     ...createCohortMemberQueries(db),
@@ -51,15 +39,8 @@ export function createSqlManagementStore(
     ...createErasureQueries(db),
     ...createRepairQueries(db),
     ...createGroupQueries(db),
-    ...createUsageQueries(db),
-    ...createRefusedQueries(db),
-    ...createWarningQueries(db),
-    ...createEventStoreMarkQueries(db),
-    ...createLogBindingQueries(db),
-    ...createScheduleOwnerQueries(db),
-    ...createTrustedTimeQueries(db),
-    ...createCookielessVisitorQueries(db),
-    ...createDeferredProjectQueries(db),
+    ...createAccountingQueries(db),
+    ...createWorkerStateQueries(db),
     ...createSubjectMirrorQueries(db),
     ...createImportJobQueries(db),
     ...importWorkQueries(db),

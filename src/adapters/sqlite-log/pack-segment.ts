@@ -31,6 +31,17 @@ export interface FrameRow {
   readonly body: Buffer
 }
 
+/** An open segment, whatever its form. */
+export interface ReadableSegment {
+  /** The frame that holds `offset` and those after it. Only a damaged segment may have holes between them. */
+  framesFrom(offset: number): IterableIterator<FrameRow>
+  /** When the record at `offset` was appended; null when it does not exist. */
+  appendedAtMs(offset: number): number | null
+  endOffset(): number
+  newestAppendMs(): number | null
+  close(): void
+}
+
 const packedVersion = 2
 const zstdMagic = 0xfd2fb528
 const mergedWithinMs = 1_000

@@ -2,21 +2,11 @@
 
 import type Database from 'better-sqlite3'
 import { PortError } from '#ports/port-error.ts'
-import { type FrameRow, openPackedSegment, unpackFrame } from './pack-segment.ts'
+import { type FrameRow, openPackedSegment, type ReadableSegment, unpackFrame } from './pack-segment.ts'
 import { SalvagedSegment } from './salvage-segment.ts'
 import { DamageError, frameRecordsMax, NotASegmentError, openSegment, type SegmentName } from './segment-file.ts'
 
-export type { FrameRow }
-
-export interface ReadableSegment {
-  /** The frame that holds `offset` and those after it. Only a damaged segment may have holes between them. */
-  framesFrom(offset: number): IterableIterator<FrameRow>
-  /** When the record at `offset` was appended; null when it does not exist. */
-  appendedAtMs(offset: number): number | null
-  endOffset(): number
-  newestAppendMs(): number | null
-  close(): void
-}
+export type { FrameRow, ReadableSegment }
 
 /** @param mode as of `openSegment`. @throws SqliteError, NotASegmentError, system errors. */
 export function openReadable(name: SegmentName, mode: 'read' | 'look'): ReadableSegment {

@@ -2,12 +2,14 @@
 // changed since the load ends it: the caller rolls back, so nothing of the chunk stays.
 
 import {
+  CommitRefused,
+  expectCount,
   groupColumns,
   groupWarningsByDay,
   personColumns,
   sampleColumns,
-} from '#adapters/sql/processing/chunk-columns.ts'
-import { CommitRefused, expectCount, sharedTexts } from '#adapters/sql/processing/chunk-queries.ts'
+  sharedTexts,
+} from '#adapters/sql/processing/chunk-queries.ts'
 import { changedSubjectsText } from '#core/processing/mirror-subjects.ts'
 import type { ChunkChanges, IngestionWarning } from '#ports/state/chunk-store.ts'
 import { inserts, rowTexts } from './chunk-texts.ts'

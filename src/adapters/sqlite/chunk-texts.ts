@@ -1,7 +1,6 @@
 // The chunk's statements for SQLite: one row each, or for a list of ids one parameter for each id.
 
-import type { LoadTexts, WriteTexts } from '#adapters/sql/processing/chunk-queries.ts'
-import { buildInserts } from '#adapters/sql/processing/inserts.ts'
+import { buildInserts, type LoadTexts, type WriteTexts } from '#adapters/sql/processing/chunk-queries.ts'
 
 /** `(?, ?, …)` */
 function placeholders(count: number): string {

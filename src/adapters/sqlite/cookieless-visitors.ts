@@ -2,8 +2,7 @@
 
 import { countIdentifiesText } from '#adapters/sql/processing/chunk-queries.ts'
 import { itemOf, rowOf } from '#adapters/sql/tables/resource-rows.ts'
-import type { StateSchema } from '#adapters/sql/tables/schema.ts'
-import { visitorIdentify, visitorSession } from '#adapters/sql/tables/visitor-rows.ts'
+import { type StateSchema, visitorIdentify, visitorSession } from '#adapters/sql/tables/schema.ts'
 import type {
   LoadedIdentifies,
   VisitorChanges,

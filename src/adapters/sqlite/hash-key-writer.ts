@@ -2,7 +2,7 @@
 // and its sync: when a campaign starts, many visitors log in at once, and with a sync for each, most calls would time
 // out.
 
-import { toStorableText } from '#adapters/sql/tables/storable-text.ts'
+import { toStorableText } from '#adapters/sql/tables/wrap-methods.ts'
 import type { HashKeyAssignment, HashKeyOverrideWriter, HashKeyRow } from '#ports/state/subject-store.ts'
 import { openStateForWriting, type SqliteDatabase, toStatePortError } from './open-sqlite.ts'
 

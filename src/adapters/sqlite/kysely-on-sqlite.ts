@@ -12,10 +12,9 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely'
-import { migrations } from '#adapters/sql/known-migrations.ts'
+import { migrations, type StateMigration } from '#adapters/sql/known-migrations.ts'
 import { migrateState } from '#adapters/sql/migrate-state.ts'
 import { sqliteDialect } from '#adapters/sql/migrations/migration.ts'
-import type { StateMigration } from '#adapters/sql/state-migration.ts'
 import type { StateSchema } from '#adapters/sql/tables/schema.ts'
 import { copyBeforeMigration } from './copy-before-migration.ts'
 import { openStateForWriting, type SqliteDatabase, toStatePortError, writerWaitMs } from './open-sqlite.ts'

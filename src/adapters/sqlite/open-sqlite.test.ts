@@ -3,14 +3,10 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { migrations } from '#adapters/sql/known-migrations.ts'
-import { PortError, UnfitSchemaError } from '#ports/port-error.ts'
+import { UnfitSchemaError } from '#ports/port-error.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { migrateSqlite } from './kysely-on-sqlite.ts'
 import { openStateForReading, openStateForWriting, stateFilePath } from './open-sqlite.ts'
-
-function isPortError(code: string) {
-  return (error: unknown) => error instanceof PortError && error.code === code
-}
 
 test('makes the folder and the state, twice without a difference', async t => {
   const dataFolder = join(tempDir(t), 'deep', 'data')
@@ -59,10 +55,10 @@ test('refuses a state of a newer version, with what to do', async t => {
 test('says `corrupt` for a file that is no state, and `unavailable` for one that cannot be opened', async t => {
   const dataFolder = tempDir(t)
   writeFileSync(stateFilePath(dataFolder), 'this is not a database file, whatever its name says'.repeat(100))
-  await assert.rejects(migrateSqlite(dataFolder), isPortError('corrupt'))
+  await assert.rejects(migrateSqlite(dataFolder), { code: 'corrupt' })
   const other = tempDir(t)
   mkdirSync(stateFilePath(other))
-  await assert.rejects(migrateSqlite(other), isPortError('unavailable'))
-  await assert.rejects(migrateSqlite(join(stateFilePath(dataFolder), 'below-a-file')), isPortError('unavailable'))
-  assert.throws(() => openStateForReading(join(other, 'nowhere')), isPortError('unavailable'))
+  await assert.rejects(migrateSqlite(other), { code: 'unavailable' })
+  await assert.rejects(migrateSqlite(join(stateFilePath(dataFolder), 'below-a-file')), { code: 'unavailable' })
+  assert.throws(() => openStateForReading(join(other, 'nowhere')), { code: 'unavailable' })
 })

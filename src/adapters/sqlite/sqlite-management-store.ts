@@ -1,6 +1,14 @@
 // The management store on the state file. The state-writer thread serves it, and tools use it directly.
 
+import {
+  listChangedProjectIds,
+  loadDefinitionChanges,
+  readDefinitionChanges,
+} from '#adapters/sql/definitions/definition-queries.ts'
+import type { HeldVersions, ReadChanges } from '#adapters/sql/definitions/held-definitions.ts'
 import { createSqlManagementStore } from '#adapters/sql/sql-management-store.ts'
+import { translateErrors } from '#adapters/sql/tables/wrap-methods.ts'
+import type { DefinitionStore, HeldDefinitions } from '#ports/state/definition-store.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
 import { createSqliteKysely } from './kysely-on-sqlite.ts'
 import { openStateForReading, openStateForWriting, toStatePortError, writerWaitMs } from './open-sqlite.ts'
@@ -19,4 +27,36 @@ export function openSqliteManagementStore(options: {
         )
       : createSqliteKysely(openStateForReading(options.dataFolder), 'deferred')
   return createSqlManagementStore(db, toStatePortError)
+}
+
+/** For a caller in another thread: it asks which projects changed, and passes the versions that it holds of those. */
+export interface DefinitionReader {
+  /** The changed projects that exist, by id. */
+  listChangedProjects(revision: number): Promise<readonly number[]>
+  /** @param held by project id; a project missing from it is read whole. */
+  readChanges(revision: number, held: readonly (readonly [projectId: number, HeldVersions])[]): Promise<ReadChanges>
+}
+
+export interface DefinitionLoader extends Pick<DefinitionStore, 'loadChanges'>, DefinitionReader {
+  close(): Promise<void>
+}
+
+/**
+ * Loads definitions in a state thread, on its own connection, so that a load neither waits for a write nor takes the
+ * write lock. The state has to be migrated. @throws PortError when it cannot be opened.
+ */
+export function openDefinitionLoader(options: { dataFolder: string }): DefinitionLoader {
+  const db = createSqliteKysely(openStateForReading(options.dataFolder), 'deferred')
+  return translateErrors(
+    {
+      loadChanges: (revision: number, held?: HeldDefinitions) => loadDefinitionChanges(db, revision, held),
+      listChangedProjects: (revision: number) => listChangedProjectIds(db, revision),
+      readChanges: (revision, held) => {
+        const versions = new Map(held)
+        return readDefinitionChanges(db, revision, projectId => versions.get(projectId) ?? null)
+      },
+      close: () => db.destroy(),
+    } satisfies DefinitionLoader,
+    toStatePortError,
+  )
 }

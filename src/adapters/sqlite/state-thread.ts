@@ -2,7 +2,7 @@
 // when it dies. The calls under way then fail; none is sent twice, because its outcome is unknown.
 
 import { Worker } from 'node:worker_threads'
-import { logStateMigration } from '#adapters/sql/state-migration.ts'
+import { logStateMigration } from '#adapters/sql/known-migrations.ts'
 import { backOffMs } from '#core/back-off.ts'
 import { PortError, QueueFullError, UnfitSchemaError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { PortError, UnfitSchemaError } from '#ports/port-error.ts'
+import { UnfitSchemaError } from '#ports/port-error.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { eventually } from '../../../tests/support/eventually.ts'
@@ -11,10 +11,6 @@ import { openStateForWriting } from './open-sqlite.ts'
 import { startStateThread } from './state-thread.ts'
 import { openStateWriter } from './state-writer-client.ts'
 import type { StateMethod } from './state-writer-protocol.ts'
-
-function isPortError(code: string) {
-  return (error: unknown) => error instanceof PortError && error.code === code
-}
 
 async function openWriter(t: TestContext, dataFolder: string, busyTimeoutMs = 5_000): Promise<ManagementStore> {
   const store = await openStateWriter({ dataFolder, logger: silentLogger(), busyTimeoutMs })
@@ -28,7 +24,7 @@ test('waits for the lock of another process, and fails as `timeout` when it take
   const other = openStateForWriting(dataFolder, 0)
   t.after(() => other.close())
   other.exec('BEGIN IMMEDIATE')
-  await assert.rejects(store.createProject(aNewProject(), aChange()), isPortError('timeout'))
+  await assert.rejects(store.createProject(aNewProject(), aChange()), { code: 'timeout' })
   const waiting = store.createProject(aNewProject(), aChange())
   other.exec('ROLLBACK')
   const result = await waiting
@@ -82,8 +78,8 @@ test('fails calls under way when the thread dies, and serves again with another 
   t.after(() => thread.close())
   await thread.started
   // A call that is not on the list is our own mistake: it ends the thread.
-  const fatal = assert.rejects(thread.call('constructor' as StateMethod, []), isPortError('unavailable'))
-  const other = assert.rejects(thread.call('listProjects', [{ limit: 1, offset: 0 }]), isPortError('unavailable'))
+  const fatal = assert.rejects(thread.call('constructor' as StateMethod, []), { code: 'unavailable' })
+  const other = assert.rejects(thread.call('listProjects', [{ limit: 1, offset: 0 }]), { code: 'unavailable' })
   await Promise.all([fatal, other])
   const page = await eventually(() => thread.call('listProjects', [{ limit: 1, offset: 0 }]))
   assert.deepEqual(page, { count: 0, results: [] })
@@ -92,7 +88,7 @@ test('fails calls under way when the thread dies, and serves again with another 
 test('takes a thousand calls at once and refuses the next', async t => {
   const store = await openWriter(t, tempDir(t))
   const calls = Array.from({ length: 1_001 }, () => store.listProjectIds())
-  await assert.rejects(calls.at(-1)!, isPortError('unavailable'))
+  await assert.rejects(calls.at(-1)!, { code: 'unavailable' })
   const lists = await Promise.all(calls.slice(0, 1_000))
   assert.equal(lists.length, 1_000)
 })
@@ -107,5 +103,5 @@ test('finishes pending calls before it closes, and refuses later ones', async t 
   await store.close()
   const results = await Promise.all(writing)
   assert.ok(results.every(result => result.ok))
-  await assert.rejects(store.listProjectIds(), isPortError('unavailable'))
+  await assert.rejects(store.listProjectIds(), { code: 'unavailable' })
 })

@@ -2,13 +2,13 @@
 // They are JSON text, because a kept number literal (`1.0`, a 64-bit id) does not survive structured clone.
 
 import type { ReadChanges } from '#adapters/sql/definitions/held-definitions.ts'
-import type { StateMigration } from '#adapters/sql/state-migration.ts'
+import type { StateMigration } from '#adapters/sql/known-migrations.ts'
 import { type JsonValue, parseJson } from '#core/json.ts'
 import { PortError, type PortErrorCode } from '#ports/port-error.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
 import type { HashKeyOverrideWriter } from '#ports/state/subject-store.ts'
-import type { DefinitionReader } from './definition-loader.ts'
 import { packDefinitions } from './definition-texts.ts'
+import type { DefinitionReader } from './sqlite-management-store.ts'
 
 /** The calls of a state thread: the store, loads of definitions, and a front's writes for experience continuity. */
 export type StateCalls = Omit<ManagementStore, 'close'> & DefinitionReader & HashKeyOverrideWriter

@@ -5,10 +5,9 @@ import assert from 'node:assert/strict'
 import { parentPort, workerData } from 'node:worker_threads'
 import { PortError } from '#ports/port-error.ts'
 import { giveBackWhenQuiet } from '#telemetry/give-back-memory.ts'
-import { openDefinitionLoader } from './definition-loader.ts'
 import { openHashKeyWriter } from './hash-key-writer.ts'
 import { migrateSqlite } from './kysely-on-sqlite.ts'
-import { openSqliteManagementStore } from './sqlite-management-store.ts'
+import { openDefinitionLoader, openSqliteManagementStore } from './sqlite-management-store.ts'
 import {
   type StateCalls,
   type StateMethod,

@@ -1,10 +1,9 @@
 // Opens the parts of the state that evaluations read, and the definitions that a front follows: in the data folder, or in
 // the PostgreSQL of `DATABASE_URL` with the replica of `DATABASE_READ_URL`.
 
-import { stateFilePath } from '#adapters/sqlite/open-sqlite.ts'
+import { stateFilePath, watchStateFiles } from '#adapters/sqlite/open-sqlite.ts'
 import { openSqliteDefinitionStore } from '#adapters/sqlite/sqlite-definition-store.ts'
 import { openSqliteSubjectStore } from '#adapters/sqlite/sqlite-subject-store.ts'
-import { watchStateFiles } from '#adapters/sqlite/state-files.ts'
 import type { CookielessVisitors } from '#ports/state/cookieless-visitors.ts'
 import type { DefinitionStore } from '#ports/state/definition-store.ts'
 import type { HashKeyOverrideReader, SubjectStore } from '#ports/state/subject-store.ts'

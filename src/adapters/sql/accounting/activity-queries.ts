@@ -10,7 +10,7 @@ import { countFittingRows } from '../tables/fitting-rows.ts'
 import { recordActivity } from '../tables/record-activity.ts'
 import { authorOf, jsonOf } from '../tables/rows.ts'
 import type { ActivityTable, StateSchema } from '../tables/schema.ts'
-import { toStorableText } from '../tables/storable-text.ts'
+import { toStorableText } from '../tables/wrap-methods.ts'
 
 /** Entries that one call looks at: a few milliseconds, during which the thread of searches does nothing else. */
 const searchedMax = 2_000

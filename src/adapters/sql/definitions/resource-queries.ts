@@ -14,9 +14,9 @@ import { recordActivity } from '../tables/record-activity.ts'
 import { itemOf, rowOf } from '../tables/resource-rows.ts'
 import { bumpRevision, nextId, readRevision } from '../tables/revision-queries.ts'
 import type { StateSchema } from '../tables/schema.ts'
+import { toStorableFields } from '../tables/wrap-methods.ts'
 import { haveLinksChanged } from './cohort-queries.ts'
-import { changeFlag } from './flag-queries.ts'
-import { applyFlagWrite, rollBackIfRefused } from './flag-writes.ts'
+import { changeFlag, insertFlag } from './flag-queries.ts'
 import { anyTable, listItems, selectItems } from './resource-lists.ts'
 
 type AnyItem = Item<ResourceName>
@@ -170,3 +170,42 @@ async function unmarkFlag(
   // A flag that is already deleted has no mark to remove.
   return changed.ok || changed.error === 'not_found'
 }
+
+/** @returns the id of the flag that was written. */
+async function applyFlagWrite(
+  trx: Kysely<StateSchema>,
+  projectId: number,
+  write: FlagWrite,
+  change: Change,
+): Promise<Result<number, FlagWriteRefusal>> {
+  if (await haveLinksChanged(trx, projectId, write)) return err('definitions_changed')
+  if (write.kind === 'create') {
+    const inserted = await insertFlag(trx, toStorableFields(write.flag), change, write.hasExperiment)
+    return inserted.ok ? ok(inserted.value.id) : inserted
+  }
+  const { flagId, expectedVersion } = write
+  const changed = await changeFlag(trx, projectId, flagId, toStorableFields(write.patch), change, expectedVersion)
+  if (changed.ok) return ok(flagId)
+  return err(changed.error === 'key_taken' ? 'key_taken' : 'flag_changed')
+}
+
+/** Runs `body` in a transaction, and rolls it back when `body` returns a refusal. */
+async function rollBackIfRefused<T, E>(
+  db: Kysely<StateSchema>,
+  body: (trx: Kysely<StateSchema>) => Promise<Result<T, E>>,
+): Promise<Result<T, E>> {
+  let refused: { readonly ok: false; readonly error: E } | undefined
+  try {
+    return await db.transaction().execute(async trx => {
+      const result = await body(trx)
+      if (result.ok) return result
+      refused = result
+      throw new RolledBack()
+    })
+  } catch (cause) {
+    if (cause instanceof RolledBack && refused !== undefined) return refused
+    throw cause
+  }
+}
+
+class RolledBack extends Error {}

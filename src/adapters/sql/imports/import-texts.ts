@@ -1,6 +1,9 @@
 // The statements of a commit that concern import jobs, as SQL text with `?` for parameters, for both engines. They run by
 // the row: of the events of an import, few link persons, and publishing touches each person once.
 
+import type { Assignments, AssignmentsRecord } from '#core/imports/import-changes.ts'
+import type { ChunkChanges } from '#ports/state/chunk-store.ts'
+
 export const importTexts = {
   /** id, state, step or '' */
   hasJob: `SELECT 1 FROM import_job WHERE id = ? AND state = ? AND coalesce(step, '') = ?`,
@@ -72,4 +75,36 @@ export const importTexts = {
   INSERT INTO personless_distinct_id (project_id, distinct_id, next_version) VALUES (?, ?, ?)
   ON CONFLICT (project_id, distinct_id) DO UPDATE SET next_version = excluded.next_version
     WHERE excluded.next_version > personless_distinct_id.next_version`,
+}
+
+/**
+ * What merges by an import job do to flag assignments and static cohorts, as of before the merges, so that undoing the job
+ * restores them to each person. Source: docs/wire/import.md §3.3.
+ * @param merges in the order in which they are made.
+ * @param assignmentsOf what each of the persons has, by uuid.
+ */
+export function makeAssignmentRecords(
+  importJobId: number,
+  merges: ChunkChanges['deletedPersons'],
+  assignmentsOf: (uuid: string) => Assignments,
+): AssignmentsRecord[] {
+  const held = new Map<string, { readonly flags: Set<string>; readonly cohorts: Set<number> }>()
+  const heldBy = (uuid: string) => {
+    const { hashKeys, cohortIds } = assignmentsOf(uuid)
+    const known = held.get(uuid) ?? { flags: new Set(hashKeys.map(([flag]) => flag)), cohorts: new Set(cohortIds) }
+    held.set(uuid, known)
+    return known
+  }
+  const records: AssignmentsRecord[] = []
+  for (const { uuid, survivorUuid } of merges) {
+    const own = assignmentsOf(uuid)
+    if (own.hashKeys.length + own.cohortIds.length === 0) continue
+    const { flags, cohorts } = heldBy(survivorUuid)
+    const hashKeys = own.hashKeys.filter(([flag]) => !flags.has(flag))
+    const cohortIds = own.cohortIds.filter(id => !cohorts.has(id))
+    for (const [flag] of hashKeys) flags.add(flag)
+    for (const id of cohortIds) cohorts.add(id)
+    records.push({ importJobId, uuid, own, survivorUuid, taken: { hashKeys, cohortIds } })
+  }
+  return records
 }

@@ -8,11 +8,10 @@ import type { MemberChange, MemberIds } from '#core/flags/evaluation/member-ids.
 import { err, ok, type Result } from '#core/result.ts'
 import type { CohortMemberStore, PersonInCohorts, PersonsPage, SearchedPersons } from '#ports/state/cohort-store.ts'
 import type { PersonFilters } from '#ports/state/person-store.ts'
-import { countRows } from '../tables/fitting-rows.ts'
+import { countRows, splitIntoSlices } from '../tables/fitting-rows.ts'
 import { recordActivity } from '../tables/record-activity.ts'
 import type { StateSchema } from '../tables/schema.ts'
-import { splitIntoSlices } from '../tables/slices.ts'
-import { toStorableText } from '../tables/storable-text.ts'
+import { toStorableText } from '../tables/wrap-methods.ts'
 import { type PersonsBehind, selectMatchingPersons } from './person-queries.ts'
 import { readPersonsPage } from './person-views.ts'
 

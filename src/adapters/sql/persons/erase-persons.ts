@@ -7,10 +7,10 @@ import { diffJson } from '#core/json-diff.ts'
 import { personUuid } from '#core/persons/person-uuid.ts'
 import { encodeSubjects } from '#core/processing/mirror-subjects.ts'
 import type { NewErasure } from '#ports/state/erasure-store.ts'
+import { readInSlices, splitIntoSlices } from '../tables/fitting-rows.ts'
 import { recordActivity } from '../tables/record-activity.ts'
 import { authorText, flagBit, repairOf } from '../tables/rows.ts'
 import type { StateSchema } from '../tables/schema.ts'
-import { readInSlices, splitIntoSlices } from '../tables/slices.ts'
 
 /** Distinct ids of one transaction, and of what the worker removes at once; a single person may have more. */
 export const idsPerErasureMax = 10_000

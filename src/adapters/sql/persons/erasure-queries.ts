@@ -5,11 +5,10 @@ import { isJsonObject, type JsonValue, parseJson } from '#core/json.ts'
 import type { ErasureOutline, PersonErasure, RemovedRows } from '#core/persons/erasure.ts'
 import { type HeldRange, joinRanges } from '#core/processing/held-rows.ts'
 import type { ErasureStore } from '#ports/state/erasure-store.ts'
-import { countRows } from '../tables/fitting-rows.ts'
+import { countRows, readInSlices, splitIntoSlices } from '../tables/fitting-rows.ts'
 import { authorOf, jsonObjectOf, logEndsOf } from '../tables/rows.ts'
 import type { PersonErasureTable, StateSchema } from '../tables/schema.ts'
-import { readInSlices, splitIntoSlices } from '../tables/slices.ts'
-import { toStorableText } from '../tables/storable-text.ts'
+import { toStorableText } from '../tables/wrap-methods.ts'
 import { erase, idsPerErasureMax } from './erase-persons.ts'
 
 const erasuresAtOnceMax = 50

@@ -4,10 +4,9 @@ import { type Kysely, sql } from 'kysely'
 import type { DistinctIdMapping, Person } from '#core/persons/person.ts'
 import type { PersonFilters, PersonStore } from '#ports/state/person-store.ts'
 import { containsTextSql, mayHavePartsSql } from '../tables/conditions.ts'
-import { countRows } from '../tables/fitting-rows.ts'
+import { countRows, splitIntoSlices } from '../tables/fitting-rows.ts'
 import { personOf } from '../tables/rows.ts'
 import type { StateSchema } from '../tables/schema.ts'
-import { splitIntoSlices } from '../tables/slices.ts'
 import { findPersonView, readPersonsPage } from './person-views.ts'
 
 /** Persons after a given one, by ascending or descending id. */

@@ -12,11 +12,11 @@ import {
   type RepairRequest,
 } from '#core/persons/person-repair.ts'
 import type { PersonRepairStore } from '#ports/state/person-store.ts'
+import { readInSlices } from '../tables/fitting-rows.ts'
 import { recordActivity } from '../tables/record-activity.ts'
 import { authorText, flagBit, repairOf } from '../tables/rows.ts'
 import type { PersonRepairTable, StateSchema } from '../tables/schema.ts'
-import { readInSlices } from '../tables/slices.ts'
-import { toStorableText } from '../tables/storable-text.ts'
+import { toStorableText } from '../tables/wrap-methods.ts'
 
 const keptRepairsMax = 20
 

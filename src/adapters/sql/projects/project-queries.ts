@@ -1,13 +1,17 @@
-// Creates, changes, deletes and lists projects. A deleted project's row stays and its id is never reused; its token is
-// free.
+// Projects, their secret keys (at most two rows, one for each role) and personal API keys; keys by the hash of their
+// secret. A deleted project's row stays and its id is never reused; its token is free.
 
 import { type Kysely, sql } from 'kysely'
 import { activityOfChange, type NewActivity } from '#core/activity.ts'
-import { type Project, projectResource } from '#core/project.ts'
+import type { Change } from '#core/author.ts'
+import type { JsonObject } from '#core/json.ts'
+import { type PersonalKey, personalKeyResource } from '#core/personal-key.ts'
+import { type Project, projectResource, type SecretKeys } from '#core/project.ts'
 import { patchItem, showLogged } from '#core/resource.ts'
-import { err, ok } from '#core/result.ts'
-import type { ProjectStore } from '#ports/state/project-store.ts'
-import { readPage } from '../tables/fitting-rows.ts'
+import { err, ok, type Result } from '#core/result.ts'
+import type { PersonalKeyStore, ProjectStore, SecretKeyStore } from '#ports/state/project-store.ts'
+import type { Written } from '#ports/state/written.ts'
+import { readInSlices, readPage } from '../tables/fitting-rows.ts'
 import { recordActivity } from '../tables/record-activity.ts'
 import { itemOf, rowOf } from '../tables/resource-rows.ts'
 import { bumpRevision, nextId } from '../tables/revision-queries.ts'
@@ -16,7 +20,9 @@ import type { StateSchema } from '../tables/schema.ts'
 const projectBytes = sql<number>`octet_length(name) + octet_length(quotas) + octet_length(client_settings)
   + octet_length(ingestion_settings)`
 
-export function createProjectQueries(db: Kysely<StateSchema>): ProjectStore {
+const keyBytes = sql<number>`octet_length(label) + octet_length(scopes) + octet_length(scoped_project_ids)`
+
+export function createProjectQueries(db: Kysely<StateSchema>): ProjectStore & SecretKeyStore & PersonalKeyStore {
   return {
     createProject: (input, change) =>
       db.transaction().execute(async trx => {
@@ -64,6 +70,96 @@ export function createProjectQueries(db: Kysely<StateSchema>): ProjectStore {
       const rows = await db.selectFrom('project').select('id').where('deleted', '=', 0).orderBy('id').execute()
       return rows.map(row => Number(row.id))
     },
+
+    rotateSecretKey: (projectId, key, change) =>
+      changeKeys(db, projectId, change, async trx => {
+        const keys = trx.deleteFrom('secret_api_key').where('project_id', '=', projectId)
+        await keys.where('role', '=', 'backup').execute()
+        await trx.updateTable('secret_api_key').set({ role: 'backup' }).where('project_id', '=', projectId).execute()
+        await trx
+          .insertInto('secret_api_key')
+          .values({
+            project_id: projectId,
+            role: 'primary',
+            secret_hash: key.secretHash,
+            masked: key.masked,
+            created_at: change.atMs,
+          })
+          .execute()
+      }),
+
+    deleteBackupSecretKey: (projectId, change) =>
+      changeKeys(db, projectId, change, async trx => {
+        await trx
+          .deleteFrom('secret_api_key')
+          .where('project_id', '=', projectId)
+          .where('role', '=', 'backup')
+          .execute()
+      }),
+
+    listSecretKeys: projectIds => readInSlices(projectIds, some => readKeys(db, some)),
+
+    createPersonalKey: ({ secretHash, ...input }, change) =>
+      db.transaction().execute(async trx => {
+        const key = { ...input, createdAtMs: change.atMs }
+        await trx
+          .insertInto('personal_api_key')
+          .values({ ...rowOf(personalKeyResource, key), secret_hash: secretHash })
+          .execute()
+        await recordActivity(
+          trx,
+          activityOfChange(toLoggedKey(key), null, showLogged(personalKeyResource, key)),
+          change,
+        )
+        return key
+      }),
+
+    async findPersonalKeyByHash(secretHash) {
+      const row = await db
+        .selectFrom('personal_api_key')
+        .selectAll()
+        .where('secret_hash', '=', secretHash)
+        .executeTakeFirst()
+      return row === undefined ? null : itemOf(personalKeyResource, row)
+    },
+
+    async findPersonalKey(id) {
+      const row = await db.selectFrom('personal_api_key').selectAll().where('id', '=', id).executeTakeFirst()
+      return row === undefined ? null : itemOf(personalKeyResource, row)
+    },
+
+    listPersonalKeys(page) {
+      const keys = db.selectFrom('personal_api_key').orderBy('created_at').orderBy('id')
+      return readPage(keys, keyBytes, page, row => itemOf(personalKeyResource, row))
+    },
+
+    deletePersonalKey: (id, change) =>
+      db.transaction().execute(async trx => {
+        const row = await trx.deleteFrom('personal_api_key').where('id', '=', id).returningAll().executeTakeFirst()
+        if (row === undefined) return false
+        const key = itemOf(personalKeyResource, row)
+        await recordActivity(
+          trx,
+          activityOfChange(toLoggedKey(key), showLogged(personalKeyResource, key), null),
+          change,
+        )
+        // So that every process forgets the key. No process can have a new one cached.
+        await bumpRevision(trx, null)
+        return true
+      }),
+
+    async savePersonalKeyUses(uses) {
+      if (uses.length === 0) return
+      await db.transaction().execute(async trx => {
+        for (const { id, usedAtMs } of uses)
+          await trx
+            .updateTable('personal_api_key')
+            .set({ last_used_at: usedAtMs })
+            .where('id', '=', id)
+            .where(is => is.or([is('last_used_at', 'is', null), is('last_used_at', '<', usedAtMs)]))
+            .execute()
+      })
+    },
   }
 }
 
@@ -78,13 +174,15 @@ async function find(db: Kysely<StateSchema>, projectId: number): Promise<Project
 }
 
 function activityOfProject(before: Project | null, after: Project | null): NewActivity | null {
-  const { id, name } = (after ?? before)!
-  const item = { kind: 'project', projectId: id, itemId: String(id), itemName: name } as const
   return activityOfChange(
-    item,
+    toLoggedProject((after ?? before)!),
     before && showLogged(projectResource, before),
     after && showLogged(projectResource, after),
   )
+}
+
+function toLoggedProject({ id, name }: Project) {
+  return { kind: 'project', projectId: id, itemId: String(id), itemName: name } as const
 }
 
 async function isTokenTaken(db: Kysely<StateSchema>, token: string, exceptId: number | null): Promise<boolean> {
@@ -95,4 +193,52 @@ async function isTokenTaken(db: Kysely<StateSchema>, token: string, exceptId: nu
     .where('deleted', '=', 0)
     .executeTakeFirst()
   return row !== undefined && Number(row.id) !== exceptId
+}
+
+function changeKeys(
+  db: Kysely<StateSchema>,
+  projectId: number,
+  change: Change,
+  write: (trx: Kysely<StateSchema>) => Promise<void>,
+): Promise<Result<Written<SecretKeys>, 'not_found'>> {
+  return db.transaction().execute(async trx => {
+    const project = await find(trx, projectId)
+    if (project === null) return err('not_found')
+    const before = await readShown(trx, projectId)
+    await write(trx)
+    const value = await readShown(trx, projectId)
+    await recordActivity(trx, activityOfChange(toLoggedProject(project), toShown(before), toShown(value)), change)
+    return ok({ value, revision: await bumpRevision(trx, projectId) })
+  })
+}
+
+/** By their names in the private API; both are masked. */
+function toShown({ primary, backup }: SecretKeys): JsonObject {
+  return { secret_api_token: primary, secret_api_token_backup: backup }
+}
+
+async function readShown(trx: Kysely<StateSchema>, projectId: number): Promise<SecretKeys> {
+  const [keys] = await readKeys(trx, [projectId])
+  return { primary: keys?.primary ?? null, backup: keys?.backup ?? null }
+}
+
+async function readKeys(
+  db: Kysely<StateSchema>,
+  projectIds: readonly number[],
+): Promise<(SecretKeys & { readonly projectId: number })[]> {
+  const rows = await db
+    .selectFrom('secret_api_key')
+    .select(['project_id', 'role', 'masked'])
+    .where('project_id', 'in', projectIds)
+    .execute()
+  const byProject = Map.groupBy(rows, row => Number(row.project_id))
+  return Array.from(byProject, ([projectId, keys]) => ({
+    projectId,
+    primary: keys.find(key => key.role === 'primary')?.masked ?? null,
+    backup: keys.find(key => key.role === 'backup')?.masked ?? null,
+  }))
+}
+
+function toLoggedKey({ id, label }: PersonalKey) {
+  return { kind: 'personal_api_key', projectId: null, itemId: id, itemName: label } as const
 }

@@ -5,7 +5,7 @@ import type { NewActivity } from '#core/activity.ts'
 import type { Change } from '#core/author.ts'
 import { authorText } from './rows.ts'
 import type { StateSchema } from './schema.ts'
-import { toStorableText } from './storable-text.ts'
+import { toStorableText } from './wrap-methods.ts'
 
 /** @param activity null when there is nothing to record. */
 export async function recordActivity(

@@ -6,9 +6,8 @@ import type { cohortResource } from '#core/flags/definitions/cohort.ts'
 import type { flagResource } from '#core/flags/definitions/flag.ts'
 import type { personalKeyResource } from '#core/personal-key.ts'
 import type { projectResource } from '#core/project.ts'
-import type { RowOf } from '#core/resource.ts'
+import { integerField, type RowOf, textField } from '#core/resource.ts'
 import type { ResourceName, resources } from '#core/resources/resources.ts'
-import type { visitorIdentify, visitorSession } from './visitor-rows.ts'
 
 type Resources = typeof resources
 type ResourceTables = {
@@ -256,4 +255,28 @@ export interface ActivityTable {
   /** JSON of an `Author`, as in all other columns of authors. */
   author: string | null
   created_at: number
+}
+
+/** Rows of cookieless visitors have their columns in the order in which `buildInserts` names them. */
+const visitorName = { projectId: integerField('project_id'), hash: textField('hash') }
+
+export const visitorIdentify = {
+  fields: {
+    ...visitorName,
+    offset: integerField('log_offset'),
+    uuid: textField('uuid'),
+    ordinal: integerField('ordinal'),
+    day: textField('day'),
+  },
+}
+
+export const visitorSession = {
+  fields: {
+    ...visitorName,
+    identifies: integerField('identifies'),
+    offset: integerField('log_offset'),
+    sessionId: textField('session_id'),
+    lastMs: integerField('last_at'),
+    day: textField('day'),
+  },
 }

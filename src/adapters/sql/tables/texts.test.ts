@@ -7,7 +7,7 @@ import { partsOfProperty } from '#core/flags/match/exact-parts.ts'
 import type { JsonValue } from '#core/json.ts'
 import { containsTextSql, mayHavePartsSql } from './conditions.ts'
 import { countFittingRows } from './fitting-rows.ts'
-import { toStorableFields, toStorableText, withStorableTexts } from './storable-text.ts'
+import { toStorableFields, toStorableText, withStorableTexts } from './wrap-methods.ts'
 
 describe('a page', () => {
   it('ends before the row that would exceed it, and has one row at least', () => {

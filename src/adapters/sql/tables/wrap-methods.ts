@@ -1,4 +1,4 @@
-// Wraps every method of a store at once.
+// Wraps every method of a store at once: failures become PortErrors, and texts storable on both engines.
 
 export type Methods<T> = { [K in keyof T]: (...args: never[]) => Promise<unknown> }
 type Method = (...args: never[]) => Promise<unknown>
@@ -16,4 +16,39 @@ export function translateErrors<T extends Methods<T>>(methods: T, toError: (caus
       throw toError(cause)
     }
   })
+}
+
+/**
+ * The same methods, with storable text arguments, and storable texts at the top level of object arguments: PostgreSQL
+ * has no NUL in text, and neither engine keeps half of a surrogate pair. JSON text escapes both.
+ */
+export function withStorableTexts<T extends Methods<T>>(methods: T): T {
+  return wrapMethods(
+    methods,
+    method =>
+      async (...args) =>
+        method(...(args.map(toStorable) as never[])),
+  )
+}
+
+function toStorable(argument: unknown): unknown {
+  if (typeof argument === 'string') return toStorableText(argument)
+  if (typeof argument !== 'object' || argument === null || Array.isArray(argument)) return argument
+  return toStorableFields(argument)
+}
+
+/** The object itself, or a copy if one of its direct texts cannot be stored. Nested values stay as they are. */
+export function toStorableFields<T extends object>(fields: T): T {
+  const replaced: Record<string, string> = {}
+  for (const [key, value] of Object.entries(fields)) {
+    if (typeof value !== 'string') continue
+    const text = toStorableText(value)
+    if (text !== value) replaced[key] = text
+  }
+  return Object.keys(replaced).length === 0 ? fields : { ...fields, ...replaced }
+}
+
+/** NUL and lone surrogates become U+FFFD. Source: docs/wire/ingestion.md 2.2. */
+export function toStorableText(text: string): string {
+  return (text.includes('\0') ? text.replaceAll('\0', '\ufffd') : text).toWellFormed()
 }

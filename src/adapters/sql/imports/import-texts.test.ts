@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { makeAssignmentRecords } from './kept-assignments.ts'
+import { makeAssignmentRecords } from './import-texts.ts'
 
 it('a merged person passes its flags and cohorts to the survivor, unless an earlier one did', () => {
   const has = new Map([

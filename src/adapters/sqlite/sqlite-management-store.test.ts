@@ -3,10 +3,9 @@ import { it, type TestContext } from 'node:test'
 import { listVersions } from '#adapters/sql/definitions/held-definitions.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { aChange, aNewCohort, aNewFlag, aNewProject } from '../../../tests/support/values.ts'
-import { openDefinitionLoader } from './definition-loader.ts'
 import { migrateSqlite } from './kysely-on-sqlite.ts'
 import { openStateForWriting } from './open-sqlite.ts'
-import { openSqliteManagementStore } from './sqlite-management-store.ts'
+import { openDefinitionLoader, openSqliteManagementStore } from './sqlite-management-store.ts'
 
 it('parses no row of a flag or cohort that the caller holds, however many there are', async t => {
   const { management, loader, database } = await openProject(t)
