@@ -22,7 +22,7 @@ import { type ExportLimits, openEventExport, usualExportLimits } from './exports
 import { createExportQueries, type ExportQueriesOptions } from './exports/export-queries.ts'
 import { listBusyFlags, listMovedDays } from './insights/busy-flags.ts'
 import { findFirstEventTime } from './insights/first-event-time.ts'
-import { countExposures } from './insights/flag-exposure.ts'
+import { countExposures } from './insights/flag-calls.ts'
 import { cacheUsage, countFlagUsage, findCachedUsage } from './insights/flag-usage.ts'
 import { countTrend } from './insights/trend-counts.ts'
 import { type MigrateOptions, migrate } from './migrate.ts'
@@ -44,10 +44,12 @@ import { findErasureCounts } from './writing/erasure-counts.ts'
 import {
   eventColumns,
   overrideColumns,
+  recordingColumns,
   rejectedColumns,
   replayedColumns,
   writeEventRow,
   writeOverrideRow,
+  writeRecordingRow,
   writeRejectedRow,
   writeReplayedRow,
 } from './writing/event-rows.ts'
@@ -59,7 +61,6 @@ import { discardDay, discardJob, publishJob } from './writing/import-partitions.
 import { createRowInserter, type RowInserter, type RowsOfTable } from './writing/insert-rows.ts'
 import { addKnownProperties, countPendingDistinctIds } from './writing/known-properties.ts'
 import { createSubjectMirror } from './writing/mirror-rows.ts'
-import { recordingColumns, writeRecordingRow } from './writing/recording-rows.ts'
 
 export interface ClickHouseEventStoreOptions {
   /** Asked at first use and after each failure to connect: the embedded engine's port changes when it restarts. */

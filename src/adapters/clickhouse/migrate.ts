@@ -8,6 +8,7 @@ import {
   type ClickHouseClients,
   type ClickHouseEndpoint,
   createClickHouseClients,
+  readRows,
 } from './connection/clickhouse-clients.ts'
 import { isUnknownDatabase } from './connection/clickhouse-errors.ts'
 import {
@@ -110,12 +111,8 @@ async function findDefinitions(client: ClickHouseClient, database: string): Prom
     if (isUnknownDatabase(error)) return null
     throw error
   }
-  const rows = await client.query({
-    query: 'SELECT name, create_table_query FROM system.tables WHERE database = {database:String}',
-    query_params: { database },
-    format: 'JSONCompactEachRow',
-  })
-  return new Map(await rows.json<[string, string]>())
+  const query = 'SELECT name, create_table_query FROM system.tables WHERE database = {database:String}'
+  return new Map(await readRows<[string, string]>(client, undefined, { query, query_params: { database } }))
 }
 
 /**
@@ -134,11 +131,8 @@ async function findVersion(
       `The event store ${isTooOld}. Export what you want to keep with that version, then start this version with another database in CLICKHOUSE_URL, or without it and with an empty PENNON_DATA${inDocs('operating/upgrades.md')}.`,
     )
   }
-  const result = await client.query({
-    query: `SELECT max(version) FROM ${database}.${versionTable}`,
-    format: 'JSONCompactEachRow',
-  })
-  const [[version]] = (await result.json<[number]>()) as [[number]]
+  const query = `SELECT max(version) FROM ${database}.${versionTable}`
+  const [[version]] = (await readRows<[number]>(client, undefined, { query })) as [[number]]
   if (version > migrations.length)
     return err(
       `The event store was written by a newer Pennon (schema ${version}; this version supports up to ${migrations.length}). Start that version, or restore a backup from before the upgrade.`,

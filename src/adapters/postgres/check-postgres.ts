@@ -1,5 +1,5 @@
-// Checks that a database can be used before anything relies on it. Messages name its host and database, never a
-// password.
+// Checks that a database can be used before anything relies on it, finds the version of its state, and creates its schema.
+// Messages name host and database, never a password.
 
 import pg from 'pg'
 import { err, ok, type Result } from '#core/result.ts'
@@ -112,4 +112,40 @@ function reasonOf(cause: unknown): string {
   const origin = cause instanceof Error && cause.cause !== undefined ? cause.cause : cause
   if (origin instanceof AggregateError) return origin.errors.map(reasonOf).join(', ')
   return origin instanceof Error ? origin.message || origin.name : String(origin)
+}
+
+const answerMsMax = 10_000
+
+/**
+ * For a database in which `checkPostgres` found state.
+ * @returns the number of the state's last migration; NaN when it does not say.
+ * @throws PortError when the database cannot be reached or read.
+ */
+export async function findPostgresSchema(url: string): Promise<number> {
+  return withClient(url, async client => {
+    const { rows } = await client.query<{ version: string | null }>(
+      'SELECT max(version) AS version FROM schema_version',
+    )
+    return Number(rows[0]!.version) || Number.NaN
+  })
+}
+
+/** @throws PortError, which says what to do when the role lacks the right. */
+export async function makePostgresSchema(url: string, schema: string): Promise<void> {
+  await withClient(url, async client => {
+    await client.query(`CREATE SCHEMA IF NOT EXISTS ${pg.escapeIdentifier(schema)}`)
+  })
+}
+
+async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({ ...buildClientSettings(url, 'find schema', answerMsMax), query_timeout: answerMsMax })
+  client.on('error', () => undefined) // the call that fails because of it reports it
+  try {
+    await client.connect()
+    return await work(client)
+  } catch (cause) {
+    throw toPostgresPortError(cause)
+  } finally {
+    await endIgnoringErrors(client)
+  }
 }

@@ -2,14 +2,14 @@
 // commit that collides with another is a version conflict: the worker loads the chunk's state again.
 
 import { CommitRefused, sharedTexts } from '#adapters/sql/processing/chunk-queries.ts'
-import { loadAsynchronously, loadChunk } from '#adapters/sql/processing/load-chunk.ts'
+import { type ChunkReads, loadAsynchronously, loadChunk } from '#adapters/sql/processing/load-chunk.ts'
 import { translateErrors } from '#adapters/sql/tables/wrap-methods.ts'
+import { personDistinctIdCountMax } from '#core/processing/person-merge.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { ChunkStore } from '#ports/state/chunk-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { writeChanges } from './chunk-commit.ts'
-import { createChunkReads } from './chunk-reads.ts'
-import { numberAll } from './chunk-texts.ts'
+import { loadTexts, numberAll } from './chunk-texts.ts'
 import { loadIdentifies, loadSessions } from './cookieless-visitors.ts'
 import { definitionsLock } from './kysely-on-postgres.ts'
 import { openPool, runInTransaction, type Session } from './open-postgres.ts'
@@ -72,4 +72,39 @@ export function openPostgresChunkStore(options: { url: string; logger: Logger; l
     },
     toPostgresPortError,
   )
+}
+
+/** One statement for each list, however many ids a chunk has. Each read throws what the driver throws. */
+function createChunkReads(session: Session): ChunkReads {
+  /** Empty lists find nothing, without a statement. */
+  const readRows = async <Row extends object>(
+    statement: string,
+    lists: readonly (readonly unknown[])[],
+    ...limits: readonly number[]
+  ): Promise<Row[]> => (lists[0]!.length === 0 ? [] : (await session.query<Row>(statement, [...lists, ...limits])).rows)
+  const listsOf = (ids: ReadonlyMap<number, ReadonlySet<string>>) => {
+    const pairs = [...ids].flatMap(([projectId, ofProject]) => Array.from(ofProject, id => [projectId, id] as const))
+    return [pairs.map(([projectId]) => projectId), pairs.map(([, id]) => id)]
+  }
+  return {
+    projects: ids => readRows(loadTexts.projects, [ids]),
+    groupTypes: projectIds => readRows(loadTexts.groupTypes, [projectIds]),
+    mappedPersons: (ids, textBytes) => readRows(loadTexts.mappedPersons, listsOf(ids), textBytes),
+    personTexts: personIds => readRows(loadTexts.personTexts, [personIds]),
+    personMappings: (personIds, countMax) =>
+      readRows(loadTexts.personMappings, [personIds], personDistinctIdCountMax + 1, countMax + 1),
+    personless: ids => readRows(loadTexts.personless, listsOf(ids)),
+    erasedIds: ids => readRows(loadTexts.erasedIds, listsOf(ids)),
+    importJobs: ids => readRows(loadTexts.importJobs, [ids]),
+    generated: events =>
+      readRows(loadTexts.generated, [events.map(({ projectId }) => projectId), events.map(({ uuid }) => uuid)]),
+    groups: (keys, textBytes) => {
+      const lists = [
+        keys.map(key => key.project_id),
+        keys.map(key => key.group_type_index),
+        keys.map(key => key.group_key),
+      ]
+      return readRows(loadTexts.groups, lists, textBytes)
+    },
+  }
 }

@@ -1,11 +1,14 @@
 // Definitions from PostgreSQL. The revision is polled, and the server also announces each new one.
 
+import pg from 'pg'
+import { revisionChannel } from '#adapters/sql/migrations/migration.ts'
 import { translateErrors } from '#adapters/sql/tables/wrap-methods.ts'
+import { backOffMs } from '#core/back-off.ts'
 import type { DefinitionStore } from '#ports/state/definition-store.ts'
 import type { Logger } from '#telemetry/log.ts'
-import { openPool } from './open-postgres.ts'
+import { endIgnoringErrors, trackSockets } from './end-in-time.ts'
+import { buildClientSettings, openPool } from './open-postgres.ts'
 import { toPostgresPortError } from './postgres-errors.ts'
-import { listenForRevisions } from './revision-listener.ts'
 
 /**
  * The epoch names the server process and the table. Both stay the same unless the server restarts or the database or
@@ -63,5 +66,75 @@ export function openPostgresDefinitionStore(options: {
       listeners.push(listener)
     },
     listening: notified.started,
+  }
+}
+
+const connectMsMax = 5_000
+const reconnectWaits = { firstMs: 100, longestMs: 10_000 }
+
+interface RevisionListener {
+  /** Resolves when it listens for the first time, or when the first attempt fails. */
+  readonly started: Promise<void>
+  close(): Promise<void>
+}
+
+/**
+ * Listens for new revisions on a separate connection, and reconnects by itself. A new connection queries the current revision
+ * at once; callers also poll it while no notifications can arrive.
+ */
+function listenForRevisions(options: {
+  url: string
+  logger: Logger
+  onRevision: (revision: number) => void
+}): RevisionListener {
+  const { url, logger, onRevision } = options
+  let client: pg.Client | undefined
+  let timer: NodeJS.Timeout | undefined
+  let failures = 0
+  let isClosed = false
+  const sockets = trackSockets()
+  const started = connect()
+
+  return {
+    started,
+    close: async () => {
+      isClosed = true
+      clearTimeout(timer)
+      await sockets.endInTime(async () => {
+        await started
+        await endIgnoringErrors(client)
+      })
+    },
+  }
+
+  async function connect(): Promise<void> {
+    const settings = buildClientSettings(url, 'listener', connectMsMax)
+    const connecting = new pg.Client({ ...settings, stream: sockets.stream, query_timeout: connectMsMax })
+    client = connecting
+    connecting.on('notification', ({ payload }) => onRevision(Number(payload)))
+    connecting.on('error', cause => reconnect(connecting, cause))
+    connecting.on('end', () => reconnect(connecting, new Error('the server ended the connection')))
+    try {
+      await connecting.connect()
+      await connecting.query(`LISTEN ${revisionChannel}`)
+      if (failures === 0) return
+      const { rows } = await connecting.query<{ value: number }>('SELECT value FROM revision WHERE id = 1')
+      logger.info('listening for definition changes again')
+      failures = 0
+      onRevision(rows[0]!.value)
+    } catch (cause) {
+      reconnect(connecting, cause)
+    }
+  }
+
+  /** Acts once per connection, whichever event or error reports its end. */
+  function reconnect(lost: pg.Client, cause: unknown): void {
+    if (client !== lost || isClosed) return
+    client = undefined
+    void endIgnoringErrors(lost)
+    if (failures === 0)
+      logger.warn({ err: toPostgresPortError(cause) }, 'cannot listen for definition changes; polling instead')
+    timer = setTimeout(() => void connect(), backOffMs(reconnectWaits, failures++, Math.random()))
+    timer.unref()
   }
 }

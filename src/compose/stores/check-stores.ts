@@ -20,7 +20,7 @@ export async function checkPostgresAt(url: string) {
  * @returns one line for the operator if another version wrote it, which a start would refuse.
  */
 export async function findPostgresProblem(url: string): Promise<string | null> {
-  const { findPostgresSchema } = await import('#adapters/postgres/find-schema.ts')
+  const { findPostgresSchema } = await import('#adapters/postgres/check-postgres.ts')
   return findSchemaProblem(await findPostgresSchema(url))
 }
 

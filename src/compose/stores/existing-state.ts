@@ -33,7 +33,7 @@ export async function openExistingManagement(config: Config, logger: Logger): Pr
       if (checked.value.isReplica) return err(`${place} is a replica; set DATABASE_URL to its primary.`)
       const { state } = checked.value
       if ('refusal' in state) return err(`${place} cannot be used: ${state.refusal}.`)
-      const { findPostgresSchema } = await import('#adapters/postgres/find-schema.ts')
+      const { findPostgresSchema } = await import('#adapters/postgres/check-postgres.ts')
       version = state.hasState ? await findPostgresSchema(url) : null
     }
     if (version === null) return err(noState(place))

@@ -92,7 +92,7 @@ export async function statePlaceOf(config: Config): Promise<string | null> {
 }
 
 async function openPostgresState(url: string, found: FoundState, logger: Logger): Promise<StateWriter> {
-  const { makePostgresSchema } = await import('#adapters/postgres/find-schema.ts')
+  const { makePostgresSchema } = await import('#adapters/postgres/check-postgres.ts')
   if (!found.isMade) await namePlaceInErrors(url, () => makePostgresSchema(url, found.schema))
   const { migratePostgres, openPostgresManagementStore } = await import(
     '#adapters/postgres/postgres-management-store.ts'

@@ -51,6 +51,11 @@ const ownLimitCodes: Readonly<Record<string, QueryTooLargeError['code']>> = {
 /** Refused before it began: a retry at another endpoint or with another password may succeed at once. */
 const accessCodes: ReadonlySet<string> = new Set(['192', '193', '194', '516'])
 
+/** The user lacks a right that the statement needs. */
+export function isAccessDenied(error: unknown): error is ClickHouseError {
+  return error instanceof ClickHouseError && error.code === '497'
+}
+
 export function isContentError(error: unknown): error is ClickHouseError {
   return error instanceof ClickHouseError && contentCodes.has(error.code)
 }

@@ -19,8 +19,15 @@ import { buildFilter, type Filter, tieBreak } from '../queries/event-filter.ts'
 import { storedColumns } from '../queries/event-rows.ts'
 import { eventsWithPersonsSql } from '../queries/persons-of-today.ts'
 import { readDayInKeyOrder } from './day-in-key-order.ts'
-import { bytesOfEvent, decodeExportedEvent, exportedColumns, findPageEnd, hasRowsLeft } from './export-pages.ts'
-import type { Ask, ExportAsk } from './export-queries.ts'
+import {
+  type Ask,
+  bytesOfEvent,
+  decodeExportedEvent,
+  type ExportAsk,
+  exportedColumns,
+  findPageEnd,
+  hasRowsLeft,
+} from './export-queries.ts'
 import {
   type Bucket,
   bucketWidthMs,

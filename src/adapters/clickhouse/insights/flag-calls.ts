@@ -1,11 +1,10 @@
 // The calls of one flag as rows to count: those stored as events, each once, and those that were deduplicated.
 
 import { flagCallEventName } from '#core/processing/deduplicate-flag-calls.ts'
-import type { FlagUsageQuery } from '#ports/events/insight-queries.ts'
+import type { ExposureQuery, FlagExposure, FlagUsageQuery } from '#ports/events/insight-queries.ts'
 import { type ClickHouseClient, readRows } from '../connection/clickhouse-clients.ts'
 import { eventsWithPersonsSql } from '../queries/persons-of-today.ts'
-import { bucketParams, isWithinBucketsSql } from './bucket-expression.ts'
-import { flagNamed, jsonTextSql, responseNamed } from './named-flag.ts'
+import { bucketParams, bucketStartSql, isWithinBucketsSql } from './bucket-expression.ts'
 
 /** A query of the calls, and its parameters. */
 export interface FlagCallRows {
@@ -91,3 +90,60 @@ const deduplicatedCalls = `SELECT timestamp, value, if(o.is_overridden, o.person
     SELECT distinct_id, person_id, true AS is_overridden FROM person_distinct_id_overrides FINAL
     WHERE project_id = {project:UInt32}
   ) AS o USING (distinct_id)`
+
+/**
+ * The flag and the answer that an event's properties name, as `flagCallOf` (core/processing/deduplicate-flag-calls.ts) has them. The
+ * regular expressions are for properties that this engine's parser refuses, for a number of 30 digits anywhere in them.
+ */
+export const flagNamed = `if(isValidJSON(properties), ${jsonTextSql('$feature_flag')},
+    extract(properties, '"[$]feature_flag"\\\\s*:\\\\s*"([^"\\\\\\\\]*)"'))`
+export const responseNamed = `if(isValidJSON(properties),
+    if(JSONType(properties, '$feature_flag_response') = 'Bool',
+      JSONExtractRaw(properties, '$feature_flag_response'),
+      ${jsonTextSql('$feature_flag_response')}),
+    trim(BOTH '"' FROM extract(properties,
+      '"[$]feature_flag_response"\\\\s*:\\\\s*(true|false|"[^"\\\\\\\\]*")')))`
+
+/** SQL of a property's text; '' for a value of another type. */
+export function jsonTextSql(key: string): string {
+  return `if(JSONType(properties, '${key}') = 'String', JSONExtractString(properties, '${key}'), '')`
+}
+
+/**
+ * What SDKs send along with a flag call when a percentage rollout decided for the person. Source:
+ * docs/wire/ingestion.md 6.9.
+ */
+const exposureEventName = '$experiment_exposure'
+
+/** See `InsightQueries.countExposures`: every person once, by the first call or exposure event with a variant. */
+export async function countExposures(
+  client: ClickHouseClient,
+  query: ExposureQuery,
+  signal: AbortSignal,
+): Promise<FlagExposure> {
+  const rows = await buildFlagCallRows(client, query, signal, query.importJobIds)
+  // Reading properties of calls costs much. Where they name no variant, which only rules do, the answer is the variant; and a
+  // deduplicated call of a rule repeats a stored one of its day with the same variant.
+  const exposures = query.isOfRules
+    ? variantRowsSql([flagCallEventName, exposureEventName], query.importJobIds)
+    : `${rows.sql} UNION ALL ${variantRowsSql([exposureEventName], query.importJobIds)}`
+  const found = await readRows<[0 | 1 | boolean, string, number | string, number]>(client, signal, {
+    query: `SELECT is_multiple, if(is_multiple, '', variant) AS only, if(is_multiple, 0, start) AS first,
+        toFloat64(count())
+      FROM (
+        SELECT min(value) != max(value) AS is_multiple, toString(any(value)) AS variant, ${bucketStartSql('min(timestamp)')} AS start
+        FROM (${exposures}) WHERE value IN {variants:Array(String)} GROUP BY person
+      ) GROUP BY is_multiple, only, first`,
+    query_params: { ...rows.params, variants: [...query.variants] },
+  })
+  const { edges } = query.buckets
+  const indexOf = new Map(edges.map((ms, index) => [ms, index]))
+  const firsts = new Map(query.variants.map(variant => [variant, new Array<number>(edges.length - 1).fill(0)]))
+  let multiple = 0
+  for (const row of found) {
+    const [isMultiple, variant, start, persons] = row
+    if (isMultiple) multiple = persons
+    else firsts.get(variant)![indexOf.get(Number(start))!] = persons
+  }
+  return { firsts: query.variants.map(variant => firsts.get(variant)!), multiple }
+}

@@ -11,7 +11,7 @@ import {
   type TrendLine,
   UnsupportedPattern,
 } from '#ports/events/insight-queries.ts'
-import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
+import { type ClickHouseClient, readRows } from '../connection/clickhouse-clients.ts'
 import { bucketParams } from './bucket-expression.ts'
 import { QueryParams } from './query-params.ts'
 import {
@@ -42,14 +42,12 @@ export async function countTrend(
 }
 
 async function hasWideFlags(client: ClickHouseClient, query: TrendCountQuery, signal: AbortSignal): Promise<boolean> {
-  const result = await client.query({
+  const rows = await readRows(client, signal, {
     query: wideFlagsQuery(query),
     query_params: { project: query.projectId, ...bucketParams(query.buckets) },
     use_multipart_params: true,
-    format: 'JSONCompactEachRow',
-    abort_signal: signal,
   })
-  return (await result.json()).length > 0
+  return rows.length > 0
 }
 
 /** A form field of the server holds 128 KiB, and the query is one field. The text around the source is short. */
@@ -142,17 +140,14 @@ async function readTop(
   const values = columns.join(', ')
   const { figure, weight } = figureSql(query.math)
   const shown = isAverage(query.math) ? 'if(weight = 0, 0, figure / weight)' : 'figure'
-  const result = await client.query({
+  return readRows<string[]>(client, signal, {
     query: `SELECT ${values} FROM (
         SELECT ${values}, ${figure} AS figure, ${weight} AS weight FROM ${source.sql}
         WHERE NOT (${columns.map(column => `${column} = ''`).join(' AND ')}) GROUP BY bucket, ${values}
       ) GROUP BY ${values} ORDER BY sum(${shown}) DESC, ${values} LIMIT ${query.breakdown!.limit}`,
     query_params: source.params,
     use_multipart_params: true,
-    format: 'JSONCompactEachRow',
-    abort_signal: signal,
   })
-  return result.json<string[]>()
 }
 
 function listValueColumns(count: number): string[] {

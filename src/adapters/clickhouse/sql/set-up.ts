@@ -3,6 +3,7 @@
 
 import { createHash } from 'node:crypto'
 import { ClickHouseError } from '@clickhouse/client'
+import { flagCallEventName } from '#core/processing/deduplicate-flag-calls.ts'
 import type { SqlFunctions } from '#core/sql/check-sql.ts'
 import {
   analystOf,
@@ -14,8 +15,15 @@ import {
   viewsDatabase,
   viewsUser,
 } from '../connection/analyst.ts'
-import type { ClickHouseClient, ClickHouseClients, ClickHouseEndpoint } from '../connection/clickhouse-clients.ts'
-import { createSqlViews } from './views.ts'
+import {
+  type ClickHouseClient,
+  type ClickHouseClients,
+  type ClickHouseEndpoint,
+  readRows,
+} from '../connection/clickhouse-clients.ts'
+import { isAccessDenied } from '../connection/clickhouse-errors.ts'
+import { isMirrorFilledSql } from '../queries/persons-of-today.ts'
+import { seenWithJob } from '../queries/seen-events.ts'
 
 export interface SqlSetUp {
   /** Prepares the views and users of a scope for a query; `lacking` says what the operator must do first, or is null. */
@@ -25,7 +33,6 @@ export interface SqlSetUp {
   forget(scope: SqlScope): void
 }
 
-const accessDenied = '497'
 const noWritableUsers = '514'
 
 export function createSqlSetUp(clients: ClickHouseClients, queryTimeoutSeconds: number): SqlSetUp {
@@ -76,19 +83,14 @@ async function createViewsAndUsers(
       for (const query of userStatements(database, scope, analyst, queryTimeoutSeconds)) await client.command({ query })
       if (scope === 'visible') await grantDescriptions(client, analyst.username)
     }
-    const result = await client.query({
-      query: 'SELECT name, comment FROM system.tables WHERE database = {views:String}',
-      query_params: { views },
-      format: 'JSONCompactEachRow',
-    })
-    const found = new Map(await result.json<[string, string]>())
+    const query = 'SELECT name, comment FROM system.tables WHERE database = {views:String}'
+    const found = new Map(await readRows<[string, string]>(client, undefined, { query, query_params: { views } }))
     if (found.size === 0) await client.command({ query: `CREATE DATABASE IF NOT EXISTS ${views}` })
     for (const { name, statement, comment } of createSqlViews(database, scope))
       if (found.get(name) !== comment) await client.command({ query: statement })
     return { lacking: null }
   } catch (error) {
-    if (!(error instanceof ClickHouseError)) throw error
-    if (error.code !== accessDenied && error.code !== noWritableUsers) throw error
+    if (!isAccessDenied(error) && !(error instanceof ClickHouseError && error.code === noWritableUsers)) throw error
     return { lacking: formatNeededGrants(database, views) }
   }
 }
@@ -99,7 +101,7 @@ async function grantDescriptions(client: ClickHouseClient, username: string): Pr
     try {
       await client.command({ query: `GRANT SELECT ON ${each} TO ${username}` })
     } catch (error) {
-      if (!(error instanceof ClickHouseError) || error.code !== accessDenied) throw error
+      if (!isAccessDenied(error)) throw error
     }
 }
 
@@ -144,7 +146,7 @@ export function userStatements(
 }
 
 async function readFunctions(client: ClickHouseClient): Promise<SqlFunctions> {
-  const read = async <T>(query: string) => (await client.query({ query, format: 'JSONCompactEachRow' })).json<T>()
+  const read = <T>(query: string) => readRows<T>(client, undefined, { query })
   // Leaves out functions that an operator has added, since they may do anything.
   const rows = await read<[string, number, number]>(
     "SELECT name, is_aggregate, case_insensitive FROM system.functions WHERE origin = 'System'",
@@ -156,4 +158,76 @@ async function readFunctions(client: ClickHouseClient): Promise<SqlFunctions> {
     aggregates: new Set(rows.filter(([, isAggregate]) => isAggregate === 1).map(([name]) => name)),
     combinators: combinators.map(([name]) => name),
   }
+}
+
+export interface SqlView {
+  readonly name: string
+  /** Creates the view, or replaces a view of another version. */
+  readonly statement: string
+  /** The comment of the view of this version. */
+  readonly comment: string
+}
+
+/**
+ * The views that users' SQL reads: one project's rows, each identity once, with the persons of today. They read as a user
+ * that sees only rows of the request's project (`connection/analyst.ts`), so they need not name it.
+ */
+export function createSqlViews(database: string, scope: SqlScope = 'visible'): SqlView[] {
+  const seen = scope === 'job' ? seenWithJob({ database, isVisible: '1', isOfJob: '1' }).once : null
+  const eventRows = seen ?? `${database}.events FINAL`
+  const overrides = `SELECT distinct_id, person_id, true AS is_overridden FROM ${database}.person_distinct_id_overrides FINAL`
+  const person = 'if(o.is_overridden, o.person_id, e.person_id) AS person_id'
+  const isFilled = isMirrorFilledSql(database)
+  const groupColumns = [0, 1, 2, 3, 4].map(index => `e.\`$group_${index}\` AS \`$group_${index}\``).join(', ')
+  const selects = {
+    events: `SELECT e.uuid AS uuid, e.event AS event, e.distinct_id AS distinct_id, e.timestamp AS timestamp,
+        e.properties AS properties, ${person}, e.person_properties AS person_properties,
+        e.person_created_at AS person_created_at, e.person_mode AS person_mode, ${groupColumns},
+        e.\`$session_id\` AS \`$session_id\`, e.\`$window_id\` AS \`$window_id\`, e.flags AS flags,
+        e.flag_called AS flag_called, e.flag_response AS flag_response, e.elements_chain AS elements_chain,
+        e.lane AS lane, e.historical_migration AS historical_migration, e.import_job_id AS import_job_id,
+        e.captured_at AS captured_at, e.created_at AS created_at
+      FROM ${seen === null ? `${database}.events AS e FINAL` : `${seen} AS e`} LEFT ANY JOIN (${overrides}) AS o USING (distinct_id)`,
+    persons: `SELECT uuid AS id, properties, created_at, is_identified FROM ${database}.persons FINAL
+      WHERE ${isFilled} AND is_deleted = 0`,
+    groups: `SELECT group_type_index, group_key, properties, created_at FROM ${database}.groups FINAL
+      WHERE ${isFilled} AND is_deleted = 0`,
+    flag_calls: `SELECT e.uuid AS uuid, e.timestamp AS timestamp, e.distinct_id AS distinct_id, ${person},
+        e.flag_key AS flag_key, e.flag_response AS flag_response, e.is_thinned AS is_thinned,
+        e.historical_migration AS historical_migration
+      FROM (
+        SELECT uuid, timestamp, distinct_id, person_id, flag_called AS flag_key, flag_response, false AS is_thinned,
+          historical_migration
+        FROM ${eventRows} WHERE event = '${flagCallEventName}'
+        UNION ALL
+        ${deduplicatedCallsSql(database, eventRows)}
+      ) AS e LEFT ANY JOIN (${overrides}) AS o USING (distinct_id)`,
+  }
+  return Object.entries(selects).map(([name, select]) => {
+    const comment = `pennon ${createHash('sha256').update(select).digest('hex').slice(0, 16)}`
+    const statement = `CREATE OR REPLACE VIEW ${viewsDatabase(database, scope)}.${name}
+      DEFINER = ${viewsUser(scope)} SQL SECURITY DEFINER AS ${select} COMMENT '${comment}'`
+    return { name, statement, comment }
+  })
+}
+
+/**
+ * As usage counts them (`insights/flag-calls.ts`): a deduplicated call was made by the person of the stored call that it
+ * repeats, and one that was stored all the same counts as stored. Stored calls are read only where a project deduplicates.
+ */
+function deduplicatedCallsSql(database: string, eventRows: string): string {
+  const stored = `FROM ${eventRows}
+    WHERE event = '${flagCallEventName}' AND (SELECT count() > 0 FROM ${database}.deduplicated_flag_calls)`
+  return `SELECT t.uuid AS uuid, toDateTime64(t.timestamp, 6, 'UTC') AS timestamp, t.distinct_id AS distinct_id,
+      if(p.is_known, p.person_id, reinterpretAsUUID(sipHash128(t.distinct_id))) AS person_id,
+      t.flag_key AS flag_key, t.flag_response AS flag_response, true AS is_thinned, false AS historical_migration
+    FROM (
+      SELECT uuid, timestamp, toDate32(timestamp) AS day, distinct_id, toString(feature_flag) AS flag_key,
+        feature_flag_response AS flag_response
+      FROM ${database}.deduplicated_flag_calls FINAL
+      WHERE (toDate32(timestamp), distinct_id, uuid) NOT IN (SELECT toDate32(timestamp), distinct_id, uuid ${stored})
+    ) AS t
+    LEFT ANY JOIN (
+      SELECT toDate32(timestamp) AS day, distinct_id, toString(flag_called) AS flag_key, person_id, true AS is_known ${stored}
+    ) AS p USING (day, distinct_id, flag_key)`
 }

@@ -4,9 +4,8 @@ import { ClickHouseError } from '@clickhouse/client'
 import { MirrorFillingError, PortError } from '#ports/port-error.ts'
 import { rowPolicies, sqlScopes, viewedTables, viewsDatabase, viewsUser } from '../connection/analyst.ts'
 import { fillingMessage } from '../connection/clickhouse-errors.ts'
-import { userStatements } from './set-up.ts'
+import { createSqlViews, userStatements } from './set-up.ts'
 import { complainsOfFormat, toSqlFailure } from './sql-errors.ts'
-import { createSqlViews } from './views.ts'
 
 const failure = (code: string, message = 'refused') => toSqlFailure(new ClickHouseError({ code, message }), 'db')
 

@@ -1,7 +1,6 @@
 // Removes the rows of erased persons by mutations, which rewrite the affected parts without delaying inserts. Rows to
 // remove are counted before and after, so that nothing depends on a server's records of mutations.
 
-import { ClickHouseError } from '@clickhouse/client'
 import { noRemovedRows, type PersonErasure } from '#core/persons/erasure.ts'
 import type { HeldRange } from '#core/processing/held-rows.ts'
 import type { CountedRows, PersonEraser } from '#ports/events/event-store-upkeep.ts'
@@ -12,6 +11,7 @@ import {
   longReadSettings,
   readRows,
 } from '../connection/clickhouse-clients.ts'
+import { isAccessDenied } from '../connection/clickhouse-errors.ts'
 import { versionsPerErasure } from '../parameters/override-version.ts'
 import { recordAnyArrival } from './flag-arrivals.ts'
 import { findRanges } from './held-rows.ts'
@@ -60,7 +60,6 @@ const tables: readonly ErasableTable[] = [
 ]
 
 const subjectsTable = 'erased_subjects'
-const accessDenied = '497'
 const counted: readonly (readonly [keyof typeof noRemovedRows, string])[] = [
   ['events', 'events'],
   ['recordings', 'replay_messages'],
@@ -102,15 +101,8 @@ export function createPersonEraser(clients: Pick<ClickHouseClients, 'write'>): P
         }
         if (left.length === 0) {
           // The import job that these rows belong to clears them when its step continues or is retried.
-          if (
-            await hasAnyRow(
-              client,
-              database,
-              knownTable,
-              `distinct_id IN (SELECT subject FROM ${database}.${subjectsTable})`,
-            )
-          )
-            return 'under_way'
+          const isErased = `distinct_id IN (SELECT subject FROM ${database}.${subjectsTable})`
+          if (await hasAnyRow(client, database, knownTable, isErased)) return 'under_way'
           await recordAnyArrival(client, database)
           await client.command({ query: `TRUNCATE TABLE ${database}.${subjectsTable}` })
           return 'done'
@@ -152,9 +144,8 @@ function byProject({ isErased, subject }: ErasableTable, erasures: readonly Pers
   const concerned = erasures.filter(
     erasure => isErased(erasure) && (subject === 'uuid' ? erasure.personUuids : erasure.distinctIds).length > 0,
   )
-  return [...Map.groupBy(concerned, ({ projectId }) => projectId)].map(([projectId, of]) => ({
-    ...{ projectId, erasures: of },
-  }))
+  const byId = Map.groupBy(concerned, ({ projectId }) => projectId)
+  return Array.from(byId, ([projectId, erasures]) => ({ projectId, erasures }))
 }
 
 /**
@@ -208,7 +199,7 @@ async function isRemoving(client: ClickHouseClient, database: string): Promise<b
     return running.length > 0
   } catch (error) {
     // A server that hides its mutations still runs them.
-    if (error instanceof ClickHouseError && error.code === accessDenied) return false
+    if (isAccessDenied(error)) return false
     throw error
   }
 }

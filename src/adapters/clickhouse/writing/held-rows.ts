@@ -1,10 +1,10 @@
 // Reads the server's own lists of the tables' parts, and the mark that a worker leaves in the store. Together they show,
 // without reading an event, that parts are gone or broken, or that this is another copy of the store.
 
-import { ClickHouseError } from '@clickhouse/client'
 import type { HeldRange } from '#core/processing/held-rows.ts'
 import type { HeldRows, StoreMark } from '#ports/events/event-store-upkeep.ts'
 import { type ClickHouseClient, type ClickHouseClients, readRows } from '../connection/clickhouse-clients.ts'
+import { isAccessDenied } from '../connection/clickhouse-errors.ts'
 
 /** Only tables of this engine are checked part by part: replicas of a Replicated… table merge each at its own pace. */
 const checkedEngine = 'ReplacingMergeTree'
@@ -18,8 +18,6 @@ const checkedTables = [
   'replay_messages',
   'deduplicated_flag_calls',
 ]
-
-const accessDenied = '497'
 
 /**
  * A worker leaves a mark every 10 s at most, and two more around a stop. If three marks fall into one slot, the first
@@ -39,7 +37,7 @@ export async function findHeldRows(
       const ranges = await findRanges(client, database, checkedTables)
       return ranges === null ? null : { ranges, isMarked: await isMarked(client, database, instance, markId) }
     } catch (error) {
-      if (error instanceof ClickHouseError && error.code === accessDenied) return null
+      if (isAccessDenied(error)) return null
       throw error
     }
   })
@@ -69,7 +67,7 @@ export async function findRanges(
       }))
     return [...parts, ...whole]
   } catch (error) {
-    if (error instanceof ClickHouseError && error.code === accessDenied) return null
+    if (isAccessDenied(error)) return null
     throw error
   }
 }

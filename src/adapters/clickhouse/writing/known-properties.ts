@@ -8,12 +8,12 @@
 
 import { randomInt } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { ClickHouseError } from '@clickhouse/client'
 import { backOffMs } from '#core/back-off.ts'
 import { membersOf } from '#core/json-text.ts'
 import { type IdShare, type KnownOf, knownBytesMax } from '#ports/events/event-writer.ts'
 import { PortError } from '#ports/port-error.ts'
 import { type ClickHouseClients, longReadSettings, readRows } from '../connection/clickhouse-clients.ts'
+import { isAccessDenied } from '../connection/clickhouse-errors.ts'
 import type { RowWritten } from './event-rows.ts'
 import { assertOwnPartition, dropJob, knownTable, listPartitions } from './import-partitions.ts'
 import type { RowInserter } from './insert-rows.ts'
@@ -26,7 +26,6 @@ import type { RowBinaryWriter } from './row-binary.ts'
 const mutationBytesMax = 48 * 1024 * 1024
 const idsPerQuestion = 1_000
 const pollWaits = { firstMs: 20, longestMs: 250 }
-const accessDenied = '497'
 const grantNeeded =
   'the user of CLICKHOUSE_URL may not read system.mutations, which publishing an import needs: GRANT SELECT ON system.mutations'
 
@@ -217,10 +216,8 @@ async function listFailReasons(clients: ClickHouseClients, importJobId: number):
     )
     return rows.map(([reason]) => reason)
   } catch (error) {
-    throw isAccessDenied(error) ? new PortError('event-store', 'unavailable', new Error(grantNeeded)) : error
+    throw error instanceof PortError && isAccessDenied(error.cause)
+      ? new PortError('event-store', 'unavailable', new Error(grantNeeded))
+      : error
   }
-}
-
-function isAccessDenied(error: unknown): boolean {
-  return error instanceof PortError && error.cause instanceof ClickHouseError && error.cause.code === accessDenied
 }

@@ -7,7 +7,7 @@ import type {
   MirroredPersonKey,
 } from '#core/processing/mirror-subjects.ts'
 import type { HeldMirror, MirrorRows, SubjectMirror } from '#ports/events/event-store-upkeep.ts'
-import type { ClickHouseClients } from '../connection/clickhouse-clients.ts'
+import { type ClickHouseClient, type ClickHouseClients, readRows } from '../connection/clickhouse-clients.ts'
 import type { RowWritten } from './event-rows.ts'
 import { findRanges } from './held-rows.ts'
 import type { RowInserter } from './insert-rows.ts'
@@ -42,7 +42,7 @@ export function createSubjectMirror(clients: Pick<ClickHouseClients, 'write'>, i
 
     findHeldMirror: withVersion =>
       clients.write(async (client, database): Promise<HeldMirror> => {
-        const read = async <T>(query: string) => (await client.query({ query, format: 'JSONCompactEachRow' })).json<T>()
+        const read = <T>(query: string) => readRows<T>(client, undefined, { query })
         const [fill] = await read<[string, number, string]>(
           `SELECT fill_id, is_complete, toString(version) FROM ${database}.subject_mirror_fill ORDER BY version DESC LIMIT 1`,
         )
@@ -70,10 +70,8 @@ export function createSubjectMirror(clients: Pick<ClickHouseClients, 'write'>, i
   }
 }
 
-type WritingClient = Parameters<Parameters<ClickHouseClients['write']>[0]>[0]
-
 async function writeFill(
-  client: WritingClient,
+  client: ClickHouseClient,
   database: string,
   fill: { readonly fillId: string; readonly isComplete: boolean; readonly version: number },
 ): Promise<void> {

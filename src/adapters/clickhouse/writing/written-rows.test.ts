@@ -13,19 +13,19 @@ import {
   eventColumns,
   overrideColumns,
   type RowWritten,
+  recordingColumns,
   rejectedColumns,
   replayedColumns,
   writeEventRow,
   writeOverrideRow,
+  writeRecordingRow,
   writeRejectedRow,
   writeReplayedRow,
 } from './event-rows.ts'
 import { arrivalColumns, listFlagArrivals, writeArrivalRow } from './flag-arrivals.ts'
 import { deduplicatedColumns, writeDeduplicatedRow } from './flag-calls.ts'
-import type { RowsOfTable } from './insert-rows.ts'
-import { createRowInserter } from './insert-rows.ts'
+import { createRowInserter, type RowsOfTable } from './insert-rows.ts'
 import { createSubjectMirror } from './mirror-rows.ts'
-import { recordingColumns, writeRecordingRow } from './recording-rows.ts'
 import { RowBinaryWriter } from './row-binary.ts'
 
 const uuid = '01234567-89ab-4cde-8f01-23456789abcd'
