@@ -6,6 +6,7 @@ import { test } from 'node:test'
 import { eventually } from '../support/eventually.ts'
 import { type Pennon, startPennonFor, testProjectKey } from '../support/pennon.ts'
 import { noPostgres, startPostgresForTests } from '../support/postgres.ts'
+import { countStored } from '../support/postgres-state.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 interface Listed {
@@ -28,7 +29,7 @@ test('events that an older copy of the database lacks are processed again, with 
   await pennon.caughtUp()
 
   await copy.comeBack()
-  await eventually(async () => (await storedCount()) === 15, { what: 'the gap' })
+  await eventually(async () => (await countStored(postgres, url)) === 15, { what: 'the gap' })
   assert.match(pennon.output(), /"before":15,"offset":5.*the position in the state changed/)
   await writing(() => pennon.api('POST', '/api/projects/@current/feature_flags/', { key: 'second', filters: everyone }))
   const answer = await pennon.post('/decide?v=3', { api_key: testProjectKey, distinct_id: 'nobody' })
@@ -37,7 +38,7 @@ test('events that an older copy of the database lacks are processed again, with 
 
   await copy.comeBack()
   await capture(pennon, 'new', 2)
-  await eventually(async () => (await storedCount()) === 17, { what: 'the missing and the new events' })
+  await eventually(async () => (await countStored(postgres, url)) === 17, { what: 'the missing and the new events' })
   const persons = await postgres.query<{ name: string; count: number }>(
     `SELECT substr(distinct_id, 1, 3) AS name, count(*)::int AS count FROM person_distinct_id GROUP BY 1 ORDER BY 1`,
     [],
@@ -53,12 +54,6 @@ test('events that an older copy of the database lacks are processed again, with 
   const usage = await pennon.api<{ results: { events_charged: number }[] }>('GET', '/api/projects/@current/usage/')
   assert.ok(usage.results.reduce((sum, day) => sum + day.events_charged, 0) <= 17)
   assert.equal(await pennon.stop(), 0)
-
-  async function storedCount(): Promise<number> {
-    const text = `SELECT coalesce(sum(event_count), 0)::int AS n FROM chunk_outcome WHERE outcome = 'stored'`
-    const rows = await postgres.query<{ n: number }>(text, [], url)
-    return rows[0]!.n
-  }
 
   /** Just after a restart, old sessions are still used and fail. */
   async function writing(write: () => Promise<unknown>): Promise<void> {

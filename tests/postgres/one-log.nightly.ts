@@ -12,6 +12,7 @@ import { readLogIdentity } from '#adapters/sqlite-log/log-identity.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Pennon, startPennon, testProjectKey } from '../support/pennon.ts'
 import { noPostgres, startPostgres } from '../support/postgres.ts'
+import { countStored } from '../support/postgres-state.ts'
 import { refusedStart } from '../support/refused-start.ts'
 import { stateWithLog } from '../support/sqlite-log-files.ts'
 import { startedForTests } from '../support/started-for-tests.ts'
@@ -40,15 +41,7 @@ describe('an embedded log and its state in PostgreSQL', { skip: noPostgres() }, 
     assert.equal(answer.status, 200, await answer.text())
   }
 
-  /** The number of stored events, according to the outcomes in the state. */
-  async function storedCount(url: string): Promise<number> {
-    const rows = await postgres.query<{ n: string }>(
-      `SELECT coalesce(sum(event_count), 0) AS n FROM chunk_outcome WHERE outcome = 'stored'`,
-      [],
-      url,
-    )
-    return Number(rows[0]!.n)
-  }
+  const storedCount = (url: string) => countStored(postgres, url)
 
   it('processing continues without gaps after a move to another data folder, or in the first folder after a start with the wrong one', async t => {
     const url = await postgres.createDatabase()

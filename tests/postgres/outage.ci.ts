@@ -5,7 +5,9 @@ import { after, before, describe, it } from 'node:test'
 import { assertLeftAlone } from '../faults/continuity-questions.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Pennon, startPennon, testProjectKey } from '../support/pennon.ts'
-import { noPostgres, startPostgres, type TestPostgres } from '../support/postgres.ts'
+import { noPostgres, startPostgres } from '../support/postgres.ts'
+import { countStored } from '../support/postgres-state.ts'
+import { startedForTests } from '../support/started-for-tests.ts'
 import { holdTable } from './held-table.ts'
 
 interface Decided {
@@ -18,12 +20,11 @@ const planIsPro = { groups: [{ properties: [{ key: 'plan', type: 'person', opera
 const planIsNotPro = { groups: [{ properties: [{ key: 'plan', type: 'person', operator: 'is_not', value: 'pro' }] }] }
 
 describe('an instance whose state is in PostgreSQL', { skip: noPostgres() }, () => {
-  let postgres: TestPostgres
+  const postgres = startedForTests(startPostgres)
   let url: string
   let pennon: Pennon
 
   before(async () => {
-    postgres = await startPostgres()
     url = await postgres.createDatabase()
     pennon = await startPennon({ settings: { DATABASE_URL: url, PENNON_LOG_LEVEL: 'error' } })
     for (const [key, filters] of Object.entries({
@@ -36,10 +37,7 @@ describe('an instance whose state is in PostgreSQL', { skip: noPostgres() }, () 
     await pennon.caughtUp()
   })
 
-  after(async () => {
-    await pennon?.stop()
-    await postgres?.stop()
-  })
+  after(() => pennon?.stop())
 
   async function send(event: string, properties: object): Promise<number> {
     const response = await pennon.post('/capture/', {
@@ -96,12 +94,7 @@ describe('an instance whose state is in PostgreSQL', { skip: noPostgres() }, () 
       '/api/projects/@current/events/?event=while%20away&limit=100',
     )
     assert.equal(results.length, 10)
-    const outcomes = await postgres.query<{ count: string }>(
-      `SELECT sum(event_count) AS count FROM chunk_outcome WHERE outcome = 'stored'`,
-      [],
-      url,
-    )
-    assert.equal(Number(outcomes[0]!.count), 11, 'counted once')
+    assert.equal(await countStored(postgres, url), 11, 'counted once')
   })
 
   it('a hanging database delays flags for a bounded time, and later requests not at all', async () => {

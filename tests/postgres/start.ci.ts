@@ -27,32 +27,32 @@ describe('a start with DATABASE_URL', { skip: noPostgres() }, () => {
     return line
   }
 
-  it('a wrong password is refused', async t => {
-    const line = await refusal(tempDir(t), { DATABASE_URL: urlOf(guardedRole, secret, 'postgres') })
-    assert.match(line, new RegExp(`127\\.0\\.0\\.1:${postgres.port}/postgres.*password authentication failed`))
-  })
-
-  it('an unreachable server is refused', async t => {
-    const line = await refusal(tempDir(t), { DATABASE_URL: `postgres://pennon:${secret}@127.0.0.1:1/state` })
-    assert.match(line, /127\.0\.0\.1:1\/state.*ECONNREFUSED/)
-  })
-
-  it('a missing database is refused', async t => {
-    const line = await refusal(tempDir(t), { DATABASE_URL: urlOf('pennon', secret, 'nowhere') })
-    assert.match(line, /\/nowhere.*does not exist/)
-  })
-
-  it('a state written by a newer Pennon is refused', async t => {
-    const url = await migratedTemplate(postgres)
-    await postgres.query("INSERT INTO schema_version (version, name) VALUES (999, 'future')", [], url)
-    const settings = { DATABASE_URL: url, PENNON_DATABASE_SCHEMA: 'public' }
-    assert.match(await refusal(tempDir(t), settings), /newer Pennon \(schema 999/)
-  })
-
-  it('a database that cannot hold every text is refused', async t => {
-    await postgres.query(`CREATE DATABASE old ENCODING 'LATIN1' TEMPLATE template0`)
-    assert.match(await refusal(tempDir(t), { DATABASE_URL: urlOf('pennon', secret, 'old') }), /encoding is LATIN1/)
-  })
+  const refused: Record<string, () => Promise<[url: string, line: RegExp, schema?: string]>> = {
+    'a wrong password': async () => [
+      urlOf(guardedRole, secret, 'postgres'),
+      new RegExp(`127\\.0\\.0\\.1:${postgres.port}/postgres.*password authentication failed`),
+    ],
+    'an unreachable server': async () => [
+      `postgres://pennon:${secret}@127.0.0.1:1/state`,
+      /127\.0\.0\.1:1\/state.*ECONNREFUSED/,
+    ],
+    'a missing database': async () => [urlOf('pennon', secret, 'nowhere'), /\/nowhere.*does not exist/],
+    'a state written by a newer Pennon': async () => {
+      const url = await migratedTemplate(postgres)
+      await postgres.query("INSERT INTO schema_version (version, name) VALUES (999, 'future')", [], url)
+      return [url, /newer Pennon \(schema 999/, 'public']
+    },
+    'a database that cannot hold every text': async () => {
+      await postgres.query(`CREATE DATABASE old ENCODING 'LATIN1' TEMPLATE template0`)
+      return [urlOf('pennon', secret, 'old'), /encoding is LATIN1/]
+    },
+  }
+  for (const [what, prepare] of Object.entries(refused))
+    it(`${what} is refused`, async t => {
+      const [url, line, schema] = await prepare()
+      const settings = { DATABASE_URL: url, ...(schema && { PENNON_DATABASE_SCHEMA: schema }) }
+      assert.match(await refusal(tempDir(t), settings), line)
+    })
 
   it('a role without the right to create tables is refused', async t => {
     const url = await postgres.createDatabase()

@@ -12,7 +12,7 @@ import { startDefinitionCache } from '#services/flags/definition-cache.ts'
 import { createLogger } from '#telemetry/log.ts'
 import { eventually } from '../support/eventually.ts'
 import { noPostgres, startPostgres, type TestPostgres } from '../support/postgres.ts'
-import { logger, migratedDatabases } from '../support/postgres-state.ts'
+import { endSessions, logger, migratedDatabases } from '../support/postgres-state.ts'
 import { seededRandom, testSeed } from '../support/seeded-random.ts'
 import { loadWhole } from '../support/state.ts'
 import { aChange, aMapping, aNewFlag, aNewProject, aPerson, chunkChanges, created } from '../support/values.ts'
@@ -172,12 +172,7 @@ describe('state on PostgreSQL', { skip }, async () => {
     assert.equal(await chunks.commitChunk(chunkChanges({ groupTypes }), position), 'committed')
     await eventually(() => cache.findById(1)?.groupTypes.length === 1, { what: 'the group type' })
 
-    await postgres.query(
-      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database()
-      AND pid <> pg_backend_pid()`,
-      [],
-      url,
-    )
+    await endSessions(postgres, url)
     // Most likely written while no front listens; the next listener loads what it missed.
     const others = openPostgresManagementStore({ url, logger })
     t.after(() => others.close())
@@ -194,22 +189,9 @@ describe('state on PostgreSQL', { skip }, async () => {
     t.after(() => Promise.all([management.close(), subjects.close()]))
     await management.createProject(aNewProject(), aChange())
     assert.equal(await subjects.findPerson(1, 'ada'), null)
-    await postgres.query(
-      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database()
-      AND pid <> pg_backend_pid()`,
-      [],
-      url,
-    )
-    await eventually(
-      () =>
-        Promise.resolve(subjects.findPerson(1, 'ada')).then(
-          () => true,
-          () => false,
-        ),
-      {
-        what: 'a session',
-      },
-    )
+    await endSessions(postgres, url)
+    const isServed = async () => (await subjects.findPerson(1, 'ada')) === null
+    await eventually(() => isServed().catch(() => false), { what: 'a session' })
     assert.equal((await management.findProject(1))?.id, 1)
   })
 

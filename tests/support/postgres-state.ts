@@ -33,7 +33,7 @@ export async function migratedDatabases(postgres: TestPostgres) {
     const free = used.pop()
     const url = free ?? (await postgres.createDatabase({ template }))
     if (free !== undefined) {
-      await postgres.query(endSessionsText, [], url)
+      await endSessions(postgres, url)
       await postgres.query('SELECT tests_empty_database()', [], url)
     }
     t.after(() => void used.push(url))
@@ -43,6 +43,17 @@ export async function migratedDatabases(postgres: TestPostgres) {
 
 const endSessionsText = `SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
   WHERE datname = current_database() AND pid <> pg_backend_pid()`
+
+/** Ends all sessions of a database. */
+export async function endSessions(postgres: TestPostgres, url: string): Promise<void> {
+  await postgres.query(endSessionsText, [], url)
+}
+
+/** How many events are stored, by the outcomes in the state. */
+export async function countStored(postgres: TestPostgres, url: string): Promise<number> {
+  const text = `SELECT coalesce(sum(event_count), 0)::int AS n FROM chunk_outcome WHERE outcome = 'stored'`
+  return (await postgres.query<{ n: number }>(text, [], url))[0]!.n
+}
 
 /** Makes a function that resets the rows and next ids of a database to those of the template. */
 async function emptyingFunction(postgres: TestPostgres, template: string): Promise<string> {

@@ -3,7 +3,6 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { migrations } from '#adapters/sql/known-migrations.ts'
-import { UnfitSchemaError } from '#ports/port-error.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { migrateSqlite } from './kysely-on-sqlite.ts'
 import { openStateForReading, openStateForWriting, stateFilePath } from './open-sqlite.ts'
@@ -39,17 +38,6 @@ test('reads without being able to write, and sees what others commit', async t =
   assert.throws(() => reader.exec('UPDATE revision SET value = 8'), /readonly/)
   reader.close()
   writer.close()
-})
-
-test('refuses a state of a newer version, with what to do', async t => {
-  const dataFolder = tempDir(t)
-  await migrateSqlite(dataFolder)
-  const database = openStateForWriting(dataFolder, 0)
-  database.exec(`INSERT INTO schema_version (version, name) VALUES (99, 'from the future')`)
-  database.close()
-  await assert.rejects(migrateSqlite(dataFolder), (error: unknown) => {
-    return error instanceof UnfitSchemaError && /schema 99/.test(error.message) && !error.message.includes('\n')
-  })
 })
 
 test('says `corrupt` for a file that is no state, and `unavailable` for one that cannot be opened', async t => {
