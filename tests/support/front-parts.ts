@@ -2,6 +2,7 @@
 // shows in every test that starts a feature this way.
 
 import assert from 'node:assert/strict'
+import type { IncomingMessage } from 'node:http'
 import type { TestContext } from 'node:test'
 import type { FastifyInstance } from 'fastify'
 import { type FrontContext, type FrontSurroundings, frontContext, type Machine } from '#compose/front/context.ts'
@@ -14,11 +15,14 @@ import type { FrontStores } from '#compose/front/stores.ts'
 import { readConfig } from '#config.ts'
 import { quotaOf } from '#core/capture/quota-resource.ts'
 import { err } from '#core/result.ts'
+import { createAuthorizer } from '#http/management/kit/authenticate.ts'
+import { createHttpServer, type HttpServerOptions } from '#http/server.ts'
 import type { Route } from '#http/shared/route.ts'
 import type { LiveEvents } from '#services/live/live-events.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { fixedClock } from './fixed-clock.ts'
+import { serve } from './local-server.ts'
 
 /** The part of a port that the feature under test uses. A call of any other method fails its request. */
 export function only<Port extends object>(name: string, given: Partial<Port> = {}): Port {
@@ -144,4 +148,50 @@ export async function serveParts(
   })
   const { url } = await listen()
   return { url, server: publicServer }
+}
+
+/** The handlers and the check of keys of the test that a request belongs to. */
+interface Served {
+  readonly handlers: ReadonlyMap<string, Route['handler']>
+  readonly authorize: HttpServerOptions['authorize']
+}
+
+const servedTo = new WeakMap<IncomingMessage, Served>()
+let together: FastifyInstance | undefined
+const nameOf = ({ method, path }: Pick<Route, 'method' | 'path'>) => `${method} ${path}`
+
+/**
+ * Serves the private API on a port, through one table of its routes for all tests of the process: to register them takes
+ * longer than most tests.
+ */
+export async function serveTogether(
+  t: TestContext,
+  { definitions: { keyCheck }, noteStateAway, config, metrics }: ServerParts,
+  routes: readonly Route[],
+  opened: AsyncDisposableStack,
+): Promise<{ url: string }> {
+  together ??= createHttpServer({
+    routes: routes.map(route => ({
+      ...route,
+      handler: (request, reply) => servedTo.get(request.raw)!.handlers.get(nameOf(route))!(request, reply),
+    })),
+    logger: silentLogger(),
+    metrics,
+    authorize: (route, request, reply) => servedTo.get(request.raw)!.authorize(route, request, reply),
+  })
+  const { routing } = together
+  await together.ready()
+  let own: Served | null = {
+    handlers: new Map(routes.map(route => [nameOf(route), route.handler])),
+    authorize: createAuthorizer({ keyCheck, noteStateAway, operatorsNeedKey: config.metricsRequireKey }),
+  }
+  const url = await serve(t, (request, response) => {
+    servedTo.set(request, own!)
+    routing(request, response)
+  })
+  t.after(async () => {
+    await opened.disposeAsync()
+    own = null // node:test keeps the hooks of every test until its process ends
+  })
+  return { url }
 }

@@ -3,10 +3,8 @@
 
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
-import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import type { FastifyInstance } from 'fastify'
 import { openEncryptionKeys } from '#adapters/encryption-keys/encryption-keys.ts'
 import { openHashKeyWriter } from '#adapters/sqlite/hash-key-writer.ts'
 import { openSqliteChunkStore } from '#adapters/sqlite/sqlite-chunk-store.ts'
@@ -17,14 +15,11 @@ import { startCounters } from '#compose/front/counters.ts'
 import { startServingDefinitions } from '#compose/front/definitions.ts'
 import { composeFlags } from '#compose/front/flags.ts'
 import { composeManagement } from '#compose/front/management.ts'
-import type { ServerParts } from '#compose/front/servers.ts'
 import type { Author } from '#core/author.ts'
 import { ok } from '#core/result.ts'
 import { createAddressBase } from '#http/management/kit/address-base.ts'
-import { createAuthorizer } from '#http/management/kit/authenticate.ts'
 import type { ManagementDeps } from '#http/management/kit/deps.ts'
 import type { ManagementRoute } from '#http/management/kit/endpoint.ts'
-import { createHttpServer, type HttpServerOptions } from '#http/server.ts'
 import type { Route } from '#http/shared/route.ts'
 import type { ChunkChanges } from '#ports/state/chunk-store.ts'
 import type { DefinitionChanges, DefinitionStore } from '#ports/state/definition-store.ts'
@@ -32,10 +27,9 @@ import type { ManagementStore } from '#ports/state/management-store.ts'
 import type { HashKeyOverrideWriter } from '#ports/state/subject-store.ts'
 import type { DecideServiceOptions } from '#services/flags/decide.ts'
 import { createPayloadCipher } from '#services/manage/payload-cipher.ts'
-import { type Logger, silentLogger } from '#telemetry/log.ts'
+import type { Logger } from '#telemetry/log.ts'
 import { fixedClock } from './fixed-clock.ts'
-import { serveParts, testContext, testParts } from './front-parts.ts'
-import { serve } from './local-server.ts'
+import { serveParts, serveTogether, testContext, testParts } from './front-parts.ts'
 import { writeNewState } from './state.ts'
 import { tempDir } from './temp-dir.ts'
 import { aChange, chunkChanges } from './values.ts'
@@ -142,50 +136,12 @@ function comparedWithWhole(loadChanges: DefinitionStore['loadChanges']): Definit
   }
 }
 
-/** The handlers and the check of keys of the test that a request belongs to. */
-interface Served {
-  readonly handlers: ReadonlyMap<string, Route['handler']>
-  readonly authorize: HttpServerOptions['authorize']
-}
-
-const servedTo = new WeakMap<IncomingMessage, Served>()
-let together: FastifyInstance | undefined
-const nameOf = ({ method, path }: Pick<Route, 'method' | 'path'>) => `${method} ${path}`
-
-/**
- * Serves the routes of the private API on a port, through one table for all tests of the process: to register them takes
- * longer than most tests.
- */
-async function serveTogether(
-  t: TestContext,
-  { definitions: { keyCheck }, noteStateAway, config, metrics }: ServerParts,
-  routes: readonly Route[],
-  opened: AsyncDisposableStack,
-): Promise<{ url: string }> {
-  together ??= createHttpServer({
-    routes: routes.map(route => ({
-      ...route,
-      handler: (request, reply) => servedTo.get(request.raw)!.handlers.get(nameOf(route))!(request, reply),
-    })),
-    logger: silentLogger(),
-    metrics,
-    authorize: (route, request, reply) => servedTo.get(request.raw)!.authorize(route, request, reply),
-  })
-  const { routing } = together
-  await together.ready()
-  let own: Served | null = {
-    handlers: new Map(routes.map(route => [nameOf(route), route.handler])),
-    authorize: createAuthorizer({ keyCheck, noteStateAway, operatorsNeedKey: config.metricsRequireKey }),
+function once<Value>(make: () => Value): () => Value {
+  let made: { readonly value: Value } | undefined
+  return () => {
+    made ??= { value: make() }
+    return made.value
   }
-  const url = await serve(t, (request, response) => {
-    servedTo.set(request, own!)
-    routing(request, response)
-  })
-  t.after(async () => {
-    await opened.disposeAsync()
-    own = null // node:test keeps the hooks of every test until its process ends
-  })
-  return { url }
 }
 
 /** Starts a server with project 1 (`phc_first`) and `allScopesKey`. */
@@ -200,9 +156,11 @@ export async function startManagement(t: TestContext, options: StartManagementOp
     return store
   }
   const store = open(openSqliteManagementStore({ dataFolder, access: 'write' }))
-  const chunkStore = open(openSqliteChunkStore({ dataFolder }))
+  // Few tests need these, and opening them costs a third of a start.
+  const chunkStore = once(() => open(openSqliteChunkStore({ dataFolder })))
+  const hashKeys = once(() => open(openHashKeyWriter({ dataFolder })))
+  const keepHashKey: ManagementApi['keepHashKey'] = (...sent) => hashKeys().keepHashKey(...sent)
   const wrapped = runBefore(options.before ?? {}, (await options.wrap?.(store, dataFolder)) ?? store)
-  const hashKeys = open(openHashKeyWriter({ dataFolder }))
   const subjects = open(openSqliteSubjectStore({ dataFolder }))
   const loadChanges = comparedWithWhole(open(openDefinitionLoader({ dataFolder })).loadChanges)
   const keyFile = join(dataFolder, 'encryption.key')
@@ -213,7 +171,7 @@ export async function startManagement(t: TestContext, options: StartManagementOp
     randomBytes,
   })
   const stores = {
-    management: { ...wrapped, loadChanges, keepHashKey: hashKeys.keepHashKey },
+    management: { ...wrapped, loadChanges, keepHashKey },
     state: {
       subjects,
       definitions: open(openSqliteDefinitionStore({ dataFolder, loadChanges })),
@@ -270,7 +228,7 @@ export async function startManagement(t: TestContext, options: StartManagementOp
     ? serveParts(t, parts, [...all, ...otherRoutes], opened)
     : serveTogether(t, parts, all, opened))
   const ownerId = 'test'
-  await chunkStore.claimPosition('main', ownerId)
+  const claimed = once(() => chunkStore().claimPosition('main', ownerId))
 
   async function addKey(scopes: readonly string[], scopedProjectIds: readonly number[] = [], secret?: string) {
     const value = secret ?? `phx_${++uuidCount}`
@@ -353,7 +311,7 @@ export async function startManagement(t: TestContext, options: StartManagementOp
     patch: (path, body, key) => send('PATCH', path, body, key),
     url,
     management: store,
-    keepHashKey: hashKeys.keepHashKey,
+    keepHashKey,
     clock,
     routes,
     served,
@@ -361,7 +319,8 @@ export async function startManagement(t: TestContext, options: StartManagementOp
     call,
     async commit(changes, offset = 0) {
       const position = { stream: 'main', ownerId, offset, committedAtMs: clock.nowMs() } as const
-      assert.equal(await chunkStore.commitChunk(chunkChanges(changes), position), 'committed')
+      await claimed()
+      assert.equal(await chunkStore().commitChunk(chunkChanges(changes), position), 'committed')
     },
   }
 }
