@@ -1,19 +1,20 @@
 // What `import_job` adds to answers, on the real engine: they are compared with those after publishing.
 
 import assert from 'node:assert/strict'
-import { describe, it, type TestContext } from 'node:test'
+import { describe, it } from 'node:test'
 import type { StoredEvent } from '#core/events/stored-event.ts'
 import { toStagingId } from '#core/imports/import-job.ts'
 import type { JsonObject } from '#core/json.ts'
 import { personUuid } from '#core/persons/person-uuid.ts'
+import { startManagement } from '../support/management-api.ts'
 import { aMapping, aPerson, aStoredEvent, created, imported } from '../support/values.ts'
 import { ada, bob, events, noon, today, trendsForTests } from './trends-for-tests.ts'
 
 const { held, startTrends } = trendsForTests()
 
 /** A project with an import job, whose rows are inserted as pending. */
-async function startJob(t: TestContext) {
-  const trends = await startTrends(t)
+async function startJob() {
+  const trends = await startTrends()
   const { api, projectId } = trends
   const base = `/api/projects/${projectId}`
   const createJob = async () => {
@@ -21,10 +22,7 @@ async function startJob(t: TestContext) {
     assert.equal(status, 201)
     return body as { id: number; number: number }
   }
-  // Jobs of the tests share the event store, too.
-  let job = await createJob()
-  while (job.number <= jobCount) job = await createJob()
-  jobCount = job.number
+  const job = await createJob()
   const query = (body: object, name: unknown) =>
     api.call('POST', `${base}/query/${name === null ? '' : `?import_job=${name}`}`, { body: { query: body } })
   return {
@@ -56,16 +54,14 @@ async function startJob(t: TestContext) {
   }
 }
 
-let jobCount = 0
-
 const insertInto = (job: number, projectId: number, rows: Partial<StoredEvent>[]) =>
   held.insert({
     pendingEvents: rows.map(row => imported(aStoredEvent({ projectId, timestampMs: noon, ...row }), job)),
   })
 
 describe('a pending import job named by import_job', () => {
-  it('counts in trends as it does once it is published, and nothing counts without it', async t => {
-    const { insert, insertPending, projectId, job, count, publish } = await startJob(t)
+  it('counts in trends as it does once it is published, and nothing counts without it', async () => {
+    const { insert, insertPending, projectId, job, count, publish } = await startJob()
     const live = { event: 'paid', timestampMs: noon, distinctId: 'ada', personId: ada }
     await insert(live, { ...live, propertiesJson: '{"plan":"free","n":1}' })
     const both = aStoredEvent({ projectId, ...live, propertiesJson: '{"plan":"live","n":2}' })
@@ -111,8 +107,8 @@ describe('a pending import job named by import_job', () => {
     assert.deepEqual(await ask(null), seen)
   })
 
-  it('replaces an event of an earlier import only if its copy is the later one', async t => {
-    const { projectId, job, sql, count, createJob, insertPending, publish } = await startJob(t)
+  it('replaces an event of an earlier import only if its copy is the later one', async () => {
+    const { projectId, job, sql, count, createJob, insertPending, publish } = await startJob()
     const [early, late] = [1, 2].map(n => aStoredEvent({ projectId, event: `e${n}`, timestampMs: noon }))
     const numbers: Record<string, number> = { other: 1, job: 2, another: 3 }
     const row = (event: StoredEvent, by: string) => {
@@ -138,8 +134,8 @@ describe('a pending import job named by import_job', () => {
     assert.deepEqual(await sql(text), seen)
   })
 
-  it('lists events page by page, and finds single ones', async t => {
-    const { projectId, job, base, get, api, insert, insertPending, publish } = await startJob(t)
+  it('lists events page by page, and finds single ones', async () => {
+    const { projectId, job, base, get, api, insert, insertPending, publish } = await startJob()
     const at = (n: number) => ({
       timestampMs: noon + n * 1_000,
       distinctId: `d${n}`,
@@ -176,8 +172,8 @@ describe('a pending import job named by import_job', () => {
     assert.deepEqual((await api.call('GET', one)).body, shown)
   })
 
-  it('appears in the tables of SQL exactly as it will after publishing', async t => {
-    const { projectId, job, sql, insert, insertPending, publish } = await startJob(t)
+  it('appears in the tables of SQL exactly as it will after publishing', async () => {
+    const { projectId, job, sql, insert, insertPending, publish } = await startJob()
     const call = { event: '$feature_flag_called', flagCalled: 'nav', flagResponse: 'true' }
     await insert({ event: 'paid', distinctId: 'ada', personId: ada }, { ...call, distinctId: 'ada', personId: ada })
     await insertPending(
@@ -201,8 +197,8 @@ describe('a pending import job named by import_job', () => {
     assert.deepEqual(await ask(null), seen)
   })
 
-  it('shows the persons of its staging overlay, joined with those of the project', async t => {
-    const { api, base, projectId, job, get } = await startJob(t)
+  it('shows the persons of its staging overlay, joined with those of the project', async () => {
+    const { api, base, projectId, job, get } = await startJob()
     const stagingId = toStagingId(job.number)
     const mark = { kind: 'import_set' as const, timestampMs: 5, uuid: ada, importJobId: job.number }
     const staged = (distinctId: string, properties: JsonObject, createdAtMs: number) => {
@@ -268,8 +264,8 @@ describe('a pending import job named by import_job', () => {
     assert.deepEqual([offset.status, offset.body.attr], [400, 'offset'])
   })
 
-  it('is refused unless it is a pending job of the project that the key may read', async t => {
-    const { api, base, job, query, createJob, insertPending } = await startJob(t)
+  it('is refused unless it is a pending job of the project that the key may read', async () => {
+    const { api, base, job, query, createJob, insertPending } = await startJob()
     await insertPending({ event: 'paid' })
     const trend = { kind: 'TrendsQuery', dateRange: today, series: [events('paid')] }
     const ask = (path: string, key?: string) => api.call('GET', `${base}${path}`, key === undefined ? {} : { key })
@@ -335,17 +331,13 @@ describe('a pending import job named by import_job', () => {
   })
 
   it('is refused if it ceases to be pending during the query', async t => {
-    const { api, base, job, insertPending } = await startJob(t)
+    const { api, base, job, insertPending } = await startJob()
     await insertPending({ event: 'paid' })
-    const { findImportJob } = api.management
-    const found = await findImportJob(job.number)
+    const found = await api.management.findImportJob(job.number)
     const states = [found!, { ...found!, state: 'publishing' as const, step: 'rows' as const }]
-    const racing = await startTrends(
-      t,
-      {},
-      { findImportJob: async () => ({ ...states.shift()!, projectId: racing.projectId }) },
-    )
-    const answer = await racing.api.call('GET', `/api/projects/${racing.projectId}/events/?import_job=${job.number}`)
+    const findImportJob = async () => ({ ...states.shift()!, projectId: 1 })
+    const racing = await startManagement(t, { events: held.store, wrap: store => ({ ...store, findImportJob }) })
+    const answer = await racing.call('GET', `/api/projects/1/events/?import_job=${job.number}`)
     assert.deepEqual([answer.status, answer.body.code, states.length], [409, 'import_job_not_pending', 0])
     assert.equal((await api.call('GET', `${base}/events/?import_job=${job.number}`)).status, 200)
   })

@@ -7,8 +7,8 @@ import { ada, bob, events, lines, noon, today, trendsForTests, withFlag } from '
 const { held, startTrends } = trendsForTests()
 
 describe('a TrendsQuery with a breakdown', () => {
-  it('breaks down by a flag, most frequent first, with other and missing values at the end', async t => {
-    const trends = await startTrends(t)
+  it('breaks down by a flag, most frequent first, with other and missing values at the end', async () => {
+    const trends = await startTrends()
     const values = ['c', 'b', 'b', 'a', 'a', 'a', 'd', 'control&=%é']
     await trends.insert(...values.map(withFlag), { timestampMs: noon })
     const query = { dateRange: today, series: [events(null)] }
@@ -47,8 +47,8 @@ describe('a TrendsQuery with a breakdown', () => {
   })
   const valuesOf = (results: { breakdown_value: string }[]) => results.map(one => one.breakdown_value)
 
-  it('ranks values by the figure of the series, summed over its buckets', async t => {
-    const trends = await startTrends(t)
+  it('ranks values by the figure of the series, summed over its buckets', async () => {
+    const trends = await startTrends()
     const paid = (plan: string | null, price: number | string, person: string, group: string, timestampMs = noon) => ({
       ...{ event: 'paid', timestampMs, distinctId: person, personId: person },
       ...{ groups: [group, '', '', '', ''] as const, propertiesJson: JSON.stringify({ plan, price }) },
@@ -81,8 +81,8 @@ describe('a TrendsQuery with a breakdown', () => {
     assert.deepEqual(all, ['large', 'twice', 'many', 'people', 'refunds', '$$_posthog_breakdown_null_$$'])
   })
 
-  it('ranks in the engine when there are too many values to read', async t => {
-    const trends = await startTrends(t)
+  it('ranks in the engine when there are too many values to read', async () => {
+    const trends = await startTrends()
     const time = `fromUnixTimestamp64Milli(toInt64(${noon}), 'UTC')`
     await held.command(
       database => `INSERT INTO ${database}.events (project_id, uuid, event, distinct_id, timestamp, captured_at, properties)
@@ -97,8 +97,8 @@ describe('a TrendsQuery with a breakdown', () => {
     }
   })
 
-  it('counts a person once in the combined other values', async t => {
-    const trends = await startTrends(t)
+  it('counts a person once in the combined other values', async () => {
+    const trends = await startTrends()
     await trends.insert(
       ...['a', 'a', 'b', 'c'].map(value => ({ ...withFlag(value), personId: ada })),
       { ...withFlag('b'), personId: bob },
@@ -117,8 +117,8 @@ describe('a TrendsQuery with a breakdown', () => {
     ])
   })
 
-  it('breaks down by two properties at once, of events, persons and groups', async t => {
-    const trends = await startTrends(t)
+  it('breaks down by two properties at once, of events, persons and groups', async () => {
+    const trends = await startTrends()
     const groups = ['acme', '', '', '', ''] as const
     await trends.insert(
       { timestampMs: noon, propertiesJson: '{"plan":"pro"}', personPropertiesJson: '{"age":1.0}', groups },
@@ -176,8 +176,8 @@ describe('a TrendsQuery with a breakdown', () => {
     assert.deepEqual(lines(await trends.results(byNumber)), [['0', 6]])
   })
 
-  it('compares each line with the previous period', async t => {
-    const trends = await startTrends(t)
+  it('compares each line with the previous period', async () => {
+    const trends = await startTrends()
     const yesterday = noon - 86_400_000
     await trends.insert(
       ...['a', 'b', 'b'].map(withFlag),

@@ -1,11 +1,9 @@
-// Projects whose trends are asked for over HTTP, on one engine for the tests of a file.
+// Projects whose trends are asked for over HTTP, on one engine and one server for the tests of a file.
 
 import assert from 'node:assert/strict'
-import type { TestContext } from 'node:test'
 import type { StoredEvent } from '#core/events/stored-event.ts'
-import type { ManagementStore } from '#ports/state/management-store.ts'
 import { eventStoreForTests } from '../support/event-store-for-tests.ts'
-import { startManagement } from '../support/management-api.ts'
+import { managementForTests } from '../support/management-api.ts'
 import { aStoredEvent } from '../support/values.ts'
 
 /** Noon of the day that it is in the tests, in Berlin. */
@@ -21,17 +19,13 @@ export const lines = (results: { label: string; data: number[] }[]) =>
 /** Call at the top of a file. */
 export function trendsForTests() {
   const held = eventStoreForTests()
-  let projectCount = 1
+  const shared = managementForTests(() => ({ events: held.store }))
 
   /** A new project in Berlin, and a way to ask for its trends. It is 2026-05-01T12:00:00Z. */
-  async function startTrends(t: TestContext, settings: object = {}, management: Partial<ManagementStore> = {}) {
-    const api = await startManagement(t, { events: held.store, wrap: store => ({ ...store, ...management }) })
-    const body = { name: 'Berlin', timezone: 'Europe/Berlin', ...settings }
-    let project = await api.call('POST', '/api/projects/', { body })
-    // The event store is shared by the tests of the file, the ids of projects are not.
-    while (project.body.id <= projectCount) project = await api.call('POST', '/api/projects/', { body })
-    projectCount = project.body.id
-    const projectId = projectCount
+  async function startTrends(settings: object = {}) {
+    const api = await shared()
+    const { id } = await api.post('/api/projects/', { name: 'Berlin', timezone: 'Europe/Berlin', ...settings })
+    const projectId: number = id
     return {
       projectId,
       api,

@@ -13,8 +13,8 @@ const { held, startTrends } = trendsForTests()
 const at = (text: string) => Date.parse(text)
 
 describe('POST …/query/ with a TrendsQuery', () => {
-  it('counts events per day in the project’s time zone, in PostHog’s format', async t => {
-    const trends = await startTrends(t)
+  it('counts events per day in the project’s time zone, in PostHog’s format', async () => {
+    const trends = await startTrends()
     await trends.insert(
       { event: 'paid', timestampMs: at('2026-04-28T21:59:59.999Z') },
       { event: 'paid', timestampMs: at('2026-04-28T22:00:00.000Z') },
@@ -62,8 +62,8 @@ describe('POST …/query/ with a TrendsQuery', () => {
     for (const field of [/compare_label/, /hasMore/]) assert.match(JSON.stringify(query?.[1]), field)
   })
 
-  it('counts each event identity once, imports included, and no pending events', async t => {
-    const trends = await startTrends(t)
+  it('counts each event identity once, imports included, and no pending events', async () => {
+    const trends = await startTrends()
     const { projectId } = trends
     const event = aStoredEvent({ projectId, timestampMs: at('2026-05-01T10:00:00Z') })
     const moved = { ...event, timestampMs: at('2026-05-01T11:00:00Z') }
@@ -75,8 +75,8 @@ describe('POST …/query/ with a TrendsQuery', () => {
     assert.deepEqual(hours.labels, ['1-May 12:00', '1-May 13:00', '1-May 14:00'])
   })
 
-  it('accumulates figures for a cumulative display, as PostHog does', async t => {
-    const trends = await startTrends(t)
+  it('accumulates figures for a cumulative display, as PostHog does', async () => {
+    const trends = await startTrends()
     const days = ['2026-04-29', '2026-04-29', '2026-05-01']
     await trends.insert(...days.map(day => ({ timestampMs: at(`${day}T10:00:00Z`), propertiesJson: '{"price":2}' })))
     const query = { dateRange: { date_from: '-2d' }, trendsFilter: { display: 'ActionsLineGraphCumulative' } }
@@ -97,8 +97,8 @@ describe('POST …/query/ with a TrendsQuery', () => {
     assert.deepEqual([status, body.attr], [400, 'query.trendsFilter.display'])
   })
 
-  it('counts current persons and groups, and aggregates numbers', async t => {
-    const trends = await startTrends(t)
+  it('counts current persons and groups, and aggregates numbers', async () => {
+    const trends = await startTrends()
     const { projectId } = trends
     const timestampMs = at('2026-05-01T10:00:00Z')
     const groupsOf = (key: string) => ['', key, '', '', ''] as const
@@ -123,8 +123,8 @@ describe('POST …/query/ with a TrendsQuery', () => {
     }
   })
 
-  it('leaves out numbers too large to sum', async t => {
-    const trends = await startTrends(t)
+  it('leaves out numbers too large to sum', async () => {
+    const trends = await startTrends()
     const values = ['7', '5', '"1e999"', '1.7e308', '-1.7e308', '"1.7e308"', '1.6e308', '-0.0', '"9"']
     await trends.insert(
       ...values.map(value => ({ timestampMs: at('2026-05-01T10:00:00Z'), propertiesJson: `{"price":${value}}` })),
@@ -138,8 +138,8 @@ describe('POST …/query/ with a TrendsQuery', () => {
     )
   })
 
-  it('starts weeks on the project’s first weekday, and `all` with the first event', async t => {
-    const trends = await startTrends(t, { week_start_day: 1 })
+  it('starts weeks on the project’s first weekday, and `all` with the first event', async () => {
+    const trends = await startTrends({ week_start_day: 1 })
     const query = { interval: 'week', dateRange: { date_from: 'all' }, series: [events(null)] }
     assert.deepEqual((await trends.results(query))[0].data, [0])
     await trends.insert({ timestampMs: at('2026-04-19T21:00:00Z') }, { timestampMs: at('2026-04-19T22:00:00Z') })
@@ -149,8 +149,8 @@ describe('POST …/query/ with a TrendsQuery', () => {
     assert.deepEqual(weeks.labels, ['13–19 Apr', '20–26 Apr', '27-Apr – 1-May'])
   })
 
-  it('shows zero for a day that the time zone skipped, and resolves weeks by the project’s first weekday', async t => {
-    const trends = await startTrends(t, { timezone: 'Pacific/Apia', week_start_day: 1 })
+  it('shows zero for a day that the time zone skipped, and resolves weeks by the project’s first weekday', async () => {
+    const trends = await startTrends({ timezone: 'Pacific/Apia', week_start_day: 1 })
     await trends.insert({ timestampMs: at('2011-12-30T09:59:59Z') }, { timestampMs: at('2011-12-30T10:00:00Z') })
     const daysOf = async (date_from: string, date_to: string) => {
       const query = { dateRange: { date_from, date_to }, series: [events(null)], compareFilter: { compare: true } }
@@ -164,8 +164,8 @@ describe('POST …/query/ with a TrendsQuery', () => {
     assert.deepEqual([week.at(0), week.at(-1)], ['2026-04-27', '2026-05-01'])
   })
 
-  it('has a line for each series, also for ranges without possible events', async t => {
-    const trends = await startTrends(t)
+  it('has a line for each series, also for ranges without possible events', async () => {
+    const trends = await startTrends()
     await trends.insert({ timestampMs: at('2026-04-30T12:00:00Z') })
     const ranges = [
       { date_from: 'all', date_to: '2026-04-29' },
@@ -183,8 +183,8 @@ describe('POST …/query/ with a TrendsQuery', () => {
     }
   })
 
-  it('allows as many buckets as an answer may have points', async t => {
-    const trends = await startTrends(t)
+  it('allows as many buckets as an answer may have points', async () => {
+    const trends = await startTrends()
     await trends.insert({ timestampMs: at('2025-03-11T00:30:00Z') }, { timestampMs: at('2026-05-01T12:00:00Z') })
     const [line] = await trends.results({
       interval: 'hour',
@@ -194,8 +194,8 @@ describe('POST …/query/ with a TrendsQuery', () => {
     assert.deepEqual([line.data.length, line.data[0], line.data.at(-1), line.count], [9_997, 1, 1, 2])
   })
 
-  it('follows filters on query and series, in lists and in groups', async t => {
-    const trends = await startTrends(t, {
+  it('follows filters on query and series, in lists and in groups', async () => {
+    const trends = await startTrends({
       test_account_filters: [{ key: 'email', type: 'person', operator: 'not_icontains', value: '@first.example' }],
     })
     await trends.insert(
@@ -235,9 +235,9 @@ describe('POST …/query/ with a TrendsQuery', () => {
     assert.equal(await count({ properties: [{ key: 'plan', value: "pro'; DROP TABLE events; --{a:String}" }] }), 0)
   })
 
-  it('compares strings that spell a boolean as text, with either version of property matching', async t => {
+  it('compares strings that spell a boolean as text, with either version of property matching', async () => {
     for (const version of [1, 2]) {
-      const trends = await startTrends(t, { property_matching_version: version })
+      const trends = await startTrends({ property_matching_version: version })
       const values = ['null', '0', '"banana"', '"RED"', 'false', '"false"', '"FALSE"', 'true', '"True"', '1']
       await trends.insert(...values.map(value => ({ timestampMs: noon, propertiesJson: `{"paid":${value}}` })))
       const counts: [operator: string, value: unknown, count: number][] = [
@@ -277,8 +277,8 @@ describe('POST …/query/ with a TrendsQuery', () => {
     await eventually(() => signals[0]!.aborted)
   })
 
-  it('supports many filters, and reports when there are too many for the store', async t => {
-    const trends = await startTrends(t)
+  it('supports many filters, and reports when there are too many for the store', async () => {
+    const trends = await startTrends()
     await trends.insert({ timestampMs: noon, propertiesJson: '{"p7":"2020-01-01"}' })
     const asked = (count: number) => ({
       kind: 'TrendsQuery',
@@ -294,8 +294,8 @@ describe('POST …/query/ with a TrendsQuery', () => {
     assert.deepEqual([status, body.attr], [400, 'query.properties'], body.detail)
   })
 
-  it('rejects unsupported fields by name', async t => {
-    const trends = await startTrends(t)
+  it('rejects unsupported fields by name', async () => {
+    const trends = await startTrends()
     const asked = { kind: 'TrendsQuery', series: [events(null)] }
     const refused: [query: object, attr: string][] = [
       [{ kind: 'FunnelsQuery' }, 'query.kind'],

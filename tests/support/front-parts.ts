@@ -3,7 +3,6 @@
 
 import assert from 'node:assert/strict'
 import type { IncomingMessage } from 'node:http'
-import type { TestContext } from 'node:test'
 import type { FastifyInstance } from 'fastify'
 import { type FrontContext, type FrontSurroundings, frontContext, type Machine } from '#compose/front/context.ts'
 import type { FrontCounters } from '#compose/front/counters.ts'
@@ -23,6 +22,7 @@ import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { fixedClock } from './fixed-clock.ts'
 import { serve } from './local-server.ts'
+import type { Scope } from './temp-dir.ts'
 
 /** The part of a port that the feature under test uses. A call of any other method fails its request. */
 export function only<Port extends object>(name: string, given: Partial<Port> = {}): Port {
@@ -131,7 +131,7 @@ export function testDecodePool(
 
 /** Serves some routes of the parts on a port. The end of the test closes the parts and cuts connections. */
 export async function serveParts(
-  t: Pick<TestContext, 'after'>,
+  t: Scope,
   parts: ServerParts & { definitions: Pick<FrontDefinitions, 'changes'>; liveEvents?: Pick<LiveEvents, 'close'> },
   routes: readonly Route[],
   opened: AsyncDisposableStack,
@@ -165,7 +165,7 @@ const nameOf = ({ method, path }: Pick<Route, 'method' | 'path'>) => `${method} 
  * longer than most tests.
  */
 export async function serveTogether(
-  t: TestContext,
+  t: Scope,
   { definitions: { keyCheck }, noteStateAway, config, metrics }: ServerParts,
   routes: readonly Route[],
   opened: AsyncDisposableStack,

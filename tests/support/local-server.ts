@@ -3,10 +3,10 @@
 import { once } from 'node:events'
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { TestContext } from 'node:test'
+import type { Scope } from './temp-dir.ts'
 
 /** Serves a stand-in until the test ends. @returns its address. */
-export async function addressOf(t: TestContext, server: Server): Promise<string> {
+export async function addressOf(t: Scope, server: Server): Promise<string> {
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.after(() => {
@@ -16,12 +16,12 @@ export async function addressOf(t: TestContext, server: Server): Promise<string>
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-export function serve(t: TestContext, answer: RequestListener): Promise<string> {
+export function serve(t: Scope, answer: RequestListener): Promise<string> {
   return addressOf(t, createServer(answer))
 }
 
 /** Answers these paths with JSON, and all others with 404. @param answers may hold their `status`. */
-export function serveAnswers(t: TestContext, answers: Readonly<Record<string, object>>): Promise<string> {
+export function serveAnswers(t: Scope, answers: Readonly<Record<string, object>>): Promise<string> {
   return serve(t, (request, response) => {
     const body = answers[request.url!.replace(/\?.*/, '')] ?? { status: 404, detail: 'There is nothing here.' }
     response.statusCode = (body as { status?: number }).status ?? 200

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import type { TestContext } from 'node:test'
+import { after } from 'node:test'
 import { openEncryptionKeys } from '#adapters/encryption-keys/encryption-keys.ts'
 import { openHashKeyWriter } from '#adapters/sqlite/hash-key-writer.ts'
 import { openSqliteChunkStore } from '#adapters/sqlite/sqlite-chunk-store.ts'
@@ -31,7 +31,7 @@ import type { Logger } from '#telemetry/log.ts'
 import { fixedClock } from './fixed-clock.ts'
 import { serveParts, serveTogether, testContext, testParts } from './front-parts.ts'
 import { writeNewState } from './state.ts'
-import { tempDir } from './temp-dir.ts'
+import { type Scope, tempDir } from './temp-dir.ts'
 import { aChange, chunkChanges } from './values.ts'
 
 /** A key with all scopes. */
@@ -145,7 +145,7 @@ function once<Value>(make: () => Value): () => Value {
 }
 
 /** Starts a server with project 1 (`phc_first`) and `allScopesKey`. */
-export async function startManagement(t: TestContext, options: StartManagementOptions = {}): Promise<ManagementApi> {
+export async function startManagement(t: Scope, options: StartManagementOptions = {}): Promise<ManagementApi> {
   const dataFolder = tempDir(t)
   await writeNewState(dataFolder)
   const opened = new AsyncDisposableStack()
@@ -323,6 +323,15 @@ export async function startManagement(t: TestContext, options: StartManagementOp
       assert.equal(await chunkStore().commitChunk(chunkChanges(changes), position), 'committed')
     },
   }
+}
+
+/** One server for all tests of a file, started by the first that asks for it. Call at the top of the file. */
+export function managementForTests(options: () => StartManagementOptions = () => ({})): () => Promise<ManagementApi> {
+  const ends: Parameters<Scope['after']>[0][] = []
+  after(async () => {
+    for (const end of ends) await end()
+  })
+  return once(() => startManagement({ after: end => void ends.push(end) }, options()))
 }
 
 const none = { count: 0, persons: 0, firstMs: null, lastMs: null }
