@@ -1,9 +1,10 @@
 // Projects whose trends are asked for over HTTP, on one engine and one server for the tests of a file.
 
 import assert from 'node:assert/strict'
+import { after } from 'node:test'
 import type { StoredEvent } from '#core/events/stored-event.ts'
 import { eventStoreForTests } from '../support/event-store-for-tests.ts'
-import { managementForTests } from '../support/management-api.ts'
+import { startClosableManagement } from '../support/management-api.ts'
 import { aStoredEvent } from '../support/values.ts'
 
 /** Noon of the day that it is in the tests, in Berlin. */
@@ -19,11 +20,13 @@ export const lines = (results: { label: string; data: number[] }[]) =>
 /** Call at the top of a file. */
 export function trendsForTests() {
   const held = eventStoreForTests()
-  const shared = managementForTests(() => ({ events: held.store }))
+  let shared: ReturnType<typeof startClosableManagement> | undefined
+  after(async () => (await shared)?.close())
 
   /** A new project in Berlin, and a way to ask for its trends. It is 2026-05-01T12:00:00Z. */
   async function startTrends(settings: object = {}) {
-    const api = await shared()
+    shared ??= startClosableManagement({ events: held.store })
+    const api = await shared
     const { id } = await api.post('/api/projects/', { name: 'Berlin', timezone: 'Europe/Berlin', ...settings })
     const projectId: number = id
     return {

@@ -4,7 +4,6 @@
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import { after } from 'node:test'
 import { openEncryptionKeys } from '#adapters/encryption-keys/encryption-keys.ts'
 import { openHashKeyWriter } from '#adapters/sqlite/hash-key-writer.ts'
 import { openSqliteChunkStore } from '#adapters/sqlite/sqlite-chunk-store.ts'
@@ -30,6 +29,7 @@ import { createPayloadCipher } from '#services/manage/payload-cipher.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { fixedClock } from './fixed-clock.ts'
 import { serveParts, serveTogether, testContext, testParts } from './front-parts.ts'
+import { startedForTests } from './started-for-tests.ts'
 import { writeNewState } from './state.ts'
 import { type Scope, tempDir } from './temp-dir.ts'
 import { aChange, chunkChanges } from './values.ts'
@@ -325,13 +325,19 @@ export async function startManagement(t: Scope, options: StartManagementOptions 
   }
 }
 
-/** One server for all tests of a file, started by the first that asks for it. Call at the top of the file. */
-export function managementForTests(options: () => StartManagementOptions = () => ({})): () => Promise<ManagementApi> {
+/** As `startManagement`, for a scope that has no end of its own: the caller closes it. */
+export async function startClosableManagement(options: StartManagementOptions = {}) {
   const ends: Parameters<Scope['after']>[0][] = []
-  after(async () => {
+  const api = await startManagement({ after: end => void ends.push(end) }, options)
+  const close = async () => {
     for (const end of ends) await end()
-  })
-  return once(() => startManagement({ after: end => void ends.push(end) }, options()))
+  }
+  return { ...api, close }
+}
+
+/** One server for the tests of a file or a `describe`, which must not disturb one another. Call at its top. */
+export function managementForTests(): ManagementApi {
+  return startedForTests(() => startClosableManagement())
 }
 
 const none = { count: 0, persons: 0, firstMs: null, lastMs: null }
