@@ -5,6 +5,10 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream/promises'
+import { promisify } from 'node:util'
+import { brotliDecompress, gunzip, inflate, zstdDecompress } from 'node:zlib'
+import { err, ok, type Result } from '#core/result.ts'
+import { sqlLengthMax } from '#core/sql/check-sql.ts'
 import { stripClientAdditions } from '#core/sql/client-additions.ts'
 import { withPropertyHint } from '#core/sql/property-hint.ts'
 import type { SqlFailure, SqlQueries } from '#ports/events/sql-queries.ts'
@@ -13,7 +17,6 @@ import type { Logger } from '#telemetry/log.ts'
 import { exemptFromStallLimit } from '../answers/answer-budget.ts'
 import type { Connections } from '../connections.ts'
 import { hasSeveralHosts } from '../shared/several-hosts.ts'
-import { readQueryBody } from './query-body.ts'
 
 export interface EventsServerOptions {
   readonly events: Pick<SqlQueries, 'passSql'>
@@ -76,7 +79,7 @@ export function createEventsServer(options: EventsServerOptions): Server {
     if (request.method !== 'GET' && request.method !== 'POST') return refuseRequest(request, response, notAllowed)
     const projectId = projectOf(request, url)
     if (projectId === null) return refuseRequest(request, response, unauthenticated)
-    const body = request.method === 'POST' ? await readQueryBody(request) : { ok: true as const, value: '' }
+    const body = request.method === 'POST' ? await readQueryBody(request) : ok('')
     if (!body.ok) return refuseRequest(request, response, createSyntaxError(body.error))
     const sql = [url.searchParams.get('query') ?? '', body.value].filter(part => part !== '').join('\n')
     await pass(projectId, sql, url, request, response)
@@ -118,6 +121,46 @@ export function createEventsServer(options: EventsServerOptions): Server {
     const isRight = timingSafeEqual(hashText(password), passwordDigest)
     const projectId = Number(projectUser.exec(user)?.[1] ?? 0)
     return isRight && projectId > 0 && hasProject(projectId) ? projectId : null
+  }
+}
+
+/** A character of SQL may have four bytes. */
+const bytesMax = 4 * sqlLengthMax
+
+const decoders: Readonly<Record<string, (body: Buffer, options: { maxOutputLength: number }) => Promise<Buffer>>> = {
+  gzip: promisify(gunzip),
+  deflate: promisify(inflate),
+  br: promisify(brotliDecompress),
+  zstd: promisify(zstdDecompress),
+}
+
+/**
+ * Reads SQL from a body, compressed or not, up to the maximum length of a query.
+ * @returns why it cannot be read; the rest of the body is then not read either.
+ */
+async function readQueryBody(request: IncomingMessage): Promise<Result<string, string>> {
+  if (/^multipart\//i.test(request.headers['content-type'] ?? ''))
+    return err('Send the query as the request body, and its parameters as param_… in the URL.')
+  const chunks: Buffer[] = []
+  let bytes = 0
+  try {
+    for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+      bytes += chunk.length
+      if (bytes > bytesMax) return err(`The query exceeds ${sqlLengthMax} characters.`)
+      chunks.push(chunk)
+    }
+  } catch {
+    return err('The request body ended early.')
+  }
+  const body = Buffer.concat(chunks)
+  const encoding = String(request.headers['content-encoding'] ?? 'identity').toLowerCase()
+  if (encoding === 'identity') return ok(body.toString())
+  const decode = Object.hasOwn(decoders, encoding) ? decoders[encoding] : undefined
+  if (decode === undefined) return err(`Unsupported Content-Encoding ${encoding.slice(0, 40)}. Use gzip.`)
+  try {
+    return ok((await decode(body, { maxOutputLength: bytesMax })).toString())
+  } catch {
+    return err(`The body is not valid ${encoding}, or the decompressed query is too long.`)
   }
 }
 

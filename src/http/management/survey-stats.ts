@@ -1,5 +1,6 @@
 // How often surveys were shown, dismissed and answered, counted from events: for one survey, or all not archived.
 
+import { omitUndefined } from '#core/omit-undefined.ts'
 import type { Project } from '#core/project.ts'
 import { ok } from '#core/result.ts'
 import { instant } from '#wire/management/shapes.ts'
@@ -73,11 +74,7 @@ export function surveyStatsRoutes(deps: ManagementDeps): ManagementRoute[] {
     if (!to.ok) return refusal(to.error)
     if (from.value !== undefined && to.value !== undefined && from.value > to.value)
       return refusal(invalidInput('date_from', 'Must not be after date_to.'))
-    const asked = {
-      ...{ projectId: project.id, surveyIds },
-      ...(from.value === undefined ? {} : { fromMs: from.value }),
-      ...(to.value === undefined ? {} : { toMs: to.value }),
-    }
+    const asked = omitUndefined({ projectId: project.id, surveyIds, fromMs: from.value, toMs: to.value })
     return answerFromEventStore(async () =>
       answer(200, { ...about, ...encodeSurveyStats(await deps.events.countSurveyEvents(asked, signal)) }),
     )

@@ -3,7 +3,7 @@
 
 import Type, { type Static } from 'typebox'
 import { rejectBodyBytesMax } from '#core/capture/reject-body.ts'
-import { lanes } from '#core/events/captured-event.ts'
+import { type Lane, lanes } from '#core/events/captured-event.ts'
 import type { RejectedEvent, StoredEvent } from '#core/events/stored-event.ts'
 import { parseElementsChain } from '#core/processing/elements/elements-chain-parse.ts'
 import { instant, instantSchema, jsonObjectSchema, nullable, objectFromMap, uuidSchema } from './shapes.ts'
@@ -163,7 +163,7 @@ export const rejectFilterSchema = Type.Object(
     event: textFilter('Event name.'),
     distinct_id: textFilter('As far as it could be read.'),
     uuid: textFilter('As far as it could be read.'),
-    lane: Type.Optional(Type.String({ enum: [...lanes] })),
+    lane: Type.Optional(Type.Unsafe<Lane>({ type: 'string', enum: [...lanes] })),
     search: textFilter('Substring of the body, case-insensitive.'),
     after: textFilter(
       'Only rejects received after this time: a time, a date in the project’s time zone, or a span such as -7d.',

@@ -2,8 +2,6 @@
 // earlier failures are ordinary errors.
 
 import type { FastifyReply } from 'fastify'
-import Type from 'typebox'
-import { err, ok } from '#core/result.ts'
 import type { OpenParquetFile } from '#ports/parquet-files.ts'
 import { PortError } from '#ports/port-error.ts'
 import { type ExportProgress, ExportStopped, runExport } from '#services/exports/run-export.ts'
@@ -16,17 +14,10 @@ import {
 } from '#wire/exports/export-column.ts'
 import { csvEncoder, jsonlEncoder } from '#wire/exports/text-formats.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
-import { type Answer, invalidInput, refusal } from '../kit/answers.ts'
+import { type Answer, refusal } from '../kit/answers.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import type { ProjectCall, StreamAnswer } from '../kit/endpoint.ts'
-import {
-  optionalParam,
-  type QueryParam,
-  type QuerySpec,
-  refusedParam,
-  wholeNumberParam,
-  withDefault,
-} from '../kit/query-params.ts'
+import { enumParam, type QuerySpec, refusedParam, wholeNumberParam, withDefault } from '../kit/query-params.ts'
 import { accessEndDetails, findAccessEnd, streamHeaders } from '../kit/stream-answers.ts'
 import { acceptsGzip, openExportResponse } from './export-target.ts'
 import { createParquetEncoder } from './parquet-encoder.ts'
@@ -35,7 +26,7 @@ export const unlimited = Number.MAX_SAFE_INTEGER
 
 /** The query parameters of every export, in addition to the list's filters. */
 export const exportParams = {
-  format: formatParam(),
+  format: withDefault(enumParam(exportFormats, 'Default: jsonl.'), 'jsonl'),
   limit: withDefault(
     wholeNumberParam({
       description: 'Maximum number of rows. The export ends with a cursor for the rest.',
@@ -44,15 +35,6 @@ export const exportParams = {
     unlimited,
   ),
   offset: refusedParam('use cursor to continue an export.'),
-}
-
-function formatParam(): QueryParam<ExportFormat> {
-  const schema = Type.String({ enum: [...exportFormats], description: 'Default: jsonl.' })
-  const read = (text: string, name: string) => {
-    const format = exportFormats.find(one => one === text)
-    return format === undefined ? err(invalidInput(name, `Must be one of ${exportFormats.join(', ')}.`)) : ok(format)
-  }
-  return withDefault(optionalParam(schema, read), 'jsonl')
 }
 
 export interface ExportToAnswer<Row> {

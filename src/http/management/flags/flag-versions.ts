@@ -1,11 +1,11 @@
 // The history of a flag. Every write stores a snapshot of the whole flag.
 
 import type { Flag } from '#core/flags/definitions/flag.ts'
-import { err, ok, type Result } from '#core/result.ts'
 import type { FlagStore, FlagVersion } from '#ports/state/flag-store.ts'
 import { restoreFlag } from '#services/manage/manage-flags.ts'
 import {
   encodeFlagVersion,
+  type FlagActivityJson,
   type FlagDiffJson,
   flagActivitySchema,
   flagDiffSchema,
@@ -13,14 +13,13 @@ import {
   writtenFlagSchema,
 } from '#wire/management/flags/flags.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'
-import type { WireError } from '#wire/wire-error.ts'
-import { answer, invalidInput, notFoundError, refusal } from '../kit/answers.ts'
+import { type Answer, answer, invalidInput, notFoundError, refusal } from '../kit/answers.ts'
 import { refuseSkippedValidation, skipValidationParam } from '../kit/definition-refusals.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
-import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
+import { type Call, type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import { answerFlagWrite, flagRoutes } from '../kit/flag-endpoint.ts'
 import { answerCountedList, encodeObjects, encodeTogether, type PageRequest } from '../kit/full-page.ts'
-import { pageParams, type QueryValues, wholeNumberParam } from '../kit/query-params.ts'
+import { pageParams, wholeNumberParam } from '../kit/query-params.ts'
 import { buildFlagActivity, buildProjectActivity, diffFlags } from './flag-activity.ts'
 
 const noSuchVersion = notFoundError('The flag has no such version; its versions are listed at …/versions/.')
@@ -95,16 +94,12 @@ export function flagVersionsRoutes(deps: ManagementDeps): ManagementRoute[] {
       scope: 'feature_flag:read',
       query: activityParams,
       success: { status: 200, schema: countedPageSchema(flagActivitySchema) },
-      handle: async call => {
-        const page = readActivityPage(call.query)
-        if (!page.ok) return refusal(page.error)
-        return answerCountedList(
+      handle: async call =>
+        answerActivity(
           call,
-          page.value,
           slice => deps.management.listProjectFlagVersions(call.project.id, slice),
-          encodeTogether(versions => buildProjectActivity(deps, call.project.id, versions)),
-        )
-      },
+          versions => buildProjectActivity(deps, call.project.id, versions),
+        ),
     }),
     ...flagRoutes(deps, {
       route: 'GET /feature_flags/:flagId/activity',
@@ -113,17 +108,12 @@ export function flagVersionsRoutes(deps: ManagementDeps): ManagementRoute[] {
       scope: 'feature_flag:read',
       query: activityParams,
       success: { status: 200, schema: countedPageSchema(flagActivitySchema) },
-      handle: async call => {
-        const { item: flag } = call
-        const page = readActivityPage(call.query)
-        if (!page.ok) return refusal(page.error)
-        return answerCountedList(
+      handle: async call =>
+        answerActivity(
           call,
-          page.value,
-          slice => deps.management.listFlagVersions(flag.projectId, flag.id, slice),
-          encodeTogether(versions => buildFlagActivity(deps, flag, versions)),
-        )
-      },
+          slice => deps.management.listFlagVersions(call.project.id, call.item.id, slice),
+          versions => buildFlagActivity(deps, call.item, versions),
+        ),
     }),
   ]
 }
@@ -141,11 +131,15 @@ const activityParams = {
   }),
 }
 
-function readActivityPage({ limit, offset, page }: QueryValues<typeof activityParams>): Result<PageRequest, WireError> {
-  if (page === undefined) return ok({ limit, offset })
-  return offset > 0
-    ? err(invalidInput('page', 'Send either page or offset, not both.'))
-    : ok({ limit, offset: (page - 1) * limit })
+async function answerActivity(
+  call: Call<typeof activityParams, unknown>,
+  read: (slice: PageRequest) => ReturnType<FlagStore['listFlagVersions']>,
+  encode: (versions: readonly FlagVersion[]) => Promise<FlagActivityJson[]>,
+): Promise<Answer> {
+  const { limit, offset, page } = call.query
+  if (page !== undefined && offset > 0) return refusal(invalidInput('page', 'Send either page or offset, not both.'))
+  const start = page === undefined ? offset : (page - 1) * limit
+  return answerCountedList(call, { limit, offset: start }, read, encodeTogether(encode))
 }
 
 async function findVersion(

@@ -1,8 +1,8 @@
 // Lists rejected events and passes them through capture again.
 
-import Type, { type Static } from 'typebox'
+import type { Static } from 'typebox'
 import type { NewActivity } from '#core/activity.ts'
-import { type Lane, lanes } from '#core/events/captured-event.ts'
+import { lanes } from '#core/events/captured-event.ts'
 import { isUuid } from '#core/events/uuid.ts'
 import { diffJson } from '#core/json-diff.ts'
 import { nearMiss } from '#core/nearest-name.ts'
@@ -28,14 +28,14 @@ import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, type ProjectCall, projectRoutes } from '../kit/endpoint.ts'
 import { answerCursorList, encodeObjects } from '../kit/full-page.ts'
 import { boundParams, encodeBoundParams, readBounds } from '../kit/instants.ts'
+import { asFilter } from '../kit/list-filters.ts'
 import { listPropertyNames } from '../kit/misspelt.ts'
 import {
   booleanParam,
   cursorParam,
-  filterParam,
+  enumParam,
   firstPageParams,
   limitParam,
-  type QueryParam,
   searchParam,
   textParam,
   uuidParam,
@@ -51,7 +51,7 @@ const listQuery = {
   distinct_id: textParam('Distinct id, if it could be read.'),
   uuid: textParam('Event uuid, if it could be read.'),
   id: uuidParam('Id of the reject: `rejectId` of an ingestion warning.'),
-  lane: laneParam(),
+  lane: asFilter(enumParam(lanes, 'Lane that the event would have used.')),
   search: searchParam('Substring of the body, case-insensitive.'),
   ...boundParams('rejects received'),
   replayed: booleanParam('true: only replayed rejects. false: only rejects not replayed yet.'),
@@ -102,7 +102,7 @@ async function listRejected(deps: ManagementDeps, call: ProjectCall<typeof listQ
   const { cursor, limit, id, ...named } = query
   const filter = readFilter(deps, project, named)
   if (!filter.ok) return refusal(filter.error)
-  const asked = { ...filter.value, projectId: project.id, ...(id === undefined ? {} : { ids: [id] }) }
+  const asked = { ...filter.value, projectId: project.id, ...(id !== undefined && { ids: [id] }) }
   return answerCursorList<RejectedView, RejectedCursor>(
     call,
     { cursor, limit, pinned: encodeBoundParams(filter.value) },
@@ -152,7 +152,7 @@ async function replayRejects(
     deps.rejects
       .replay(
         project,
-        { ...read.value, ...(beyond.value === undefined ? {} : { beyond: beyond.value }) },
+        { ...read.value, ...omitUndefined({ beyond: beyond.value }) },
         { isDryRun, isPartial, limit: ids?.length ?? limit },
         signal,
       )
@@ -218,38 +218,17 @@ function readFilter(
   if (!bounds.ok) return bounds
   const { reason, field, event, distinct_id: distinctId, lane, search, replayed } = named
   const uuid = named.uuid?.toLowerCase()
-  const filter = {
-    reason,
-    field,
-    event,
-    distinctId,
-    uuid,
-    search,
-    replayed,
-    ...bounds.value,
-  }
-  const given = Object.fromEntries(Object.entries({ ...filter, lane }).filter(([, value]) => value !== undefined))
   for (const [name, value] of Object.entries(named))
     if (typeof value === 'string' && value.includes('\0'))
       return err(invalidInput(`${prefix}${name}`, 'Must not contain NUL characters.'))
   const meant = reason === undefined ? null : suggestReason(reason)
   if (meant !== null) return err(invalidInput(`${prefix}reason`, `Unknown reason ${reason}. Did you mean ${meant}?`))
-  return ok(given)
+  return ok(omitUndefined({ reason, field, event, distinctId, uuid, search, replayed, ...bounds.value, lane }))
 }
 
 /** The suggestion for a misspelt reason. Null for an unknown one: another version may have stored rejects with it. */
 function suggestReason(reason: string): string | null {
   return knownRejectReasons.includes(reason) ? null : nearMiss(reason, knownRejectReasons)
-}
-
-function laneParam(): QueryParam<Lane | undefined> {
-  return filterParam(
-    Type.String({ enum: [...lanes], description: 'Lane that the event would have used.' }),
-    (text, name) => {
-      const lane = lanes.find(known => known === text)
-      return lane === undefined ? err(invalidInput(name, `Must be one of ${lanes.join(', ')}.`)) : ok(lane)
-    },
-  )
 }
 
 function parseCursor(text: string): RejectedCursor | null {

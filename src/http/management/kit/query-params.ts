@@ -184,6 +184,11 @@ export function choiceParam<const T extends string>(
   })
 }
 
+/** As `choiceParam`, described by the choices as an enum. */
+export function enumParam<const T extends string>(choices: readonly T[], description: string) {
+  return { ...choiceParam(choices, description), schema: Type.String({ enum: [...choices], description }) }
+}
+
 export function booleanParam(description: string): QueryParam<boolean | undefined> {
   return filterParam(Type.Boolean({ description }), (text, name) => {
     const folded = text.toLowerCase()

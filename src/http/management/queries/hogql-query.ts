@@ -8,7 +8,15 @@ import { withPropertyHint } from '#core/sql/property-hint.ts'
 import type { EventScope } from '#ports/events/event-queries.ts'
 import type { SqlFailure, SqlQuery, SqlRows } from '#ports/events/sql-queries.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
-import { type Answer, invalid, invalidInput, permissionDenied, refusal, requiredError } from '../kit/answers.ts'
+import {
+  type Answer,
+  invalid,
+  invalidInput,
+  listAnswer,
+  permissionDenied,
+  refusal,
+  requiredError,
+} from '../kit/answers.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 
 /** A query of `POST …/query/`, of any kind. */
@@ -49,7 +57,7 @@ export async function answerHogQLQuery(
     error: null,
     complete,
   }
-  return { status: 200, json: `${JSON.stringify({ ...head, results: [] }).slice(0, -2)}${rows.join(',')}]}` }
+  return listAnswer(head, rows)
 }
 
 /** Runs SQL with PostHog's row limits. */

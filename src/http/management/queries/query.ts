@@ -1,21 +1,25 @@
 // Queries in PostHog's shape: one endpoint, and a table of the supported kinds.
 
 import Type from 'typebox'
+import type { Condition } from '#core/insights/conditions.ts'
 import { isJsonObject, type JsonObject } from '#core/json.ts'
 import { omitUndefined } from '#core/omit-undefined.ts'
 import { PortError } from '#ports/port-error.ts'
+import { answerTrends, type TrendsIssue } from '#services/insights/trends.ts'
 import { isCaughtUp } from '#services/progress/is-caught-up.ts'
+import { readTestAccountFilters } from '#wire/insights/property-filters.ts'
 import { sqlAnswerSchema } from '#wire/insights/sql-answer.ts'
-import { trendsAnswerSchema } from '#wire/insights/trends-results.ts'
+import { readTrendsQuery } from '#wire/insights/trends-query.ts'
+import { encodeTrendResult, trendsAnswerSchema } from '#wire/insights/trends-results.ts'
 import { postHogQueryFields } from '#wire/management/posthog-fields.ts'
 import { jsonObjectSchema } from '#wire/management/shapes.ts'
-import { type Answer, answerFromEventStore, invalidInput, refusal } from '../kit/answers.ts'
+import type { WireError } from '#wire/wire-error.ts'
+import { type Answer, answer, answerFromEventStore, invalidInput, refusal } from '../kit/answers.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import { answerWithJob, importJobParam } from '../kit/import-job-param.ts'
 import { idleParam } from '../kit/query-params.ts'
 import { type AskedQuery, answerHogQLQuery } from './hogql-query.ts'
-import { answerTrendsQuery } from './trends-query.ts'
 
 /** Answers one kind of query. Errors name fields from `query`; failures of the event store may be thrown. */
 export type AnswerQuery = (deps: ManagementDeps, asked: AskedQuery, signal: AbortSignal) => Promise<Answer>
@@ -95,4 +99,51 @@ function pointErrorAtSource(answered: Answer): Answer {
   const error = JSON.parse(String(answered.json)) as { readonly attr: string | null }
   const attr = error.attr?.replace(/^query/, 'query.source') ?? null
   return { ...answered, json: JSON.stringify({ ...error, attr }) }
+}
+
+async function answerTrendsQuery(
+  { events: insights, management, clock }: ManagementDeps,
+  { project, query: json, isComplete: complete, importJobId }: AskedQuery,
+  signal: AbortSignal,
+): Promise<Answer> {
+  const query = readTrendsQuery(json)
+  if (!query.ok) return refusal(query.error)
+  let { condition } = query.value
+  if (query.value.leavesOutTestAccounts) {
+    const filters = readTestAccountFilters(project.clientSettings.test_account_filters ?? [])
+    if (!filters.ok) return refusal(unreadableFiltersError(filters.error))
+    condition = { kind: 'all', conditions: [condition, filters.value] } satisfies Condition
+  }
+  const asked = omitUndefined({ ...query.value, condition, importJobId })
+  const counted = await answerTrends({ insights, management, clock }, project, asked, signal)
+  if (!counted.ok) return refusal(issueError(counted.error))
+  const results = counted.value.map(line => encodeTrendResult(line, project.timezone, query.value))
+  return answer(200, { results, timezone: project.timezone, is_cached: false, complete })
+}
+
+function unreadableFiltersError({ attr, detail }: WireError): WireError {
+  return invalidInput('query.filterTestAccounts', `The project's setting is not supported. ${attr}: ${detail}`)
+}
+
+function issueError(issue: TrendsIssue): WireError {
+  switch (issue.kind) {
+    case 'dates':
+      return invalidInput(`query.dateRange.date_${issue.issue.field}`, issue.issue.message)
+    case 'too_many_points': {
+      const remedy = 'request a shorter range, a longer interval, or a lower breakdown_limit.'
+      return invalidInput('query.dateRange', `The result could exceed ${issue.pointsMax} points: ${remedy}`)
+    }
+    case 'cohort':
+      return invalidInput(issue.issue.path, issue.issue.message)
+    case 'too_many_conditions':
+      return invalidInput(
+        'query.properties',
+        'The filters, including those of cohorts, are too many for one query of the event store. Use fewer filters, or create a static cohort of the matching persons.',
+      )
+    case 'unsupported_pattern':
+      return invalidInput(
+        'query.properties',
+        'The event store cannot search for the pattern or text of a filter. Use a plainer one.',
+      )
+  }
 }
