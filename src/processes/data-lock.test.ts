@@ -5,6 +5,7 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { collectText } from '../../tests/support/child-processes.ts'
 import { eventually } from '../../tests/support/eventually.ts'
 import { tempDir } from '../../tests/support/temp-dir.ts'
 import { type AcquireOptions, acquireDataLock, readLockHolder } from './data-lock.ts'
@@ -147,12 +148,9 @@ describe('the lock of a data folder', () => {
         env: { ...process.env, NODE_TEST_CONTEXT: undefined, PENNON_SERVE_PID: '1073741824' },
       },
     )
-    let output = ''
-    child.stdout.on('data', chunk => {
-      output += chunk
-    })
+    const output = collectText(child.stdout)
     const [exitCode] = await once(child, 'close')
-    assert.deepEqual([exitCode, output], [0, ''])
+    assert.deepEqual([exitCode, output()], [0, ''])
   })
 
   it('leaves no lock file when released', async t => {

@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
 import { processCpuMs } from '../support/cpu-time.ts'
 import { eventually } from '../support/eventually.ts'
-import { type Pennon, startPennon, testPersonalKey, testProjectKey } from '../support/pennon.ts'
-import { bystander, figures, type RawConnections, rawConnections } from './attack.ts'
+import { type Pennon, testProjectKey } from '../support/pennon.ts'
+import { assertAllServed, attackedPennon, bystander, figures, metric, rawConnections } from './attack.ts'
 
 const MiB = 1024 * 1024
 /** The system itself holds megabytes for each connection, limited only for the whole machine. */
@@ -31,20 +31,9 @@ function residentMiB(pennon: Pennon, field: 'VmRSS' | 'VmHWM'): number {
   return Math.round(Number(new RegExp(`^${field}:\\s+(\\d+)`, 'm').exec(status)![1]) / 1024)
 }
 
-async function metric(pennon: Pennon, name: string): Promise<number> {
-  const response = await fetch(`${pennon.url}/metrics`, { headers: { authorization: `Bearer ${testPersonalKey}` } })
-  const values = [...(await response.text()).matchAll(new RegExp(`^${name}(?:\\{.*\\})? (\\d+)`, 'gm'))]
-  return values.reduce((sum, [, value]) => sum + Number(value), 0)
-}
-
 describe('answers that clients do not read', () => {
   it('they use no more memory than their budget, delay no other client, and are cut off', async t => {
-    const pennon = await startPennon({ settings: { PENNON_LOG_LEVEL: 'error' } })
-    const attacks: RawConnections[] = []
-    t.after(() => {
-      for (const attack of attacks) attack.end()
-      return pennon.stop()
-    })
+    const { pennon, attacks } = await attackedPennon(t, { settings: { PENNON_LOG_LEVEL: 'error' } })
     await addPayloads(pennon, 16, 250_000)
     await bystander(pennon, { rounds: 10, localAddress: bystanders })
     const before = residentMiB(pennon, 'VmRSS')
@@ -68,8 +57,7 @@ describe('answers that clients do not read', () => {
       t.diagnostic(
         `${count} connections × ${requestsEach} of ${what}, ${Math.round((count * text.length) / 1024)} KiB: ${resident} MiB resident, at most ${residentMiB(pennon, 'VmHWM')}, ${before} before; ${processCpuMs(pennon.pid) - cpuBeforeMs} ms of CPU; ${Math.round(waiting / MiB)} MiB wait, ${ended} readers were ended; ${figures(answered)}`,
       )
-      assert.deepEqual([answered.flags.counts, answered.capture.counts], [{ 200: 40 }, { 200: 40 }])
-      assert.deepEqual(answered.writes.counts, { 201: 40 })
+      assertAllServed(answered)
       assert.ok(waiting <= 256 * MiB, `${waiting} bytes wait`)
       assert.ok(resident <= residentMax, `${resident} MiB`)
     }

@@ -1,10 +1,23 @@
 // The parts of an attack, all in the test's process: many raw connections that send only part of a request, and a
 // bystander that asks for flags and sends events as an SDK does.
 
+import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Pennon, testPersonalKey, testProjectKey } from '../support/pennon.ts'
+import { type Pennon, type StartOptions, startPennon, testPersonalKey, testProjectKey } from '../support/pennon.ts'
+import type { Scope } from '../support/temp-dir.ts'
+
+/** Starts an instance for one test. The attacks that the test adds to the list end before the instance is stopped. */
+export async function attackedPennon(t: Scope, options: StartOptions) {
+  const pennon = await startPennon(options)
+  const attacks: RawConnections[] = []
+  t.after(async () => {
+    for (const attack of attacks) attack.end()
+    await pennon.stop()
+  })
+  return { pennon, attacks }
+}
 
 export interface RawConnections {
   readonly sockets: readonly Socket[]
@@ -110,6 +123,13 @@ export function figures({ flags, capture, writes }: Bystander): string {
   return [one('flags', flags), one('capture', capture), one('writes', writes)].join(', ')
 }
 
+/** Requires that each request of the bystander was carried out. */
+export function assertAllServed(answered: Bystander): void {
+  const { flags, capture, writes } = answered
+  const statuses = [flags, capture, writes].map(({ counts }) => Object.keys(counts).join())
+  assert.deepEqual(statuses, ['200', '200', '201'], figures(answered))
+}
+
 function noAnswers(): Answers {
   return { counts: {}, slowestMs: 0 }
 }
@@ -141,4 +161,11 @@ function post(
     sent.on('error', (cause: NodeJS.ErrnoException) => resolve(cause.code ?? cause.message))
     sent.end(text)
   })
+}
+
+/** The sum of a metric's series. */
+export async function metric({ url }: Pick<Pennon, 'url'>, name: string): Promise<number> {
+  const response = await fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${testPersonalKey}` } })
+  const values = [...(await response.text()).matchAll(new RegExp(`^${name}(?:\\{.*\\})? (\\d+)`, 'gm'))]
+  return values.reduce((sum, [, value]) => sum + Number(value), 0)
 }

@@ -1,48 +1,27 @@
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
+import { childProcessesOf } from '../support/child-processes.ts'
 import { eventually } from '../support/eventually.ts'
-import { type Pennon, startPennon, testPersonalKey } from '../support/pennon.ts'
-import { bystander, figures, type RawConnections, rawConnections } from './attack.ts'
+import type { Pennon } from '../support/pennon.ts'
+import type { Scope } from '../support/temp-dir.ts'
+import { assertAllServed, attackedPennon, bystander, figures, metric, rawConnections } from './attack.ts'
 
 /** A hard limit, which a process cannot raise, as set by systemd's `LimitNOFILE=` and Docker's `--ulimit nofile`. */
 const openFilesMax = 700
 
-async function pennonOfFewFiles(
-  t: { after: (done: () => unknown) => void },
-  settings: Record<string, string> = {},
-): Promise<{ pennon: Pennon; attacks: RawConnections[] }> {
-  const pennon = await startPennon({
+function pennonOfFewFiles(t: Scope, settings: Record<string, string> = {}) {
+  return attackedPennon(t, {
     launcher: ['bash', '-c', `ulimit -n ${openFilesMax}; exec "$@"`, 'bash'],
     settings: { PENNON_LOG_LEVEL: 'error', ...settings },
   })
-  const attacks: RawConnections[] = []
-  t.after(() => {
-    for (const attack of attacks) attack.end()
-    return pennon.stop()
-  })
-  return { pennon, attacks }
 }
 
 const openFiles = (pid: number) => readdirSync(`/proc/${pid}/fd`).length
 
-/** The number of front processes, if several. */
-function frontsOf(pennon: Pennon): number[] {
-  const children = readFileSync(`/proc/${pennon.pid}/task/${pennon.pid}/children`, 'utf8').trim().split(' ').map(Number)
-  return children.filter(pid => readFileSync(`/proc/${pid}/comm`, 'utf8').startsWith('pennon front'))
-}
-
-async function metric(pennon: Pennon, name: string): Promise<number> {
-  const response = await fetch(`${pennon.url}/metrics`, { headers: { authorization: `Bearer ${testPersonalKey}` } })
-  const values = [...(await response.text()).matchAll(new RegExp(`^${name}(?:\\{.*\\})? (\\d+)`, 'gm'))]
-  return values.reduce((sum, [, value]) => sum + Number(value), 0)
-}
-
-function assertAllServed(answered: Awaited<ReturnType<typeof bystander>>): void {
-  assert.deepEqual(Object.keys(answered.flags.counts), ['200'], figures(answered))
-  assert.deepEqual(Object.keys(answered.capture.counts), ['200'], figures(answered))
-  assert.deepEqual(Object.keys(answered.writes.counts), ['201'], figures(answered))
-}
+/** Fronts that have started; before that, a process has another title. */
+const startedFronts = (pennon: Pennon) =>
+  childProcessesOf(pennon.pid).filter(pid => readFileSync(`/proc/${pid}/comm`, 'utf8').startsWith('pennon front'))
 
 const silent = ''
 const partOfHeaders = 'POST /batch/ HTTP/1.1\r\nHost: x\r\n'
@@ -73,7 +52,7 @@ describe('more connections than a process may open files', () => {
 
   it('they close no idle connection of other clients, even with several fronts', async t => {
     const { pennon, attacks } = await pennonOfFewFiles(t, { PENNON_FRONT_PROCESSES: '2' })
-    const fronts = await eventually(() => (frontsOf(pennon).length === 2 ? frontsOf(pennon) : undefined))
+    const fronts = await eventually(() => (startedFronts(pennon).length === 2 ? startedFronts(pennon) : undefined))
     const others = await rawConnections({
       port: pennon.port,
       count: 20,
@@ -91,6 +70,6 @@ describe('more connections than a process may open files', () => {
     assertAllServed(answered)
     for (const count of files) assert.ok(count < openFilesMax - 64, `${count} files are open`)
     assert.equal(others.openCount(), 20)
-    assert.deepEqual(frontsOf(pennon), fronts)
+    assert.deepEqual(startedFronts(pennon), fronts)
   })
 })

@@ -5,8 +5,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { processCpuMs } from '../support/cpu-time.ts'
 import { eventually } from '../support/eventually.ts'
-import { type Pennon, startPennon, testPersonalKey } from '../support/pennon.ts'
-import { bystander, figures, type RawConnections, rawConnections } from './attack.ts'
+import { type Pennon, testPersonalKey } from '../support/pennon.ts'
+import { assertAllServed, attackedPennon, bystander, figures, rawConnections } from './attack.ts'
 
 const perConnection = 8_192
 const connectionCount = 100
@@ -18,12 +18,7 @@ describe('very many requests in one write', () => {
       `GET /api/users/@me/ HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer phx_madeup${n}\r\n\r\n`,
   })) {
     it(`they end their connection, and cost no more than a few requests (${what})`, async t => {
-      const pennon = await startPennon({ waitForProcessing: false })
-      const attacks: RawConnections[] = []
-      t.after(() => {
-        for (const attack of attacks) attack.end()
-        return pennon.stop()
-      })
+      const { pennon, attacks } = await attackedPennon(t, { waitForProcessing: false })
       await bystander(pennon, { rounds: 5, localAddress: '127.0.0.2' })
       const [cpuBefore, linesBefore] = [processCpuMs(pennon.pid), pennon.output().split('\n').length]
       const text = Buffer.from(Array.from({ length: perConnection }, (_, n) => requestOf(n)).join(''))
@@ -38,12 +33,7 @@ describe('very many requests in one write', () => {
       )
       assert.equal(await endedCount(pennon), connectionCount)
       assert.ok(lines < 20, `${lines} lines were logged`)
-      for (const [status, { counts }] of [
-        ['200', answered.flags],
-        ['200', answered.capture],
-        ['201', answered.writes],
-      ] as const)
-        assert.deepEqual(counts, { [status]: 10 }, figures(answered))
+      assertAllServed(answered)
     })
   }
 })

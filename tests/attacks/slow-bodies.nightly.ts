@@ -1,29 +1,21 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { eventually } from '../support/eventually.ts'
-import { startPennon, testPersonalKey } from '../support/pennon.ts'
-import { bystander, figures, type RawConnections, rawConnections } from './attack.ts'
+import type { Scope } from '../support/temp-dir.ts'
+import { assertAllServed, attackedPennon, bystander, figures, metric, rawConnections } from './attack.ts'
 
 const KiB = 1024
 
 /** With a second port for the private API. */
-async function pennonWithAdminPort(t: { after: (done: () => unknown) => void }) {
-  const pennon = await startPennon({
+async function pennonWithAdminPort(t: Scope) {
+  const { pennon, attacks } = await attackedPennon(t, {
     settings: { PENNON_ADMIN_PORT: '0', PENNON_LOG_LEVEL: 'error' },
     waitForProcessing: false,
   })
-  const onEnd: RawConnections[] = []
-  t.after(() => {
-    for (const attack of onEnd) attack.end()
-    return pennon.stop()
-  })
-  return { pennon, onEnd, adminUrl: /Private API +(http:\S+)/.exec(pennon.output())![1]! }
+  return { pennon, attacks, adminUrl: /Private API +(http:\S+)/.exec(pennon.output())![1]! }
 }
 
-async function heldBytes(adminUrl: string): Promise<number> {
-  const response = await fetch(`${adminUrl}/metrics`, { headers: { authorization: `Bearer ${testPersonalKey}` } })
-  return Number(/^pennon_request_body_bytes(?:\{.*\})? (\d+)/m.exec(await response.text())![1])
-}
+const heldBytes = (adminUrl: string) => metric({ url: adminUrl }, 'pennon_request_body_bytes')
 
 const partOf = (path: string, announced: number, sent: number) =>
   Buffer.concat([
@@ -33,20 +25,11 @@ const partOf = (path: string, announced: number, sent: number) =>
     Buffer.alloc(sent, '{'),
   ])
 
-function assertAllServed(answered: Awaited<ReturnType<typeof bystander>>): void {
-  for (const [status, { counts }] of [
-    ['200', answered.flags],
-    ['200', answered.capture],
-    ['201', answered.writes],
-  ] as const)
-    assert.deepEqual(Object.keys(counts), [status], figures(answered))
-}
-
 describe('bodies that never end', () => {
   it('they use only as much of the budget as has arrived, however many they are', async t => {
-    const { pennon, adminUrl, onEnd } = await pennonWithAdminPort(t)
+    const { pennon, adminUrl, attacks } = await pennonWithAdminPort(t)
     const attack = await rawConnections({ port: pennon.port, count: 4_200, text: partOf('/batch/', 64 * KiB, 1) })
-    onEnd.push(attack)
+    attacks.push(attack)
     const held = await eventually(async () => (await heldBytes(adminUrl)) || undefined, { what: 'their bytes' })
     const answered = await bystander(pennon, { adminUrl })
     t.diagnostic(`4,200 connections with 1 byte of 64 KiB: ${held} bytes held; meanwhile ${figures(answered)}`)
@@ -56,11 +39,9 @@ describe('bodies that never end', () => {
   })
 
   it('they are cut off when almost no bytes arrive', async t => {
-    const { pennon, onEnd } = await pennonWithAdminPort(t)
-    const attacks: RawConnections[] = []
+    const { pennon, attacks } = await pennonWithAdminPort(t)
     for (const text of [partOf('/batch/', 64 * KiB, 1), partOf('/flags', 64 * KiB, 60 * KiB), partOf('/e/', 9, 0)])
       attacks.push(await rawConnections({ port: pennon.port, count: 20, text }))
-    onEnd.push(...attacks)
     const startedMs = performance.now()
     // One byte a second is no progress.
     const dribble = setInterval(() => attacks[0]!.write('x'), 1_000)
@@ -77,14 +58,14 @@ describe('bodies that never end', () => {
   })
 
   it('they are cut off for other clients when they use up the budget', async t => {
-    const { pennon, adminUrl, onEnd } = await pennonWithAdminPort(t)
+    const { pennon, adminUrl, attacks } = await pennonWithAdminPort(t)
     // 280 MiB in total, each body nearly complete: far more than the budget for bodies.
     const attack = await rawConnections({
       port: pennon.port,
       count: 4_480,
       text: partOf('/batch/', 64 * KiB, 64 * KiB - 1),
     })
-    onEnd.push(attack)
+    attacks.push(attack)
     const held = await heldBytes(adminUrl)
     const answered = await bystander(pennon, { adminUrl, rounds: 60 })
     t.diagnostic(`280 MiB of bodies that lack a byte: ${held} bytes held; meanwhile ${figures(answered)}`)

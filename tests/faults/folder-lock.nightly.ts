@@ -6,7 +6,7 @@ import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { acquireDataLock } from '../../src/processes/data-lock.ts'
-import { childProcessesOf } from '../support/child-processes.ts'
+import { childProcessesOf, collectText } from '../support/child-processes.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Pennon, startPennon, startPennonFor } from '../support/pennon.ts'
 import { startCommand } from '../support/pennon-command.ts'
@@ -81,13 +81,10 @@ describe('a data folder', { concurrency: true }, () => {
     t.after(() => backup.value.release())
     const { child } = startCommand({ PENNON_DATA: dataFolder, PORT: '0', PENNON_LOG_LEVEL: 'warn' }, 'serve')
     registerProcess(dataFolder, child)
-    let output = ''
-    child.stdout!.on('data', chunk => {
-      output += chunk
-    })
-    await eventually(() => output.includes(`process ${process.pid} (pennon backup); waiting until it ends`))
+    const output = collectText(child.stdout!)
+    await eventually(() => output().includes(`process ${process.pid} (pennon backup); waiting until it ends`))
     backup.value.release()
-    await eventually(() => output.includes('serving on'))
+    await eventually(() => output().includes('serving on'))
   })
 })
 

@@ -5,6 +5,7 @@ import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { test } from 'node:test'
+import { collectText } from '../support/child-processes.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Pennon, startPennonFor } from '../support/pennon.ts'
 import { hasStrace } from '../support/strace.ts'
@@ -59,11 +60,8 @@ async function failSyncs(pid: number): Promise<ChildProcess> {
     ],
     { stdio: ['ignore', 'ignore', 'pipe'] },
   )
-  let traceOutput = ''
-  tracer.stderr!.on('data', chunk => {
-    traceOutput += chunk
-  })
-  await eventually(() => traceOutput.includes('attached'), { what: `strace (${traceOutput})` })
+  const traceOutput = collectText(tracer.stderr!)
+  await eventually(() => traceOutput().includes('attached'), { what: `strace (${traceOutput()})` })
   return tracer
 }
 

@@ -12,6 +12,7 @@ import { openSqliteLogReader } from '#adapters/sqlite-log/sqlite-log-reader.ts'
 import { openSqliteLogWriter } from '#adapters/sqlite-log/sqlite-log-writer.ts'
 import { PortError } from '#ports/port-error.ts'
 import { distinctIds, readAll } from '../ports/event-log.contract.ts'
+import { collectText } from '../support/child-processes.ts'
 import { eventually } from '../support/eventually.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { aCapturedEvent, encodedEvents } from '../support/values.ts'
@@ -151,11 +152,8 @@ function startAppender(
   const args = [script, folder, ...[first, count, callers, segmentBytesMax].map(String)]
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] })
   const acknowledged: number[] = []
-  let complaints = ''
-  child.stderr.on('data', data => {
-    complaints += data
-  })
+  const complaints = collectText(child.stderr)
   createInterface({ input: child.stdout }).on('line', line => acknowledged.push(Number(line)))
   const ended = new Promise<void>(resolve => child.once('close', () => resolve()))
-  return { child, acknowledged, ended, complaints: () => complaints }
+  return { child, acknowledged, ended, complaints }
 }

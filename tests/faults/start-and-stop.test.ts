@@ -7,7 +7,7 @@ import { chmodSync, readdirSync, statSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { childProcessesOf, isAlive } from '../support/child-processes.ts'
+import { childProcessesOf, collectText, isAlive } from '../support/child-processes.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Pennon, startPennon, testPersonalKey, testProjectKey } from '../support/pennon.ts'
 import { refusedStart } from '../support/refused-start.ts'
@@ -30,18 +30,15 @@ describe('an instance', () => {
       detached: true,
       stdio: ['ignore', 'pipe', 'inherit'],
     })
-    let screen = ''
-    terminal.stdout.on('data', chunk => {
-      screen += chunk
-    })
+    const screen = collectText(terminal.stdout)
     const ended = new Promise(resolve => terminal.once('close', resolve))
-    const url = await eventually(() => /serving on (http:\S+)/.exec(screen)?.[1], {
+    const url = await eventually(() => /serving on (http:\S+)/.exec(screen())?.[1], {
       what: 'the start',
     })
     await eventually(async () => (await (await fetch(`${url}/_readiness`)).text()).includes('"processing":"ok"'))
     process.kill(-terminal.pid!, 'SIGTERM')
     await ended
-    assert.ok(screen.split('\n').length < 40, `more than a screen:\n${screen.slice(0, 2_000)}`)
+    assert.ok(screen().split('\n').length < 40, `more than a screen:\n${screen().slice(0, 2_000)}`)
   })
 
   const dataFolder = tempDir({ after })

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
+import { collectText } from '../support/child-processes.ts'
 import { eventually } from '../support/eventually.ts'
 import { type StandInOptions, startMixpanel } from '../support/export-stand-in.ts'
 import { rawFiles } from '../support/fetching.ts'
@@ -116,15 +117,12 @@ describe('pennon import fetch', () => {
     const { standIn, job, options } = await aProject(t)
     await standIn.stop()
     const { child, ended } = startCommand({ MIXPANEL_API_SECRET: secret }, 'import', 'fetch', job, ...options)
-    let shown = ''
-    child.stderr!.on('data', chunk => {
-      shown += chunk
-    })
-    await eventually(() => shown.includes('\n') || child.exitCode !== null, { timeoutMs: 120_000 })
+    const shown = collectText(child.stderr!)
+    await eventually(() => shown().includes('\n') || child.exitCode !== null, { timeoutMs: 120_000 })
     child.kill('SIGINT')
     await ended
     assert.match(
-      shown,
+      shown(),
       /^0 of 3 parts, 0 bytes, \d+ (retry|retries), no connection to the source \(ECONNREFUSED\), [^,]+\n/,
     )
     const { stdout } = await callCommand({}, 'import', 'status', job)

@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { JobFolder } from '#importer/job/job-folder.ts'
 import { readCheckpoint } from '#importer/send/checkpoint.ts'
+import { collectText } from '../support/child-processes.ts'
 import { eventually } from '../support/eventually.ts'
 import { ImportCommands, syntheticRecords } from '../support/import-command.ts'
 import { serve } from '../support/local-server.ts'
@@ -183,11 +184,7 @@ function serveThrough(t: TestContext, target: string, beforeEach: (path: string)
 }
 
 function collectStderr({ child }: RunningCommand): () => string {
-  let text = ''
-  child.stderr!.on('data', chunk => {
-    text += chunk
-  })
-  return () => text
+  return collectText(child.stderr!)
 }
 
 function aDisk(t: TestContext, mebibytes: number): string {

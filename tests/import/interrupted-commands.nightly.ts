@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { JobFolder } from '#importer/job/job-folder.ts'
 import { storeServiceJob } from '#importer/send/service-job.ts'
+import { collectText } from '../support/child-processes.ts'
 import { eventually } from '../support/eventually.ts'
 import { ImportCommands } from '../support/import-command.ts'
 import { serve } from '../support/local-server.ts'
@@ -37,13 +38,9 @@ async function approved(t: TestContext, answer?: RequestListener, text = line) {
 
 async function interrupted(commands: ImportCommands, isWaiting: RegExp, command: string, ...options: string[]) {
   const { child, ended } = commands.start(command, ...options)
-  let shown = ''
-  for (const stream of [child.stdout!, child.stderr!])
-    stream.on('data', chunk => {
-      shown += chunk
-    })
-  const progress = async () => shown + (await commands.call('status')).stdout
-  await eventually(async () => child.exitCode !== null || isWaiting.test(shown) || isWaiting.test(await progress()))
+  const shown = collectText(child.stdout!, child.stderr!)
+  const progress = async () => shown() + (await commands.call('status')).stdout
+  await eventually(async () => child.exitCode !== null || isWaiting.test(shown()) || isWaiting.test(await progress()))
   child.kill('SIGINT')
   return ended
 }

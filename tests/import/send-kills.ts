@@ -6,6 +6,7 @@ import { once } from 'node:events'
 import { JobFolder } from '#importer/job/job-folder.ts'
 import { readCheckpoint, sumCounts } from '#importer/send/checkpoint.ts'
 import type { BatchStandIn } from '../support/batch-stand-in.ts'
+import { collectText } from '../support/child-processes.ts'
 import { eventsOf, type MemoryJobOptions, memoryStagedJob } from '../support/memory-staged-job.ts'
 import { expectedKeys, storedKeys } from '../support/sending.ts'
 
@@ -23,14 +24,11 @@ export async function sendAndKill(folder: string, target: string, job: MemoryJob
     ],
     { stdio: ['ignore', 'ignore', 'pipe'] },
   )
-  let errors = ''
-  child.stderr.on('data', chunk => {
-    errors += chunk
-  })
+  const errors = collectText(child.stderr)
   const timer = kill !== null && 'afterMs' in kill ? setTimeout(() => child.kill('SIGKILL'), kill.afterMs) : undefined
   const [code, signal] = (await once(child, 'close')) as [number | null, string | null]
   clearTimeout(timer)
-  assert.ok(code === 0 || signal === 'SIGKILL', errors)
+  assert.ok(code === 0 || signal === 'SIGKILL', errors())
   return code === 0
 }
 

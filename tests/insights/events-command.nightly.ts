@@ -6,6 +6,7 @@ import { existsSync, readdirSync, readFileSync, statSync, truncateSync } from 'n
 import { dirname, join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import type { EventStore } from '#ports/events/event-store.ts'
+import { collectText } from '../support/child-processes.ts'
 import { eventStoreForTests } from '../support/event-store-for-tests.ts'
 import { eventually } from '../support/eventually.ts'
 import { type ManagementApi, startManagement } from '../support/management-api.ts'
@@ -201,13 +202,10 @@ describe('pennon events', () => {
     const args = ['-c', limited, process.execPath, 'events', 'export', target, '--host', api.url]
     const env = { PATH: process.env.PATH, ...settings }
     const child = execFile('sh', args, { env })
-    let stderr = ''
-    child.stderr!.on('data', text => {
-      stderr += text
-    })
+    const stderr = collectText(child.stderr!)
     const [exitCode] = await once(child, 'close')
-    assert.equal(exitCode, 1, stderr)
-    assert.match(stderr, /The disk of .* is full.* rows are in .*\.part\. Continue with: .* --resume\n$/s)
+    assert.equal(exitCode, 1, stderr())
+    assert.match(stderr(), /The disk of .* is full.* rows are in .*\.part\. Continue with: .* --resume\n$/s)
     const resumed = await runCommand(settings, 'events', 'export', target, '--resume', '--host', api.url)
     assert.equal(resumed.exitCode, 0, resumed.stderr)
     assert.equal(readFileSync(target, 'utf8').trimEnd().split('\n').length, eventCount)

@@ -15,6 +15,7 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, it } from 'node:test'
+import { collectText } from '../support/child-processes.ts'
 import { eventually } from '../support/eventually.ts'
 import { freePort } from '../support/free-port.ts'
 import { tempDir } from '../support/temp-dir.ts'
@@ -48,23 +49,19 @@ describe('the contents of the image', () => {
     const [program, ...args] = run(dockerfile.command)
     const child = spawn(program!, args, { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'] })
     t.after(() => child.kill('SIGKILL'))
-    let output = ''
-    for (const stream of [child.stdout, child.stderr])
-      stream.on('data', text => {
-        output += text
-      })
+    const output = collectText(child.stdout, child.stderr)
     const exited = new Promise<number | null>(resolve => child.once('exit', resolve))
     const isHealthy = () => {
       const [check, ...checkArgs] = run(dockerfile.healthCommand)
       return spawnSync(check!, checkArgs, { cwd: root, env, stdio: 'ignore' }).status === 0
     }
     assert.equal(isHealthy(), false, 'healthy before it was started')
-    await eventually(isHealthy, { what: `the health check (${output})` })
+    await eventually(isHealthy, { what: `the health check (${output()})` })
     const processes = async () =>
       (await fetch(`http://127.0.0.1:${env.PORT}/_readiness?require=processing`)).status === 200
-    await eventually(processes, { what: `processing (${output})` })
-    assert.match(output, /Personal API key {2}phx_/)
-    assert.doesNotMatch(output, /npm |README|docs\//, 'an image has neither npm nor the documentation')
+    await eventually(processes, { what: `processing (${output()})` })
+    assert.match(output(), /Personal API key {2}phx_/)
+    assert.doesNotMatch(output(), /npm |README|docs\//, 'an image has neither npm nor the documentation')
     const [help, ...helpArgs] = run([...dockerfile.command.slice(0, -1), '--help'])
     assert.doesNotMatch(execFileSync(help!, helpArgs, { cwd: root, env, encoding: 'utf8' }), /npm |README|docs\//)
 
@@ -73,7 +70,7 @@ describe('the contents of the image', () => {
     execFileSync(backup!, backupArgs, { cwd: root, env })
     assert.match(execFileSync('tar', ['tf', file], { encoding: 'utf8' }), /^state\.db$/m)
     child.kill('SIGTERM')
-    assert.equal(await exited, 0, output)
+    assert.equal(await exited, 0, output())
     assert.equal(isHealthy(), false)
   })
 })

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { it } from 'node:test'
 import { promisify } from 'node:util'
 import Database from 'better-sqlite3'
+import { collectText } from '../support/child-processes.ts'
 import { eventually } from '../support/eventually.ts'
 import { startPennonFor } from '../support/pennon.ts'
 import { tempDir } from '../support/temp-dir.ts'
@@ -58,19 +59,16 @@ for (const when of ['before it serves', 'while its children start'])
     })
     const kill = (signal: NodeJS.Signals) => process.kill(-child.pid!, signal)
     t.after(() => child.exitCode ?? kill('SIGKILL'))
-    let output = ''
-    for (const stream of [child.stdout, child.stderr])
-      stream.on('data', chunk => {
-        output += chunk
-      })
+    const output = collectText(child.stdout, child.stderr)
     const ended = new Promise(resolve => child.once('close', resolve))
-    const isMoment = when === 'before it serves' ? () => keyCount(dataFolder) > 0 : () => output.includes('serving on')
+    const isMoment =
+      when === 'before it serves' ? () => keyCount(dataFolder) > 0 : () => output().includes('serving on')
     await eventually(isMoment, { what: 'the moment of the signal' })
     kill('SIGINT')
-    assert.equal(await ended, 0, output)
-    assert.match(output, /Personal API key {2}phx_/)
-    assert.match(output, /"msg":"stopped"\}\n$/)
-    assert.doesNotMatch(output, /"level":"(?:warn|error)"/)
+    assert.equal(await ended, 0, output())
+    assert.match(output(), /Personal API key {2}phx_/)
+    assert.match(output(), /"msg":"stopped"\}\n$/)
+    assert.doesNotMatch(output(), /"level":"(?:warn|error)"/)
   })
 
 /** 0 until the state and its tables exist. */

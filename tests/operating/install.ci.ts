@@ -18,6 +18,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { promisify } from 'node:util'
+import { collectText } from '../support/child-processes.ts'
 import { eventually } from '../support/eventually.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
@@ -128,16 +129,12 @@ function makeProject(t: TestContext, registry: Registry): Project {
   const script = ['scripts/ensure-installed.mjs', '--production']
   const start = (command: string, ...args: string[]): Running => {
     const child = spawn(command, args, { ...{ cwd: root, env, detached: true }, stdio: ['ignore', 'pipe', 'pipe'] })
-    let output = ''
-    for (const stream of [child.stdout, child.stderr])
-      stream.on('data', chunk => {
-        output += chunk
-      })
+    const output = collectText(child.stdout, child.stderr)
     t.after(() => killGroup(child.pid!))
     const ended = new Promise<{ code: number | null; output: string }>(resolve =>
-      child.once('close', code => resolve({ code, output })),
+      child.once('close', code => resolve({ code, output: output() })),
     )
-    return { pid: child.pid!, output: () => output, ended }
+    return { pid: child.pid!, output, ended }
   }
   const project: Project = {
     root,

@@ -21,6 +21,7 @@ import { after, before, it } from 'node:test'
 import { promisify } from 'node:util'
 import { PostHog } from 'posthog-node'
 import packageJson from '../../package.json' with { type: 'json' }
+import { collectText } from '../support/child-processes.ts'
 import { eventually } from '../support/eventually.ts'
 import { removeFolder, tempDir } from '../support/temp-dir.ts'
 
@@ -131,21 +132,17 @@ it('the installed package serves flags and events, keeps data beside node_module
     ...{ cwd: folder, env: { ...environment, PORT: '0' }, stdio: ['ignore', 'pipe', 'pipe'] },
   })
   t.after(() => child.kill('SIGKILL'))
-  let output = ''
-  for (const stream of [child.stdout, child.stderr])
-    stream.on('data', text => {
-      output += text
-    })
+  const output = collectText(child.stdout, child.stderr)
   const ended = new Promise<number | null>(resolve => child.once('exit', resolve))
   const printed = (what: RegExp) =>
-    eventually(() => what.exec(output)?.[1] ?? (child.exitCode === null ? null : assert.fail(output)), {
+    eventually(() => what.exec(output())?.[1] ?? (child.exitCode === null ? null : assert.fail(output())), {
       what: String(what),
     })
   const url = await printed(/serving on (http:\S+)/)
   const projectKey = await printed(/(phc_\w+)/)
   const personalKey = await printed(/(phx_\w+)/)
-  assert.match(output, /npx pennon new-key/)
-  assert.ok(output.includes(`More: ${join(installed, 'README.md')}`))
+  assert.match(output(), /npx pennon new-key/)
+  assert.ok(output().includes(`More: ${join(installed, 'README.md')}`))
 
   const api = async (method: string, path: string, body?: object) => {
     const headers = { authorization: `Bearer ${personalKey}`, 'content-type': 'application/json' }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { describe, it, type TestContext } from 'node:test'
 import { lanes } from '#core/events/captured-event.ts'
+import { collectText } from '../support/child-processes.ts'
 import { eventually } from '../support/eventually.ts'
 import { freePort } from '../support/free-port.ts'
 import { startFront } from '../support/front.ts'
@@ -18,12 +19,8 @@ function start(t: TestContext, args: readonly string[], key = testPersonalKey, u
     env: { ...process.env, NODE_TEST_CONTEXT: undefined, PENNON_PERSONAL_KEY: key },
   })
   t.after(() => child.kill())
-  let output = ''
-  for (const stream of [child.stdout, child.stderr])
-    stream.on('data', chunk => {
-      output += chunk
-    })
-  return { output: () => output, ended: new Promise<number | null>(resolve => child.once('close', resolve)) }
+  const output = collectText(child.stdout, child.stderr)
+  return { output, ended: new Promise<number | null>(resolve => child.once('close', resolve)) }
 }
 
 async function post(path: string, body: string, url = front.url): Promise<number> {

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { it } from 'node:test'
+import { collectText } from '../support/child-processes.ts'
 import { eventually } from '../support/eventually.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
@@ -30,16 +31,15 @@ it('logs are readable lines on a terminal, and JSON elsewhere', async t => {
       if (child.exitCode === null) process.kill(-child.pid!, 'SIGKILL')
       await exited
     })
-    let output = ''
-    child.stdout.on('data', text => {
-      output += text
-    })
-    const url = await eventually(() => /serving on (http:\S+)/.exec(output)?.[1], { what: output })
+    const output = collectText(child.stdout)
+    const url = await eventually(() => /serving on (http:\S+)/.exec(output())?.[1], { what: output() })
     await fetch(`${url}/_liveness`, { headers: { 'x-request-id': 'from-a-terminal' } })
-    await eventually(() => output.includes('from-a-terminal'))
+    await eventually(() => output().includes('from-a-terminal'))
     process.kill(-child.pid!, 'SIGTERM')
     await exited
-    const lines = output.split(/\r?\n/).filter(line => line.includes('from-a-terminal'))
+    const lines = output()
+      .split(/\r?\n/)
+      .filter(line => line.includes('from-a-terminal'))
     assert.equal(lines.length, 1)
     if (name === 'pipe') {
       const { level, process: who, requestId, status } = JSON.parse(lines[0]!)

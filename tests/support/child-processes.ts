@@ -1,4 +1,15 @@
 import { readdirSync, readFileSync } from 'node:fs'
+import type { Readable } from 'node:stream'
+
+/** @returns a function that returns what these streams have printed so far. */
+export function collectText(...streams: readonly Readable[]): () => string {
+  let text = ''
+  for (const stream of streams)
+    stream.on('data', chunk => {
+      text += chunk
+    })
+  return () => text
+}
 
 /** Process ids of a process's current children. */
 export function childProcessesOf(parent: number): number[] {

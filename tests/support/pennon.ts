@@ -4,6 +4,7 @@ import { spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { collectText } from './child-processes.ts'
 import { eventually } from './eventually.ts'
 import { endProcess, killWithGroup, registerProcess } from './processes-in-folders.ts'
 import { removeFolder, type Scope } from './temp-dir.ts'
@@ -90,13 +91,7 @@ export async function startPennon(options: StartOptions = {}): Promise<Pennon> {
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true, // a process group of its own, so that the whole tree can be killed at once
   })
-  let output = ''
-  child.stdout.on('data', chunk => {
-    output += chunk
-  })
-  child.stderr.on('data', chunk => {
-    output += chunk
-  })
+  const output = collectText(child.stdout, child.stderr)
   const exited = new Promise<number | null>(resolve => child.once('exit', code => resolve(code)))
 
   registerProcess(dataFolder, child)
@@ -104,15 +99,18 @@ export async function startPennon(options: StartOptions = {}): Promise<Pennon> {
   let startToReadyMs: number
   try {
     const hasEnded = () => child.exitCode !== null || child.signalCode !== null
-    const shown = await eventually(() => /serving on (http:\S+)/.exec(output)?.[1] ?? (hasEnded() ? 'its end' : null), {
-      what: 'the start',
-    })
-    if (shown === 'its end') throw new Error(`pennon ended with ${await exited}: ${output}`)
+    const shown = await eventually(
+      () => /serving on (http:\S+)/.exec(output())?.[1] ?? (hasEnded() ? 'its end' : null),
+      {
+        what: 'the start',
+      },
+    )
+    if (shown === 'its end') throw new Error(`pennon ended with ${await exited}: ${output()}`)
     url = shown
     await eventually(() => isReady(url, 'flags'), { what: 'readiness' })
     startToReadyMs = performance.now() - startedAt
     if (options.waitForProcessing !== false)
-      await eventually(() => isReady(url, 'processing'), { what: `processing (${output})` })
+      await eventually(() => isReady(url, 'processing'), { what: `processing (${output()})` })
   } catch (error) {
     killWithGroup(child)
     await exited
@@ -126,7 +124,7 @@ export async function startPennon(options: StartOptions = {}): Promise<Pennon> {
     pid: child.pid!,
     dataFolder,
     startToReadyMs,
-    output: () => output,
+    output,
     childPids: () =>
       (JSON.parse(readFileSync(join(dataFolder, 'lock'), 'utf8')) as { children: Record<string, number> }).children,
     api: privateApi(url),

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
+import { collectText } from './child-processes.ts'
 
 export interface RefusedStartOptions {
   /** `['serve']` by default. */
@@ -35,14 +36,10 @@ export async function refusedStart(
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  let output = ''
-  for (const stream of [child.stdout, child.stderr])
-    stream.on('data', chunk => {
-      output += chunk
-      if (output.includes('serving on')) child.kill()
-    })
+  const output = collectText(child.stdout, child.stderr)
+  child.stdout.on('data', () => output().includes('serving on') && child.kill())
   const code = await new Promise(resolve => child.once('close', resolve))
-  assert.equal(code, 2, output)
-  assert.match(output, /^pennon: [^\n]+\n$/)
-  return output
+  assert.equal(code, 2, output())
+  assert.match(output(), /^pennon: [^\n]+\n$/)
+  return output()
 }

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { isAlive } from './child-processes.ts'
+import { collectText, isAlive } from './child-processes.ts'
 import { eventually } from './eventually.ts'
 import { tempDir } from './temp-dir.ts'
 
@@ -18,13 +18,9 @@ async function runFile(
   const env: NodeJS.ProcessEnv = { ...process.env, TESTS_GRACE_MS: '300', CI: '', ...environment }
   for (const name of ['NODE_TEST_CONTEXT', 'TESTS_PROCESS', 'TESTS_FILE'] as const) Reflect.deleteProperty(env, name)
   const runner = spawn(process.execPath, ['scripts/run-tests.ts', 'unit', file], { env })
-  let output = ''
-  for (const stream of [runner.stdout, runner.stderr])
-    stream.on('data', chunk => {
-      output += chunk
-    })
+  const output = collectText(runner.stdout, runner.stderr)
   const exitCode = await new Promise<number | null>(resolve => runner.once('close', resolve))
-  return { exitCode, output }
+  return { exitCode, output: output() }
 }
 
 const imports = `

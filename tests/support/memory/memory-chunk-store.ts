@@ -124,19 +124,8 @@ function found<T>(keys: readonly string[], get: (key: string) => T | undefined):
 }
 
 function copyOf(state: MemoryState): MemoryState {
-  return {
-    ...state,
-    persons: new Map(state.persons),
-    mappings: new Map(state.mappings),
-    personless: new Map(state.personless),
-    overrides: new Map(state.overrides),
-    memberships: new Map(state.memberships),
-    groups: new Map(state.groups),
-    lastCalls: new Map(state.lastCalls),
-    positions: new Map(state.positions),
-    identifies: new Map(state.identifies),
-    sessions: new Map(state.sessions),
-  }
+  const copied = Object.entries(state).map(([name, rows]) => [name, rows instanceof Map ? new Map(rows) : rows])
+  return Object.fromEntries(copied) as MemoryState
 }
 
 /** @returns false when a row is not at the version at which it was loaded; `state` must then be discarded. */
