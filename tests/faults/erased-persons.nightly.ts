@@ -19,10 +19,10 @@ import { noPostgres, startPostgres } from '../support/postgres.ts'
 import { logger, migratedDatabases, postgresStates } from '../support/postgres-state.ts'
 import { type OpenSqlState, openSqliteState } from '../support/state.ts'
 import { aChange, aMapping, aNewProject, aPerson, created } from '../support/values.ts'
+import { withMethods } from '../support/with-methods.ts'
 import { Crash, type ErasureWorld, erasureWorld, everything, mark } from './erasure-world.ts'
 
 const never = new AbortController().signal
-
 const faultPoints: readonly ErasureFaultPoint[] = ['settled', 'mentions', 'counted', 'noted', 'removed', 'marked']
 
 const engine = engineForTests()
@@ -69,31 +69,31 @@ function erasedPersons(state: string, openState: OpenSqlState, points: readonly 
         'state.personless_distinct_id',
       ])
       const others = await world.others()
-      const [person] = (await world.management.listPersons(1, { distinctId: `user-${mark}`, limit: 1, offset: 0 }))
-        .results
-      const { stored_rows } = (
-        await world.query(`SELECT stored_rows FROM import_job WHERE id = ${world.pendingJob}`)
-      )[0]!
+      const person = await world.personOf(`user-${mark}`)
+      const storedRows = async () => {
+        const [job] = await world.query(`SELECT stored_rows FROM import_job WHERE id = ${world.pendingJob}`)
+        return Number(job!.stored_rows)
+      }
+      const rowsBefore = await storedRows()
 
       assert.deepEqual(await world.erase(), { foundCount: 1, erasedCount: 1 })
-      assert.equal(await world.management.findPersonByUuid(1, person!.uuid), null)
+      assert.equal(await world.management.findPersonByUuid(1, person.uuid), null)
       await world.finish()
       await assertGone(world)
       assert.deepEqual(await world.others(), others)
-      const { results } = await world.management.listErasedPersons(1, { limit: 10, offset: 0 })
+      const results = await world.erased()
       assert.deepEqual(
         results.map(({ uuid, requestedBy, personCount, removed }) => ({ uuid, requestedBy, personCount, removed })),
         [
           {
-            ...{ uuid: person!.uuid, requestedBy: aChange('the key').by, personCount: 1 },
+            ...{ uuid: person.uuid, requestedBy: aChange('the key').by, personCount: 1 },
             removed: { events: 7, pendingEvents: 1, recordings: 1, rejectedEvents: 1 },
           },
         ],
       )
       assert.notEqual(results[0]!.doneAtMs, null)
       // Publishing expects the reduced number of rows.
-      const [job] = await world.query(`SELECT stored_rows FROM import_job WHERE id = ${world.pendingJob}`)
-      assert.equal(Number(job!.stored_rows), Number(stored_rows) - 1)
+      assert.equal(await storedRows(), rowsBefore - 1)
       await world.publishPending()
       await assertGone(world)
       const notes = await world.management.listImportNotes(world.pendingJob)
@@ -122,8 +122,7 @@ function erasedPersons(state: string, openState: OpenSqlState, points: readonly 
       await world.finish()
       await assertGone(world)
       assert.deepEqual(await world.others(), others)
-      const [erased] = (await world.management.listErasedPersons(1, { limit: 1, offset: 0 })).results
-      assert.equal(erased!.removed!.events, 7)
+      assert.equal((await world.erased())[0]!.removed!.events, 7)
     })
 
     it('drops accepted but unprocessed events of the person, and the balance shows them', async t => {
@@ -147,8 +146,7 @@ function erasedPersons(state: string, openState: OpenSqlState, points: readonly 
         names.map(({ event }) => event),
         ['$identify', 'waits'],
       )
-      const [third] = (await world.management.listPersons(1, { distinctId: 'third', limit: 1, offset: 0 })).results
-      assert.equal(third!.distinctIdCount, 1)
+      assert.equal((await world.personOf('third')).distinctIdCount, 1)
       // Events of others that mention it stay with them.
       assert.deepEqual(await world.tablesWith(mark), ['events.events', 'state.erased_distinct_id'])
     })
@@ -166,15 +164,14 @@ function erasedPersons(state: string, openState: OpenSqlState, points: readonly 
       )
       await world.process()
       await world.finish()
-      const [person] = (await world.management.listPersons(1, { distinctId: `user-${mark}`, limit: 1, offset: 0 }))
-        .results
-      assert.equal(person!.distinctIdCount, 2)
-      assert.equal(JSON.parse(person!.propertiesJson).email, undefined)
-      assert.equal(JSON.parse(person!.propertiesJson).plan, 'new')
-      const { events } = await world.events.listEvents({ projectId: 1, personId: person!.uuid, limit: 100 } as never)
+      const person = await world.personOf(`user-${mark}`)
+      assert.equal(person.distinctIdCount, 2)
+      assert.equal(JSON.parse(person.propertiesJson).email, undefined)
+      assert.equal(JSON.parse(person.propertiesJson).plan, 'new')
+      const { events } = await world.events.listEvents({ projectId: 1, personId: person.uuid, limit: 100 } as never)
       assert.deepEqual(events.map(({ event }) => event).sort(), ['$identify', 'again', 'again', 'again'])
       const mirrored = await world.rows(
-        `SELECT properties FROM pennon.persons FINAL WHERE uuid = '${person!.uuid}' AND is_deleted = 0`,
+        `SELECT properties FROM pennon.persons FINAL WHERE uuid = '${person.uuid}' AND is_deleted = 0`,
       )
       assert.equal(mirrored.length, 1)
       // Erased again, with all the new data.
@@ -301,8 +298,7 @@ function testErasureFromEventStore(): void {
         steps.length = 0
         return (await erasing.work()) && steps.length === 0
       })
-      const [person] = (await world.management.listErasedPersons(1, { limit: 1, offset: 0 })).results
-      assert.equal(person!.doneAtMs, null)
+      assert.equal((await world.erased())[0]!.doneAtMs, null)
       await world.process()
       await eventually(async () => !(await erasing.work()))
       await assertGone(world)
@@ -343,9 +339,7 @@ function testErasureFromEventStore(): void {
               await mergeOnce(params.query)
               return result
             }
-            const command: typeof client.command = params => client.command(params)
-            const insert: typeof client.insert = params => client.insert(params)
-            return run({ query, command, insert } as typeof client, database, endpoint)
+            return run(withMethods(client, { query }), database, endpoint)
           }),
       })
       const emptied: HeldRange[] = []
@@ -392,7 +386,7 @@ function testErasureFromEventStore(): void {
         left.map(({ event }) => event),
         ['after'],
       )
-      const { results } = await world.management.listErasedPersons(1, { limit: 10, offset: 0 })
+      const results = await world.erased()
       // The new person of the id has none of the visitor's events.
       assert.deepEqual(
         results.toSorted((a, b) => a.erasureId - b.erasureId).map(({ removed }) => removed!.events),
@@ -404,9 +398,8 @@ function testErasureFromEventStore(): void {
       const world = await open(t)
       await world.erase({ ...everything, keepsPerson: true })
       await world.finish()
-      const [person] = (await world.management.listPersons(1, { distinctId: `user-${mark}`, limit: 1, offset: 0 }))
-        .results
-      assert.equal(JSON.parse(person!.propertiesJson).email, `${mark}@example.com`)
+      const person = await world.personOf(`user-${mark}`)
+      assert.equal(JSON.parse(person.propertiesJson).email, `${mark}@example.com`)
       assert.deepEqual(
         (await world.tablesWith(mark)).filter(table => table.startsWith('events.')),
         ['events.person_distinct_id_overrides', 'events.persons'],

@@ -101,18 +101,8 @@ export async function erasureWorld(t: TestContext, open: OpenSqlState, server: E
     createSubjectMirrorKeeper({ state: management, events, logger, newUuid: () => crypto.randomUUID() })
   const keeper = () =>
     createEventStoreKeeper({
-      ...{
-        log,
-        logId: 'log',
-        state: chunks,
-        events,
-        geoip: null,
-        saltOf: noSalts,
-        clock,
-        logger,
-        metrics: createMetrics(),
-        serialize,
-      },
+      ...{ log, logId: 'log', state: chunks, events, geoip: null, saltOf: noSalts, clock, logger, serialize },
+      metrics: createMetrics(),
       ...{ marks: management, rejectRetentionDays: 30, underWay, expiryClock: clock },
       ...{ newUuid: () => crypto.randomUUID(), random: Math.random, onRestoring: () => undefined },
     })
@@ -263,6 +253,11 @@ export async function erasureWorld(t: TestContext, open: OpenSqlState, server: E
       const kept = await query(`SELECT * FROM import_assignments WHERE own NOT LIKE '%${mark}%'`)
       return { stored, pending, rest: await Promise.all(rest), persons, assigned, kept }
     },
+    personOf: async (distinctId: string) => {
+      const { results } = await management.listPersons(1, { distinctId, limit: 1, offset: 0 })
+      return results[0]!
+    },
+    erased: async () => (await management.listErasedPersons(1, { limit: 10, offset: 0 })).results,
     outcomes: async () =>
       Object.fromEntries(
         (await management.listOutcomes(1)).map(({ lane, outcome, reason, count }) => [

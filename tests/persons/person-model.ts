@@ -5,7 +5,6 @@
 
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
-
 import { type Bag, type ImportWrite, type Json, ModelProperties } from './property-model.ts'
 
 export interface ModelEvent {
@@ -310,8 +309,7 @@ function aPersonOf(creatorId: string, event: ModelEvent, maps: Maps): ModelPerso
     for (const [key, value] of Object.entries({ ...setOnce, ...set })) properties.setLive(key, value, !(key in set))
     properties.setLive('$creator_event_uuid', event.uuid, false)
   }
-  const { timestampMs: createdAtMs } = event
-  return { uuid: uuidOf(creatorId), properties, createdAtMs, isIdentified: false, version: 0 }
+  return { uuid: uuidOf(creatorId), properties, createdAtMs: event.timestampMs, isIdentified: false, version: 0 }
 }
 
 function written(person: ModelPerson, event: ModelEvent, maps: Maps, link: { identifies: boolean }): ModelPerson {
@@ -330,16 +328,15 @@ function written(person: ModelPerson, event: ModelEvent, maps: Maps, link: { ide
 
 function writeImport(properties: ModelProperties, event: ModelEvent, { set, setOnce, unset }: Maps): boolean {
   const { timestampMs, uuid } = event
-  const writes: [key: string, write: ImportWrite][] = [
-    ...Object.entries({ ...setOnce, $creator_event_uuid: uuid }).map(
-      ([key, value]) => [key, { kind: 'once' as const, timestampMs, uuid, value }] as [string, ImportWrite],
-    ),
-    ...Object.entries(set).map(
-      ([key, value]) => [key, { kind: 'set' as const, timestampMs, uuid, value }] as [string, ImportWrite],
-    ),
-    ...unset.map(key => [key, { kind: 'unset' as const, timestampMs, uuid }] as [string, ImportWrite]),
-  ]
-  return writes.map(([key, write]) => properties.addImport(key, write)).includes(true)
+  let isChanged = false
+  const add = (key: string, write: Pick<ImportWrite, 'kind' | 'value'>) => {
+    isChanged = properties.addImport(key, { timestampMs, uuid, ...write }) || isChanged
+  }
+  for (const [key, value] of Object.entries({ ...setOnce, $creator_event_uuid: uuid }))
+    add(key, { kind: 'once', value })
+  for (const [key, value] of Object.entries(set)) add(key, { kind: 'set', value })
+  for (const key of unset) add(key, { kind: 'unset' })
+  return isChanged
 }
 
 /** @returns whether anything was written. */
@@ -352,9 +349,9 @@ function update(properties: ModelProperties, event: ModelEvent, maps: Maps): boo
   })
   const setKeys = Object.keys(set).filter(key => {
     const value = set[key]
-    const isSame = properties.has(key) && properties.value(key) === value && typeof value !== 'object'
-    const isSameNull = properties.has(key) && value === null && properties.value(key) === null
-    return !(isSame || isSameNull) || properties.isMarked(key)
+    const isPlain = typeof value !== 'object' || value === null
+    const isSame = properties.has(key) && properties.value(key) === value && isPlain
+    return !isSame || properties.isMarked(key)
   })
   const unsetNames = unset.filter(key => properties.has(key))
   if (onceKeys.length + setKeys.length + unsetNames.length === 0) return false

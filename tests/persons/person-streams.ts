@@ -6,6 +6,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import type { CapturedEvent } from '#core/events/captured-event.ts'
 import type { JsonObject } from '#core/json.ts'
+import type { Person } from '#core/persons/person.ts'
 import { noIngestionSettings } from '#core/project.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { ChunkStore } from '#ports/state/chunk-store.ts'
@@ -41,18 +42,12 @@ const typeName = fc.oneof(
 )
 const groupKey = fc.constantFrom('k1', 'k1', 7)
 
-const names = {
-  ordinary: fc.constantFrom('e', '$set', '$pageview', '$exception', '$ai_trace'),
-  link: fc.constantFrom('$identify', '$identify', '$create_alias', '$merge_dangerously'),
-  group: fc.constantFrom('$groupidentify', '$group_identify'),
-}
-
 const event = fc.record({
   isImported: fc.oneof({ weight: 2, arbitrary: fc.constant(false) }, fc.constant(true)),
   name: fc.oneof(
-    { weight: 4, arbitrary: names.ordinary },
-    { weight: 4, arbitrary: names.link },
-    { weight: 2, arbitrary: names.group },
+    { weight: 4, arbitrary: fc.constantFrom('e', '$set', '$pageview', '$exception', '$ai_trace') },
+    { weight: 4, arbitrary: fc.constantFrom('$identify', '$identify', '$create_alias', '$merge_dangerously') },
+    { weight: 2, arbitrary: fc.constantFrom('$groupidentify', '$group_identify') },
   ),
   id,
   other: sometimes(otherId),
@@ -219,20 +214,10 @@ class Worker {
         {
           state: faultyState(this.#store, fault, kill),
           events: faultyEvents(this.#world.events, fault, kill),
-          geoip: null,
-          saltOf: noSalts,
-          clock: fixedClock(0),
-          metrics: createMetrics(),
-          logger: silentLogger(),
-          cursor: stream,
-          ownerId: this.#ownerId!,
-          logId: 'log',
-          random: () => 0,
+          ...{ geoip: null, saltOf: noSalts, clock: fixedClock(0), metrics: createMetrics(), logger: silentLogger() },
+          ...{ cursor: stream, ownerId: this.#ownerId!, logId: 'log', random: () => 0 },
+          ...{ rowCountMax, textBytesMax: 2 ** 26, slowStoreMs: 60_000, conflictTryCount: 10 },
           signal: new AbortController().signal,
-          rowCountMax,
-          textBytesMax: 2 ** 26,
-          slowStoreMs: 60_000,
-          conflictTryCount: 10,
           enterState: () => {},
           mayHaveBeenTried: () => position < this.#triedUntil[stream],
           position: () => position,
@@ -398,14 +383,10 @@ function importWarningsOf({ warnings }: MemoryState): string[] {
     .toSorted()
 }
 
-interface Shown {
-  readonly uuid: string
-  readonly createdAtMs: number
-  readonly isIdentified: boolean
-  readonly version: number
-}
-
-function shownPerson({ uuid, createdAtMs, isIdentified, version }: Shown, properties: unknown) {
+function shownPerson(
+  { uuid, createdAtMs, isIdentified, version }: Pick<Person, 'uuid' | 'createdAtMs' | 'isIdentified' | 'version'>,
+  properties: unknown,
+) {
   return { uuid, properties, createdAtMs, isIdentified, version }
 }
 
