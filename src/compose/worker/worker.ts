@@ -130,7 +130,7 @@ export async function composeWorker(options: WorkerOptions): Promise<ComposedWor
     ...{ state: management, events, log, logId, underWay, serialize, clock, logger, mayRun },
   })
   const retentionMs = config.logRetentionHours * 3_600_000
-  const worker: Worker = createWorker({
+  const worker = createWorker({
     processor,
     events,
     keeper,

@@ -14,7 +14,7 @@ import {
   setEveryCode,
 } from '#core/capture/outcome-table.ts'
 import { importOnlyCode, outcomes, performanceCode, unknownKeyCode } from '#core/capture/outcomes.ts'
-import type { PreparedRequest, VisitorsOf } from '#core/capture/prepare-events.ts'
+import type { PreparedRequest } from '#core/capture/prepare-events.ts'
 import type { QuotaResource } from '#core/capture/quota-resource.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
 import type { Project } from '#core/project.ts'
@@ -56,38 +56,30 @@ export interface CaptureOptions {
   readonly logger: Logger
 }
 
-export interface CaptureService {
-  /**
-   * Takes a request through the passes, in order, and stores the remaining items.
-   * @param read makes the answer from the final table. Not called when the request is refused as a whole.
-   */
-  capture<Answer>(
-    request: CaptureRequest,
-    receivedAtMs: number,
-    read: AnswerReading<Answer>,
-    complete?: AnswerCompletion<Answer>,
-  ): Promise<CaptureOutcome<Answer>>
-  /** Gives cookieless events their hash early, if a request is prepared on the event loop. */
-  readonly visitorsOf: VisitorsOf
-  /** Counts a refused request, and keeps it in the background when its key belongs to a project. */
-  keepRefused(input: RefusedInput, receivedAtMs: number): void
-  /** Counts a request that has only performance events. */
-  countPerformanceEvents(token: string | null, count: number): void
-}
+export type CaptureService = ReturnType<typeof createCaptureService>
 
 export interface CaptureRequest extends PreparedRequest {
   /** A reject that is replayed: its bad items are already counted and kept. */
   readonly isReplay?: true
 }
 
-export function createCaptureService(options: CaptureOptions): CaptureService {
+export function createCaptureService(options: CaptureOptions) {
   const { clock, metrics, logger, hotKeys } = options
   const keeper = createRejectKeeper(options)
   const unavailable = createUnavailable({ what: 'events', nowMs: clock.nowMs, metrics, logger })
   const { append, refuseRequest: notTaken } = createEventAppender({ ...options, keeper, unavailable })
 
   return {
-    async capture(request, receivedAtMs, read, complete) {
+    /**
+     * Takes a request through the passes, in order, and stores the remaining items.
+     * @param read makes the answer from the final table. Not called when the request is refused as a whole.
+     */
+    async capture<Answer>(
+      request: CaptureRequest,
+      receivedAtMs: number,
+      read: AnswerReading<Answer>,
+      complete?: AnswerCompletion<Answer>,
+    ): Promise<CaptureOutcome<Answer>> {
       const project = options.findProject(request.token)
       if (project === null) return withoutProject(request, read)
 
@@ -114,17 +106,20 @@ export function createCaptureService(options: CaptureOptions): CaptureService {
       return failure === null ? await append(project, judged, complete) : await notTaken(project, judged, failure)
     },
 
-    visitorsOf(token) {
+    /** Gives cookieless events their hash early, if a request is prepared on the event loop. */
+    visitorsOf(token: string) {
       const project = options.findProject(token)
       return project === null ? null : options.visitors.settlerOf(project)
     },
 
-    keepRefused(input, receivedAtMs) {
+    /** Counts a refused request, and keeps it in the background when its key belongs to a project. */
+    keepRefused(input: RefusedInput, receivedAtMs: number): void {
       metrics.eventsRefused.inc({ reason: input.reason })
       if (input.token !== null) keeper.keepForKey(input.token, input, receivedAtMs)
     },
 
-    countPerformanceEvents(token, count) {
+    /** Counts a request that has only performance events. */
+    countPerformanceEvents(token: string | null, count: number): void {
       const reason = outcomes[performanceCode]!.reason!
       metrics.eventsRefused.inc({ reason }, count)
       if (token !== null) keeper.countForKey(token, reason, count)

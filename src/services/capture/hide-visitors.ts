@@ -42,19 +42,7 @@ import type { Geoip } from '#ports/geoip.ts'
 import type { DailySalts } from '../shared/daily-salts.ts'
 import { runInSlices } from '../shared/in-slices.ts'
 
-export interface VisitorHider {
-  /**
-   * For the events of one request, before their records are made. It leaves to `hide`: events that wait for a salt,
-   * dropped events, and the rest of a request with many visitors, which would block the event loop.
-   */
-  settlerOf(project: Project): SettleVisitor
-  /**
-   * Gives the other events of cookieless mode another outcome, or the ids of their visitors.
-   * @throws (or rejects with) PortError when the salts of a day are unavailable: nothing of the request may be stored
-   *   then.
-   */
-  hide(table: OutcomeTable, project: Project): MaybePromise<void>
-}
+export type VisitorHider = ReturnType<typeof createVisitorHider>
 
 export interface VisitorHiderOptions {
   readonly salts: Pick<DailySalts, 'knownSalt' | 'saltOf'>
@@ -65,10 +53,14 @@ export interface VisitorHiderOptions {
 const rowsPerStep = 64
 const bytesPerStep = 256 * 1024
 
-export function createVisitorHider(options: VisitorHiderOptions): VisitorHider {
+export function createVisitorHider(options: VisitorHiderOptions) {
   const recent: RecentVisitors = new WeakMap()
   return {
-    settlerOf(project) {
+    /**
+     * For the events of one request, before their records are made. It leaves to `hide`: events that wait for a salt,
+     * dropped events, and the rest of a request with many visitors, which would block the event loop.
+     */
+    settlerOf(project: Project): SettleVisitor {
       const settler = new Settler(project, options, recent)
       return (event, facts) => {
         if (settler.changeCount >= rowsPerStep) return null
@@ -76,7 +68,12 @@ export function createVisitorHider(options: VisitorHiderOptions): VisitorHider {
         return typeof settled === 'string' || isMissing(settled) ? null : settled
       }
     },
-    hide(table, project) {
+    /**
+     * Gives the other events of cookieless mode another outcome, or the ids of their visitors.
+     * @throws (or rejects with) PortError when the salts of a day are unavailable: nothing of the request may be stored
+     *   then.
+     */
+    hide(table: OutcomeTable, project: Project): MaybePromise<void> {
       const settler = new Settler(project, options, recent)
       const pass = new Pass(table, settler)
       const missing = runInSlices(pass.run())

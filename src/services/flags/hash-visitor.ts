@@ -41,19 +41,14 @@ type Hashed = Result<SubjectRequest, UnhashedVisitor>
  * @returns a function that gives the request the visitor's ids, or leaves it unchanged if the project has switched
  *   this off. It never rejects because a store is down.
  */
-export function createVisitorHasher({
-  salts,
-  visitors,
-  saltReads,
-  reads,
-}: VisitorHasherOptions): (
-  project: Project,
-  request: SubjectRequest,
-  cookieless: CookielessRequest,
-  shown: ShownVisitor,
-  nowMs: number,
-) => MaybePromise<Hashed> {
-  return (project, request, { timezone, extra }, shown, nowMs) => {
+export function createVisitorHasher({ salts, visitors, saltReads, reads }: VisitorHasherOptions) {
+  return (
+    project: Project,
+    request: SubjectRequest,
+    { timezone, extra }: CookielessRequest,
+    shown: ShownVisitor,
+    nowMs: number,
+  ): MaybePromise<Hashed> => {
     const mode = project.ingestion.cookielessMode
     if (mode === 0) return ok(request)
     const root = rootDomain(shown.host)

@@ -26,21 +26,12 @@ const finalizeEveryMs = 3_600_000
  */
 const projectsAtOnceMax = 8
 
-export interface ImportWork {
-  run(signal: AbortSignal): Promise<void>
-  /**
-   * Works on every job that has work, including jobs that failed, until each is done or must wait.
-   * @throws PortError
-   */
-  workNow(signal: AbortSignal): Promise<void>
-}
-
 export interface ImportWorkOptions extends Omit<ImportWorkDeps, 'serialize'> {
   /** Decides when jobs become final. */
   readonly retentionClock: Clock & { isTrusted(): boolean }
 }
 
-export function createImportWork({ retentionClock, ...options }: ImportWorkOptions): ImportWork {
+export function createImportWork({ retentionClock, ...options }: ImportWorkOptions) {
   const deps = { ...options, serialize: createSerializer() }
   const { jobs, clock, logger } = deps
   const failures = createJobFailures(deps)
@@ -228,6 +219,10 @@ export function createImportWork({ retentionClock, ...options }: ImportWorkOptio
     finalizedAtMs = performance.now()
   }
 
+  /**
+   * Works on every job that has work, including jobs that failed, until each is done or must wait.
+   * @throws PortError
+   */
   async function workNow(signal: AbortSignal): Promise<void> {
     let areAllStarted: boolean
     repairsAtMs.clear()
@@ -241,7 +236,7 @@ export function createImportWork({ retentionClock, ...options }: ImportWorkOptio
 
   return {
     workNow,
-    async run(signal) {
+    async run(signal: AbortSignal): Promise<void> {
       const task = async (): Promise<void> => {
         await start(signal, failures.isDue)
         reportFailures()

@@ -9,19 +9,7 @@ import type { PersonalKeyStore } from '#ports/state/project-store.ts'
 import type { PersonalKeyUses } from './personal-key-uses.ts'
 import { createSecretDigests } from './secret-digests.ts'
 
-export interface PersonalKeyCheck {
-  /**
-   * The key with this secret, or null; finding a key counts as a use of it. Synchronous while the key is remembered. A
-   * key that another process deleted stays valid until this process notices, within a second, or within 10 s while the
-   * state does not answer. An unknown secret is not looked up again within a second, unless this process notices a
-   * change.
-   * @throws PortError when the state cannot be read; `QueueFullError` while too many look-ups of never-seen secrets are
-   *   under way.
-   */
-  find(secret: string): MaybePromise<PersonalKey | null>
-  /** Looks up every key again. Called after a key was deleted here, and when the revision shows a change elsewhere. */
-  forget(): void
-}
+export type PersonalKeyCheck = ReturnType<typeof createPersonalKeyCheck>
 
 export const personalKeyPrefix = 'phx_'
 const rememberedForMs = 10_000
@@ -41,7 +29,7 @@ export function createPersonalKeyCheck(deps: {
   management: Pick<PersonalKeyStore, 'findPersonalKeyByHash'>
   clock: Clock
   uses: Pick<PersonalKeyUses, 'note'>
-}): PersonalKeyCheck {
+}) {
   /** An expired entry still shows that the key existed. */
   const remembered = new Map<string, { readonly key: PersonalKey; untilMs: number }>()
   /** Until when a hash is known to belong to no key. */
@@ -50,7 +38,15 @@ export function createPersonalKeyCheck(deps: {
   let generation = 0
   let unknownKeysAsked = 0
   return {
-    find(secret) {
+    /**
+     * The key with this secret, or null; finding a key counts as a use of it. Synchronous while the key is remembered. A
+     * key that another process deleted stays valid until this process notices, within a second, or within 10 s while the
+     * state does not answer. An unknown secret is not looked up again within a second, unless this process notices a
+     * change.
+     * @throws PortError when the state cannot be read; `QueueFullError` while too many look-ups of never-seen secrets are
+     *   under way.
+     */
+    find(secret: string): MaybePromise<PersonalKey | null> {
       if (!secret.startsWith(personalKeyPrefix) || secret.length > secretLengthMax) return null
       const hash = digests.of(secret)
       const known = remembered.get(hash)
@@ -61,7 +57,8 @@ export function createPersonalKeyCheck(deps: {
       if ((unknown.get(hash) ?? 0) > deps.clock.nowMs()) return null
       return known === undefined ? lookUpUnknown(secret, hash) : ask(secret, hash)
     },
-    forget() {
+    /** Looks up every key again. Called after a key was deleted here, and when the revision shows a change elsewhere. */
+    forget(): void {
       generation++
       for (const entry of remembered.values()) entry.untilMs = 0
       unknown.clear()

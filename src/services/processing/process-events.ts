@@ -70,14 +70,7 @@ export interface ProcessorOptions {
   readonly faultPoint?: (name: FaultPoint) => void | Promise<void>
 }
 
-export interface Processor {
-  /**
-   * Processes until `signal` aborts or another worker claims a stream. The current chunk is then either finished or has no
-   * effect. Never rejects because a store fails: it waits and retries. Call it once.
-   */
-  run(signal: AbortSignal): Promise<'stopped' | 'not_owner'>
-  state(): ProcessingState
-}
+export type Processor = ReturnType<typeof createProcessor>
 
 /** A chunk and the cursor that read it. */
 interface NextChunk {
@@ -85,7 +78,7 @@ interface NextChunk {
   readonly chunk: LogChunk
 }
 
-export function createProcessor(options: ProcessorOptions): Processor {
+export function createProcessor(options: ProcessorOptions) {
   const { log, state, clock, metrics, logger, ownerId } = options
   const limits: ProcessorLimits = { ...processorLimits, ...options.limits }
   const random = options.random ?? Math.random
@@ -109,6 +102,10 @@ export function createProcessor(options: ProcessorOptions): Processor {
     options.onStateChange?.(next)
   }
 
+  /**
+   * Processes until `signal` aborts or another worker claims a stream. The current chunk is then either finished or has no
+   * effect. Never rejects because a store fails: it waits and retries. Call it once.
+   */
   async function run(signal: AbortSignal): Promise<'stopped' | 'not_owner'> {
     const lagTimer = setInterval(() => void measureLag(), limits.pollMs)
     lagTimer.unref()
@@ -321,8 +318,5 @@ export function createProcessor(options: ProcessorOptions): Processor {
     return lag.measure()
   }
 
-  return {
-    run,
-    state: () => current,
-  }
+  return { run, state: () => current }
 }

@@ -6,17 +6,7 @@ import { findDaysToKeep, isDayInRange } from '#core/cookieless/visitor-day.ts'
 import type { Clock, Timers } from '#ports/clock.ts'
 import type { CookielessSalts } from '#ports/state/cookieless-visitors.ts'
 
-export interface DailySalts {
-  /** The salt of an open day if it is known without the store. */
-  knownSalt(day: string): Uint8Array | null
-  /**
-   * The salt of an open day, 16 bytes: at once when it is known.
-   * @param day `2026-11-28`; must be open (`isDayOpen`).
-   * @throws (rejects with) PortError when the store is unavailable.
-   */
-  saltOf(day: string): Uint8Array | Promise<Uint8Array>
-  close(): void
-}
+export type DailySalts = ReturnType<typeof createDailySalts>
 
 /** A worker deletes once a minute, and must notice in the next round that a salt was restored. */
 const lookEveryMs = 30_000
@@ -29,7 +19,7 @@ export function createDailySalts(options: {
   readonly timers: Pick<Timers, 'startTimer'>
   readonly monotonicNowMs: () => number
   readonly randomBytes: (count: number) => Uint8Array
-}): DailySalts {
+}) {
   const { store, clock, timers, monotonicNowMs, randomBytes } = options
   const known = new Map<string, Uint8Array>()
   const asked = new Map<string, Promise<Uint8Array>>()
@@ -64,8 +54,14 @@ export function createDailySalts(options: {
   }
 
   return {
-    knownSalt: day => known.get(day) ?? null,
-    saltOf(day) {
+    /** The salt of an open day if it is known without the store. */
+    knownSalt: (day: string) => known.get(day) ?? null,
+    /**
+     * The salt of an open day, 16 bytes: at once when it is known.
+     * @param day `2026-11-28`; must be open (`isDayOpen`).
+     * @throws (rejects with) PortError when the store is unavailable.
+     */
+    saltOf(day: string): Uint8Array | Promise<Uint8Array> {
       const salt = known.get(day) ?? asked.get(day)
       if (salt !== undefined) return salt
       const failure = failures.get(day)

@@ -26,27 +26,7 @@ const everyMs = 10_000
  */
 const momentMs = 2_000
 
-export interface EventStoreKeeper {
-  /**
-   * Call before anything is processed. Restores rows that are missing, or may be missing because a worker was killed.
-   * Does nothing if another worker holds the schedule lease, since that worker makes this check.
-   * @throws PortError if the caller must try again.
-   */
-  checkAtStart(signal: AbortSignal): Promise<void>
-  /** Checks again every 10 s, and records the positions up to which the store has its rows. */
-  run(signal: AbortSignal): Promise<void>
-  /** Whether rows are being restored. */
-  isRestoring(): boolean
-  /**
-   * Spans in which rows of charged events or recordings are missing now, including rows that are about to be restored.
-   * @throws PortError if state or store cannot be read.
-   */
-  findLostSpans(): Promise<readonly LostSpan[]>
-  /** False until the first check is complete; until then, the log may still be needed. */
-  isChecked(): boolean
-  /** Records the positions a last time, so that the next start has nothing to restore. */
-  leave(): Promise<void>
-}
+export type EventStoreKeeper = ReturnType<typeof createEventStoreKeeper>
 
 /** When the missing rows were accepted, epoch ms; null if unknown. */
 export type LostSpan = Pick<HeldRange, 'oldestMs' | 'newestMs'>
@@ -78,7 +58,7 @@ const importTables: ReadonlySet<string> = new Set(['events', 'events_pending'])
 
 type Positions = ReadonlyMap<LogStream, Progress>
 
-export function createEventStoreKeeper(options: EventStoreKeeperOptions): EventStoreKeeper {
+export function createEventStoreKeeper(options: EventStoreKeeperOptions) {
   const { events, log, marks, logId: instance, clock, logger, serialize = run => run() } = options
   let wasRefused = false
   let isRestoring = false
@@ -261,7 +241,11 @@ export function createEventStoreKeeper(options: EventStoreKeeperOptions): EventS
     return may
   }
 
-  async function findLostSpans(): Promise<HeldRange[]> {
+  /**
+   * Spans in which rows of charged events or recordings are missing now, including rows that are about to be restored.
+   * @throws PortError if state or store cannot be read.
+   */
+  async function findLostSpans(): Promise<readonly LostSpan[]> {
     const mark = await marks.findEventStoreMark()
     const found = mark === null ? null : await findHeld(mark.id)
     if (mark === null || found === null) return []
@@ -270,21 +254,24 @@ export function createEventStoreKeeper(options: EventStoreKeeperOptions): EventS
   }
 
   return {
+    /** Whether rows are being restored. */
     isRestoring: () => isRestoring,
     findLostSpans,
+    /** False until the first check is complete; until then, the log may still be needed. */
     isChecked: () => isChecked,
-    checkAtStart: async signal => {
+    /**
+     * Call before anything is processed. Restores rows that are missing, or may be missing because a worker was killed.
+     * Does nothing if another worker holds the schedule lease, since that worker makes this check.
+     * @throws PortError if the caller must try again.
+     */
+    checkAtStart: async (signal: AbortSignal): Promise<void> => {
       if (await mayRun()) await checkOn(signal)
     },
-    run: signal =>
-      runPeriodically(() => checkOn(signal), {
-        everyMs,
-        what: 'checking the event store',
-        logger,
-        signal,
-        mayRun,
-      }),
-    leave: async () => {
+    /** Checks again every 10 s, and records the positions up to which the store has its rows. */
+    run: (signal: AbortSignal) =>
+      runPeriodically(() => checkOn(signal), { everyMs, what: 'checking the event store', logger, signal, mayRun }),
+    /** Records the positions a last time, so that the next start has nothing to restore. */
+    leave: async (): Promise<void> => {
       try {
         if (await mayRun()) await serialize(() => check(false, new AbortController().signal))
       } catch (cause) {

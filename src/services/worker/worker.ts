@@ -9,11 +9,7 @@ import { storeBackOffMs, waitOrStop } from '../shared/wait-or-stop.ts'
 import type { EventStoreKeeper } from './keep-event-store.ts'
 import type { ScheduleLease } from './schedule-lease.ts'
 
-export interface Worker {
-  state(): ProcessingState
-  /** Runs until the signal aborts, or until another worker owns the log. */
-  run(signal: AbortSignal): Promise<'stopped' | 'not_owner'>
-}
+export type Worker = ReturnType<typeof createWorker>
 
 export interface WorkerOptions {
   readonly processor: Processor
@@ -37,15 +33,16 @@ export interface WorkerOptions {
  */
 const quietAttempts = 15
 
-export function createWorker(options: WorkerOptions): Worker {
+export function createWorker(options: WorkerOptions) {
   const { processor, events, keeper, housekeeping = [], lease, schedules, logger, onStateChange, random } = options
   let isWaitingForStore = true
   return {
-    state: () => {
+    state(): ProcessingState {
       if (keeper.isRestoring()) return 'restoring_events'
       return isWaitingForStore ? 'waiting_for_event_store' : processor.state()
     },
-    run: async signal => {
+    /** Runs until the signal aborts, or until another worker owns the log. */
+    async run(signal: AbortSignal): Promise<'stopped' | 'not_owner'> {
       onStateChange('waiting_for_event_store')
       const ended = new AbortController()
       const both = AbortSignal.any([signal, ended.signal])

@@ -137,58 +137,27 @@ export function* compileProjectSteps(
     compiled.map(flag => flag?.dependencyIds),
     positionOfId,
   )
-  const compiledCount = before.compiledCount + compiledFlagCount
-  const memory = { settings, personKeys, sharedTests, cohorts, entries, compiledCount }
-  const parts = { active, compiled, order, missing, cyclic, positionOfId, memory, compiledFlagCount, problems }
-  return assembleProject(definitions, parts)
-}
-
-interface Parts {
-  readonly active: readonly Flag[]
-  readonly compiled: readonly (CompiledFlag | undefined)[]
-  readonly order: readonly number[]
-  readonly missing: ReadonlySet<number>
-  readonly cyclic: ReadonlySet<number>
-  readonly positionOfId: ReadonlyMap<number, number>
-  readonly memory: CompilationMemory
-  readonly compiledFlagCount: number
-  readonly problems: readonly DefinitionProblem[]
-}
-
-function assembleProject(definitions: ProjectDefinitions, parts: Parts): CompiledProject {
-  const flags = parts.compiled
-  const answered = parts.order.map(position => flags[position]!)
-  const needs = unionOfNeeds(answered)
+  const answered = order.map(position => compiled[position]!)
+  const positionsOf = (ids: readonly number[]): number[] =>
+    ids.map(id => positionOfId.get(id)).filter(position => position !== undefined && position >= 0) as number[]
   const groupTypeNames: (string | undefined)[] = []
   for (const type of definitions.groupTypes) groupTypeNames[type.index] = type.name
+  const compiledCount = before.compiledCount + compiledFlagCount
   return {
-    project: definitions.project,
-    revision: definitions.revision,
-    definitions,
-    flags,
-    positionOfKey: new Map(parts.order.map(position => [flags[position]!.key, position])),
-    order: parts.order,
-    dependencies: flags.map(flag => positionsOf(flag?.dependencyIds ?? [], parts)),
-    missingDependency: parts.missing,
-    hasDependencyCycle: parts.cyclic.size > 0,
+    ...{ project, revision: definitions.revision, definitions, flags: compiled, order },
+    positionOfKey: new Map(order.map((position, index) => [answered[index]!.key, position])),
+    dependencies: compiled.map(flag => positionsOf(flag?.dependencyIds ?? [])),
+    missingDependency: missing,
+    hasDependencyCycle: cyclic.size > 0,
     hasRuntimeFlags: answered.some(flag => flag.runtime !== 'all'),
     hasContextFlags: answered.some(flag => flag.contexts.length > 0),
-    continuityFlagKeys: parts.active
+    continuityFlagKeys: active
       .filter(flag => flag.ensureExperienceContinuity && isVersion1(flag))
-      .map(flag => flag.key),
-    personKeys: parts.memory.personKeys,
-    cohorts: parts.memory.cohorts,
-    sharedTestCount: parts.memory.sharedTests.count,
-    groupTypeNames,
-    needs,
-    readsGeoip: parts.memory.personKeys.readsGeoip(),
-    problems: parts.problems,
-    compiledFlagCount: parts.compiledFlagCount,
-    memory: parts.memory,
+      .map(({ key }) => key),
+    ...{ personKeys, cohorts, groupTypeNames, problems, compiledFlagCount },
+    sharedTestCount: sharedTests.count,
+    needs: unionOfNeeds(answered),
+    readsGeoip: personKeys.readsGeoip(),
+    memory: { settings, personKeys, sharedTests, cohorts, entries, compiledCount },
   }
-}
-
-function positionsOf(ids: readonly number[], parts: Parts): number[] {
-  const positions = ids.map(id => parts.positionOfId.get(id))
-  return positions.filter(position => position !== undefined && position >= 0) as number[]
 }
