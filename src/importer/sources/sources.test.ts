@@ -131,22 +131,6 @@ describe('every source', () => {
     }
   })
 
-  it('renames its events as configured, with the same uuids', () => {
-    for (const { source, input, config = {} } of vectors) {
-      if (typeof input === 'string' || config.event_names !== undefined) continue
-      const record = { value: input as JsonObject, table: null, ordinal: 1 }
-      const eventsWith = (more: JsonObject) => {
-        const outcome = convertRecord(findSource(source)!.prepare({ ...config, ...more }, context), record)
-        return 'events' in outcome ? outcome.events : []
-      }
-      for (const [index, { event, uuid }] of eventsWith({}).entries()) {
-        if (/^\$(identify|create_alias|merge_dangerously|groupidentify)$/.test(event)) continue
-        const renamed = eventsWith({ event_names: { [event]: 'Renamed' } })[index]!
-        assert.deepEqual([renamed.event, renamed.uuid], ['Renamed', uuid], source)
-      }
-    }
-  })
-
   it('refuses an unknown key', () => {
     for (const source of listSources()) {
       const { config = {} } = vectors.find(vector => vector.source === source.name) ?? {}

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type JsonObject, parseJson } from '#core/json.ts'
-import { contentHash, rootUuid, sessionUuid } from '#importer/records/deterministic-uuid.ts'
+import { rootUuid, sessionUuid } from '#importer/records/deterministic-uuid.ts'
 import { convertRecords, droppedOf, eventsOf, renamedFields } from '../../../../tests/support/convert-records.ts'
 import { amplitude } from './amplitude.ts'
 
@@ -231,26 +231,11 @@ describe('the person of an event of Amplitude', () => {
 
 const acme = (properties: JsonObject) =>
   line({ groups: { org: ['acme'] }, group_properties: { org: { acme: properties } } })
-const groupEvents = (...records: JsonObject[]) =>
-  eventsOf(amplitude, records)
-    .filter(({ event }) => event === '$groupidentify')
-    .map(({ properties }) => properties)
 
 describe('the groups of an event of Amplitude', () => {
-  it('cause a $groupidentify when they are new or their properties change', () => {
-    const gold = { $group_type: 'org', $group_key: 'acme', $group_set: { tier: 'gold' } }
-    assert.deepEqual(groupEvents(acme({ tier: 'gold' }), acme({ tier: 'gold' }), acme({ seats: 5 })), [
-      gold,
-      { ...gold, $group_set: { seats: 5 }, $group_unset: ['tier'] },
-    ])
+  it('have no empty properties', () => {
     const [event] = eventsOf(amplitude, [acme({ tier: 'gold', gone: 'EMPTY' })])
-    assert.equal(event!.uuid, rootUuid('groupidentify', 'amplitude', 'org', 'acme', contentHash({ tier: 'gold' })))
-  })
-
-  it('keep their properties when a record only names them', () => {
-    const named = line({ groups: { org: ['acme'] } })
-    const sets = groupEvents(named, acme({ tier: 'gold' }), named, acme({ tier: 'gold' })).map(each => each.$group_set)
-    assert.deepEqual(sets, [{}, { tier: 'gold' }])
+    assert.deepEqual(event!.properties, { $group_type: 'org', $group_key: 'acme', $group_set: { tier: 'gold' } })
   })
 
   const groupsOf = (record: JsonObject) => {

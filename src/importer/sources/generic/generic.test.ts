@@ -230,12 +230,6 @@ describe('a record with a mapping', () => {
       assert.equal(isKept([filter('n', op, other)], { n }), isExpected, `${op} ${JSON.stringify(other)}`)
   })
 
-  it('is refused for a placeholder as id', () => {
-    assert.deepEqual(convertRecords(generic, [{ ...row, uid: 'Guest' }], { mapping: base }), [
-      { rejected: { reason: 'distinct_id_illegal', field: 'uid' } },
-    ])
-  })
-
   it('has the constant name if it has none itself', () => {
     const { event: _, ...mapping } = base
     assert.equal(eventsOf(generic, [row], { mapping: { ...mapping, event_constant: 'Seen' } })[0]!.event, 'Seen')

@@ -38,13 +38,9 @@ describe('a row of an event of Heap', () => {
     assert.equal(eventsOf(heap, [...rows, view({ user_id: 8 })]).at(-1)!.distinct_id, '8', 'guest is a placeholder')
   })
 
-  it('is named after its table, or as configured in event_names', () => {
+  it('is named after its table', () => {
     const row = { table: 'app.heap_main_production.checkout_done', value: { event_id: 1, user_id: 7, time } }
     assert.equal(eventsOf(heap, [row])[0]!.event, 'checkout_done')
-    const names = { event_names: { checkout_done: 'Checkout Done' } }
-    const [event] = eventsOf(heap, [row], names)
-    assert.equal(event!.event, 'Checkout Done')
-    assert.equal(event!.uuid, rootUuid('heap', 'checkout_done', '1'), 'the uuid does not depend on event_names')
   })
 
   it('maps fields to the names of live properties, and keeps the others', () => {

@@ -205,15 +205,6 @@ describe('the time of an event of Mixpanel', () => {
 describe('a link between ids of Mixpanel', () => {
   const pair = { $user_id: 'ada', $device_id: 'd-1' }
 
-  it('is not made to a placeholder or to the same id', () => {
-    for (const ids of [
-      { $user_id: 'a', $device_id: 'a' },
-      { $user_id: 'null', $device_id: 'd' },
-      { $user_id: 'a', $device_id: 'unknown' },
-    ])
-      assert.equal(eventsOf(mixpanel, [row(ids)]).length, 1, JSON.stringify(ids))
-  })
-
   it('is made by $identify, and is the same link as that of other records', () => {
     const identify = row(
       { $identified_id: 'ada', $anon_id: '$device:d-1', distinct_id: 'ada', plan: 'pro' },
@@ -265,20 +256,9 @@ describe('a link between ids of Mixpanel', () => {
     assert.deepEqual(refused('ada'), { skipped: 'filtered' })
   })
 
-  it('is made between two known users only with consent', () => {
-    const merge = row({ $distinct_ids: ['ada', 'bob'] }, '$merge')
-    const field = 'properties.$distinct_ids'
-    assert.deepEqual(outcomeOf(merge), { rejected: { reason: 'merge_needs_approval', field } })
-    const consent = { allow_dangerous_merge: true }
-    assert.deepEqual(only(merge, consent), {
-      uuid: rootUuid('merge', 'mixpanel', 'ada', 'bob'),
-      event: '$merge_dangerously',
-      distinct_id: 'ada',
-      timestamp: '2024-05-01T12:00:00.000Z',
-      properties: { alias: 'bob' },
-    })
-    const one = outcomeOf(row({ $distinct_ids: ['ada'] }, '$merge'), consent)
-    assert.deepEqual(one, { rejected: { reason: 'distinct_id_missing', field } })
+  it('is not made by a merge of a single id', () => {
+    const one = outcomeOf(row({ $distinct_ids: ['ada'] }, '$merge'), { allow_dangerous_merge: true })
+    assert.deepEqual(one, { rejected: { reason: 'distinct_id_missing', field: 'properties.$distinct_ids' } })
   })
 })
 

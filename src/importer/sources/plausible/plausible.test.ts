@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import type { JsonObject } from '#core/json.ts'
-import { contentUuid, rootUuid } from '#importer/records/deterministic-uuid.ts'
+import { contentUuid } from '#importer/records/deterministic-uuid.ts'
 import { ImportConfigError } from '#importer/records/import-source.ts'
 import { conversionTimeMs, convertRecords, eventsOf } from '../../../../tests/support/convert-records.ts'
 import { plausible } from './plausible.ts'
@@ -112,28 +112,6 @@ describe('a Plausible row imported as one event with totals', () => {
 })
 
 describe('a row of Plausible as page views', () => {
-  it('becomes as many as it counts, spread evenly over the day and its visitors', () => {
-    const properties = {
-      $current_url: 'https://blog.example.test/a',
-      $host: site,
-      $pathname: '/a',
-      $process_person_profile: false,
-      $import_synthetic: true,
-    }
-    const view = (index: number, visitor: number, timestamp: string) => ({
-      uuid: rootUuid('plausible', site, 'synthetic', date, site, '/a', String(index)),
-      event: '$pageview',
-      distinct_id: `plausible:${site}:${date}:${visitor}`,
-      timestamp,
-      properties,
-    })
-    assert.deepEqual(eventsOf(plausible, [page({})], views), [
-      view(0, 0, '2024-04-30T22:00:00.000Z'),
-      view(1, 1, '2024-05-01T06:00:00.000Z'),
-      view(2, 0, '2024-05-01T14:00:00.000Z'),
-    ])
-  })
-
   it('has the same totals of views and visitors, within the day, on every run', () => {
     const days = fc.constantFrom('2024-03-31', '2024-05-01', '2024-10-27', '2024-12-31')
     const counts = fc.record({ visitors: fc.integer({ min: 1, max: 40 }), pageviews: fc.integer({ min: 1, max: 200 }) })

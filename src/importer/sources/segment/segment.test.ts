@@ -95,11 +95,6 @@ describe('a message of Segment', () => {
     })
   })
 
-  it('becomes a screen with its name', () => {
-    const { event, properties } = only({ type: 'screen', name: 'Cart' })
-    assert.deepEqual([event, properties], ['$screen', { $screen_name: 'Cart', ...mark }])
-  })
-
   it('has its context under the names of live properties', () => {
     const { fields, properties } = renamedFields(`
       ip=$ip locale=$locale timezone=$timezone userAgent=$raw_user_agent os.name=$os os.version=$os_version
@@ -169,26 +164,6 @@ describe('a link between ids of Segment', () => {
       ...mark,
     })
     assert.deepEqual(namesOf(identify, ids, identify), [['$identify'], ['Tap'], ['$identify']])
-  })
-
-  it('is made once, by any message with both ids', () => {
-    assert.deepEqual(namesOf(ids, ids, identify), [['$identify', 'Tap'], ['Tap'], ['$identify']])
-  })
-
-  it("is made only to the first user of a device; a later user's properties are kept", () => {
-    const outcomes = convertRecords(segment, [message(identify), message({ ...identify, userId: 'bob' })])
-    assert.deepEqual(outcomes[1], {
-      events: [
-        {
-          uuid: rootUuid('segment', 'message', 'm'),
-          event: '$set',
-          distinct_id: 'bob',
-          timestamp: '2024-05-01T12:00:00.000Z',
-          properties: { $set: { email: 'a@example.test' }, ...mark },
-        },
-      ],
-      notes: ['shared_device'],
-    })
   })
 
   it('is not made by an identify call with one id, two equal ids or a placeholder', () => {
