@@ -60,13 +60,8 @@ export function decodePlace(text: string): RecordPlace {
   return { object, line, byte, ordinal }
 }
 
-export interface EncodedContent {
-  readonly extra: string
-  /** As in the file, unless that has another format or several lines. */
-  readonly json: Uint8Array
-}
-
-export function encodeContent(record: ReadRecord): EncodedContent {
+/** The JSON is as in the file, unless that has another format or several lines. */
+export function encodeContent(record: ReadRecord): { readonly extra: string; readonly json: Uint8Array } {
   const { parsed, bytes, header, cutLength = bytes.length } = record
   if ('value' in parsed && header === undefined && !bytes.includes(lineFeed))
     return { extra: '', json: removeByteOrderMark(bytes) }

@@ -53,10 +53,7 @@ export interface StagedRecord {
 export type NewRecord = Omit<StagedRecord, 'id' | 'json'> & { readonly json: Uint8Array }
 
 /** Where a reader of the records continues. */
-export interface RecordPosition {
-  readonly timeUs: number | null
-  readonly id: number
-}
+export type RecordPosition = Pick<StagedRecord, 'timeUs' | 'id'>
 
 const columns = `id, nullif(time_us, ${unknownTimeUs}) AS timeUs, place, extra, json`
 

@@ -8,12 +8,9 @@ import { otherDaysOnly } from '#importer/stages/report/target-facts.ts'
 import { type LiveCounts, readLiveCounts, selectSettledDays } from '#importer/verify/verify-stage.ts'
 import type { StageRun } from './job-stages.ts'
 
-/** Counts of live events by day, taken once before anything is sent. */
 const liveBeforeName = 'live before'
 
-/**
- * Counts live events before the first event is sent, so that verifying can detect missing live events.
- */
+/** Counts live events before the first event is sent, so that verifying can detect missing live events. */
 export async function findLiveEventsBefore(
   { folder, progress, at }: StageRun,
   api: ServiceApi,

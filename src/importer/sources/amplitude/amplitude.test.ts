@@ -238,6 +238,15 @@ describe('the groups of an event of Amplitude', () => {
     assert.deepEqual(event!.properties, { $group_type: 'org', $group_key: 'acme', $group_set: { tier: 'gold' } })
   })
 
+  it('keep their properties when a record only names them', () => {
+    const records = [line({ groups: { org: ['acme'] } }), acme({ tier: 'gold' })]
+    const told = eventsOf(amplitude, [...records, ...records]).filter(({ event }) => event === '$groupidentify')
+    assert.deepEqual(
+      told.map(({ properties }) => properties.$group_set),
+      [{}, { tier: 'gold' }],
+    )
+  })
+
   const groupsOf = (record: JsonObject) => {
     const events = eventsOf(amplitude, [record])
     return [events.at(-1)!.properties.$groups, events.slice(0, -1).map(({ properties }) => properties.$group_key)]

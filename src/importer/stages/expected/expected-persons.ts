@@ -92,9 +92,7 @@ const passedOverMax = 50_000
 /** @returns the user that an id is linked to, or the id itself. */
 export type PersonOf = (distinctId: string) => string
 
-/**
- * Chooses persons in one pass over the events: of all ids that the import describes, those with the smallest hashes.
- */
+/** Chooses persons in one pass over the events: of all ids that the import describes, those with the smallest hashes. */
 export class PersonChoice {
   readonly #personOf: PersonOf
   readonly #kept: number

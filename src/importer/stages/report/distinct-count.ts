@@ -6,12 +6,7 @@ import type { JobFolder } from '#importer/job/job-folder.ts'
 import { checkPause } from '#importer/job/job-paused.ts'
 import { isYieldDue, yieldToEventLoop } from '#importer/read/event-loop.ts'
 import { appendToFile } from '#importer/read/own-files.ts'
-
-export interface DistinctEstimate {
-  readonly count: number
-  /** Standard error as a share of the count; 0 for an exact one. */
-  readonly error: number
-}
+import type { Rehearsal } from './import-report.ts'
 
 const registerBits = 14
 const registerCount = 2 ** registerBits
@@ -39,7 +34,7 @@ export class DistinctCount {
     } else this.#register(text)
   }
 
-  estimate(): DistinctEstimate {
+  estimate(): Rehearsal['distinctIds'] {
     if (this.#exact !== null) return { count: this.#exact.size, error: 0 }
     let sum = 0
     let zeros = 0
