@@ -54,17 +54,6 @@ describe('the time of Mixpanel profiles', () => {
     }
   })
 
-  it('--profile-timestamp sets the time of all profiles', async t => {
-    const commands = new ImportCommands(tempDir(t))
-    const raw = commands.file('profiles.jsonl', profile)
-    await commands.plan([raw], '--source', 'mixpanel', '--profile-timestamp', '2024-06-01T00:00:00Z')
-    const report = JSON.parse((await commands.call('run', '--json')).stdout) as Rehearsal
-    assert.deepEqual(
-      report.events.map(({ event: name, first }) => [name, first]),
-      [['$set', '2024-06-01T00:00:00.000Z']],
-    )
-  })
-
   it('a job of profiles without events stops and asks for --profile-timestamp', async t => {
     const commands = new ImportCommands(tempDir(t))
     await commands.plan([commands.file('profiles.jsonl', profile)], '--source', 'mixpanel')

@@ -19,17 +19,13 @@ export class SqliteFile<S = void> implements Disposable {
     }
   }
 
-  /** Starts a transaction that `commit` or `rollback` ends. What follows the last commit is lost when the process dies. */
+  /** Starts a transaction that `commit` ends. What follows the last commit is lost when the file is closed. */
   begin(): void {
     this.sql.exec('BEGIN')
   }
 
   commit(): void {
     this.sql.exec('COMMIT')
-  }
-
-  rollback(): void {
-    if (this.sql.inTransaction) this.sql.exec('ROLLBACK')
   }
 
   close(): void {

@@ -80,7 +80,7 @@ describe('repeated records', () => {
     database.commit()
     database.begin()
     seen(first, 1, ['d'])
-    database.rollback()
+    database.sql.exec('ROLLBACK')
     const second = new Repeats(ledger, keptMax)
     second.restore(state)
     assert.deepEqual(seen(second, 1, users), [true, true, true, false, false])

@@ -51,23 +51,17 @@ export interface ScanOptions extends StageContext {
 /** @throws JobStopped if the times are not, or may not be, in the zone that they are read in. */
 export async function scanRecords(options: ScanOptions): Promise<Manifest> {
   const { folder, plan } = options
-  const records = openCompleteRecords(folder, plan)
-  if (records === null) throw new JobStopped(`${folder.path} holds no staged records of this plan`)
-  let database: JobDatabase | null = null
-  let isDone = false
-  try {
-    database = openDatabase(folder, records.identity())
-    const manifest = await new Scan(options, records, database).run()
+  let manifest: Manifest
+  {
+    using records = openCompleteRecords(folder, plan)
+    if (records === null) throw new JobStopped(`${folder.path} holds no staged records of this plan`)
+    using database = openDatabase(folder, records.identity())
+    manifest = await new Scan(options, records, database).run()
     writeManifest(folder, manifest)
-    isDone = true
-    checkZone(manifest.scan.zoneNotes, manifest.sourceTimezone)
-    return manifest
-  } finally {
-    database?.rollback()
-    database?.close()
-    records.close()
-    if (isDone) StagedRecords.remove(folder)
   }
+  StagedRecords.remove(folder)
+  checkZone(manifest.scan.zoneNotes, manifest.sourceTimezone)
+  return manifest
 }
 
 /** @returns null unless all records of the plan's files are staged. */

@@ -50,7 +50,6 @@ export async function stageRecords(options: StageOptions): Promise<StagedRecords
     checkUnchangedWhileRead(records.sources)
     return records
   } catch (error) {
-    records.rollback()
     records.close()
     throw error
   }

@@ -90,15 +90,14 @@ export class StagedRecords extends SqliteFile<ReturnType<typeof prepareStatement
    */
   static open(folder: JobFolder, isWanted: (described: Described) => boolean): StagedRecords | null {
     if (!existsSync(folder.file(stagingFile))) return null
-    let records: StagedRecords | undefined
+    let records: StagedRecords
     try {
       records = new StagedRecords(folder)
-      if (records.#described !== null && isWanted(records.#described)) return records
     } catch (error) {
-      records?.close()
       if (isSqliteDamage(error)) return null
       throw error
     }
+    if (records.#described !== null && isWanted(records.#described)) return records
     records.close()
     return null
   }
