@@ -3,12 +3,11 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { scopeObjects } from '#core/scopes.ts'
-import type { EventView } from '#ports/events/event-queries.ts'
 import type { RecordingView } from '#ports/events/recording-store.ts'
 import type { RejectedView } from '#ports/events/reject-store.ts'
 import { aReject } from '../ports/reject-store.contract.ts'
 import { allScopesKey, type ManagementApi, startManagement } from '../support/management-api.ts'
-import { aGroup, aMapping, aPerson, created } from '../support/values.ts'
+import { aGroup, aMapping, anEventView, aPerson, created } from '../support/values.ts'
 
 /** All scopes that each operation requires. A changed line is a decision. */
 const scopesOf: Readonly<Record<string, string>> = {
@@ -470,12 +469,10 @@ async function readingAddresses(api: ManagementApi): Promise<[string, string][]>
 
 const uuid = '0195a000-0000-7000-8000-000000000001'
 const timestampMs = Date.parse('2026-04-30T10:00:00Z')
-const event: EventView = {
-  ...{ projectId: 1, uuid, event: 'paid', distinctId: 'ada', timestampMs, capturedAtMs: timestampMs },
-  ...{ createdAtMs: timestampMs, lane: 'main', historicalMigration: false, importJobId: 0, elementsChain: '' },
-  ...{ propertiesJson: '{"what":"secret-event"}', personId: uuid, personCreatedAtMs: timestampMs },
-  ...{ personPropertiesJson: '{}', personMode: 'full' },
-}
+const event = anEventView({
+  ...{ uuid, event: 'paid', timestampMs, propertiesJson: '{"what":"secret-event"}' },
+  ...{ personId: uuid, personCreatedAtMs: timestampMs, createdAtMs: timestampMs },
+})
 const reject: RejectedView = { ...aReject(1, 1, { body: 'secret-reject' }), replayedAtMs: null }
 const replayed = {
   ...({ rejectId: uuid, result: 'stored' } as const),

@@ -6,31 +6,22 @@ import { PortError, QueryTooLargeError } from '#ports/port-error.ts'
 import { eventually } from '../support/eventually.ts'
 import { fieldsOf } from '../support/fields-of.ts'
 import { startManagement } from '../support/management-api.ts'
+import { anEventView } from '../support/values.ts'
 
 const path = '/api/projects/1/events/'
 const uuid = (last: number) => `0195a000-0000-7000-8000-${String(last).padStart(12, '0')}`
 
-function anEvent(over: Partial<EventView> = {}): EventView {
-  return {
-    projectId: 1,
-    uuid: uuid(1),
-    event: 'signed up',
-    distinctId: 'ada',
+const anEvent = (over: Partial<EventView> = {}) =>
+  anEventView({
+    ...{ uuid: uuid(1), event: 'signed up', personId: uuid(900) },
     timestampMs: Date.parse('2026-04-30T10:00:00.123Z'),
     capturedAtMs: Date.parse('2026-04-30T10:00:01.000Z'),
     createdAtMs: Date.parse('2026-04-30T10:00:02.000Z'),
-    lane: 'main',
-    historicalMigration: false,
-    importJobId: 0,
     propertiesJson: '{"b":1.0,"a":12345678901234567890,"__proto__":{"x":1}}',
-    elementsChain: '',
-    personId: uuid(900),
     personCreatedAtMs: Date.parse('2026-01-01T00:00:00.000Z'),
     personPropertiesJson: '{"plan":"pro","n":2.50}',
-    personMode: 'full',
     ...over,
-  }
-}
+  })
 
 /** A store with scripted answers that records its calls. */
 function scripted(over: Partial<EventStore> = {}) {

@@ -12,31 +12,22 @@ import { PortError } from '#ports/port-error.ts'
 import { eventually } from '../support/eventually.ts'
 import { allScopesKey, type ManagementApi, startManagement } from '../support/management-api.ts'
 import { download } from '../support/raw-download.ts'
+import { anEventView } from '../support/values.ts'
 
 const path = '/api/projects/1/events/export/'
 const uuid = (last: number) => `0195a000-0000-7000-8000-${String(last).padStart(12, '0')}`
 const headers = { authorization: `Bearer ${allScopesKey}` }
 
 function anExported(index: number, over: Partial<ExportedEvent['event']> = {}): ExportedEvent {
-  const event = {
-    projectId: 1,
-    uuid: uuid(index),
-    event: 'signed up',
-    distinctId: `user ${index}`,
+  const event = anEventView({
+    ...{ uuid: uuid(index), event: 'signed up', distinctId: `user ${index}`, personId: uuid(900) },
     timestampMs: Date.parse('2026-04-30T10:00:00.123Z') - index,
     capturedAtMs: Date.parse('2026-04-30T10:00:01.000Z'),
     createdAtMs: Date.parse('2026-04-30T10:00:02.000Z'),
-    lane: 'main' as const,
-    historicalMigration: false,
-    importJobId: 0,
     propertiesJson: `{"n":${index}}`,
-    elementsChain: '',
-    personId: uuid(900),
-    personCreatedAtMs: 0,
-    personPropertiesJson: '',
-    personMode: 'full' as const,
+    ...{ personCreatedAtMs: 0, personPropertiesJson: '' },
     ...over,
-  }
+  })
   return { event, cursor: { timestampMs: event.timestampMs, uuid: event.uuid, tieBreak: String(index) } }
 }
 

@@ -8,7 +8,7 @@ import type { EventCursor, EventView } from '#ports/events/event-queries.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
 import { fieldOf } from '../support/fields-of.ts'
 import { type ManagementApi, startManagement } from '../support/management-api.ts'
-import { aChange, aGroup, aPerson, created, newPersons } from '../support/values.ts'
+import { aChange, aGroup, anEventView, aPerson, created, newPersons } from '../support/values.ts'
 
 const uuid = (last: number) => `11111111-1111-5111-8111-${String(last).padStart(12, '0')}`
 const large = { text: 'x'.repeat(640 * 1024) }
@@ -95,7 +95,7 @@ describe('a page', () => {
     let sliceRowsMax = 1
     const propertiesJson = JSON.stringify(large)
     const all = Array.from({ length: 20 }, (_, index) =>
-      anEvent({ uuid: uuid(index), timestampMs: 1_000 - index, propertiesJson }),
+      anEventView({ uuid: uuid(index), timestampMs: 1_000 - index, propertiesJson }),
     )
     const api = await startManagement(t, {
       events: {
@@ -132,7 +132,7 @@ describe('a page', () => {
         listEvents: async ({ after }) => {
           asked.push(after?.uuid)
           const index = after === undefined ? 0 : 1_001 - after.timestampMs
-          return { events: [anEvent(event(index))], next: index === 4 ? null : cursor(index) }
+          return { events: [anEventView(event(index))], next: index === 4 ? null : cursor(index) }
         },
       },
     })
@@ -193,15 +193,6 @@ describe('a page', () => {
 
 interface Row {
   readonly detail: { readonly version: number }
-}
-
-function anEvent(over: Pick<EventView, 'uuid' | 'timestampMs'> & Partial<EventView>): EventView {
-  return {
-    ...{ projectId: 1, event: 'seen', distinctId: 'ada', capturedAtMs: 0, createdAtMs: 0, lane: 'main' },
-    ...{ historicalMigration: false, importJobId: 0, propertiesJson: '{}', elementsChain: '', personId: uuid(900) },
-    ...{ personCreatedAtMs: 0, personPropertiesJson: '{}', personMode: 'full' },
-    ...over,
-  }
 }
 
 it('every list rejects a limit above its maximum instead of silently returning fewer rows', async t => {

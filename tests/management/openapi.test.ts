@@ -4,7 +4,8 @@ import { isKnownScope } from '#core/scopes.ts'
 import { toDocumentedPath } from '#http/management/kit/openapi.ts'
 import { type Route, sendJson } from '#http/shared/route.ts'
 import { fieldOf, fieldsOf } from '../support/fields-of.ts'
-import { startManagement } from '../support/management-api.ts'
+import { startClosableManagement } from '../support/management-api.ts'
+import { startedForTests } from '../support/started-for-tests.ts'
 
 interface Json {
   readonly [key: string]: Json
@@ -20,15 +21,15 @@ const decide: Route = {
 }
 
 describe('the OpenAPI document', () => {
-  it('is served at both addresses to anyone', async t => {
-    const api = await startManagement(t, { otherRoutes: [decide] })
+  const api = startedForTests(() => startClosableManagement({ otherRoutes: [decide] }))
+
+  it('is served at both addresses to anyone', async () => {
     const { status, body } = await api.call('GET', '/api/schema/', { key: null })
     assert.deepEqual([status, body.openapi, body.info.version], [200, '3.1.0', '1.2.3'])
     assert.deepEqual((await api.call('GET', '/openapi.json', { key: null })).body, body)
   })
 
-  it('is compressed for clients that accept it', async t => {
-    const api = await startManagement(t)
+  it('is compressed for clients that accept it', async () => {
     const ask = async (encoding: string) => {
       const response = await fetch(`${api.url}/api/schema/`, { headers: { 'accept-encoding': encoding } })
       const { headers } = response
@@ -41,8 +42,8 @@ describe('the OpenAPI document', () => {
       assert.deepEqual(await ask(encoding), { ...plain, packing: 'gzip' })
   })
 
-  it('describes what is created, accepted and deleted with 201, 202 and 204', async t => {
-    const { routes } = await startManagement(t)
+  it('describes what is created, accepted and deleted with 201, 202 and 204', async () => {
+    const { routes } = api
     const others = routes.filter(({ operation }) => operation.success.status !== 200)
     // The same routes are also beneath `environments` and `organizations/…/projects`.
     const shown = others
@@ -68,8 +69,7 @@ describe('the OpenAPI document', () => {
     assert.equal(aliases.length, ofProject.length + 2)
   })
 
-  it('describes every route with its scope, body and answer', async t => {
-    const api = await startManagement(t, { otherRoutes: [decide] })
+  it('describes every route with its scope, body and answer', async () => {
     const document = await api.get('/api/schema/')
     for (const route of api.routes) {
       const operation = document.paths[toDocumentedPath(route.path)]?.[route.method.toLowerCase()]
@@ -85,8 +85,7 @@ describe('the OpenAPI document', () => {
     assert.equal(count, api.routes.length + 1)
   })
 
-  it('gives answers the values that they can have, which are fewer than those of bodies', async t => {
-    const api = await startManagement(t)
+  it('gives answers the values that they can have, which are fewer than those of bodies', async () => {
     const document = await api.get('/api/schema/')
     const { Cohort, EarlyAccessFeature, Project, Quotas, Survey } = document.components.schemas
     for (const name of ['name', 'description']) assert.deepEqual(Cohort.properties[name], { type: 'string' })
@@ -100,8 +99,7 @@ describe('the OpenAPI document', () => {
       assert.ok(Project.properties[setting].description, setting)
   })
 
-  it('is structurally valid', async t => {
-    const api = await startManagement(t, { otherRoutes: [decide] })
+  it('is structurally valid', async () => {
     const document = await api.get('/api/schema/')
     const ids = new Set<string>()
     for (const [path, item] of Object.entries<Json>(document.paths)) {
@@ -146,8 +144,7 @@ describe('the OpenAPI document', () => {
     }
   })
 
-  it('contains no key and no secret', async t => {
-    const api = await startManagement(t)
+  it('contains no key and no secret', async () => {
     const { text } = await api.call('GET', '/api/schema/')
     assert.ok(!text.includes('phc_first') && !text.includes('phx_all'))
   })

@@ -29,7 +29,6 @@ import { createPayloadCipher } from '#services/manage/payload-cipher.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { fixedClock } from './fixed-clock.ts'
 import { serveParts, serveTogether, testContext, testParts } from './front-parts.ts'
-import { startedForTests } from './started-for-tests.ts'
 import { writeNewState } from './state.ts'
 import { type Scope, tempDir } from './temp-dir.ts'
 import { aChange, chunkChanges } from './values.ts'
@@ -333,11 +332,6 @@ export async function startClosableManagement(options: StartManagementOptions = 
     for (const end of ends) await end()
   }
   return { ...api, close }
-}
-
-/** One server for the tests of a file or a `describe`, which must not disturb one another. Call at its top. */
-export function managementForTests(): ManagementApi {
-  return startedForTests(() => startClosableManagement())
 }
 
 const none = { count: 0, persons: 0, firstMs: null, lastMs: null }

@@ -17,6 +17,7 @@ import type { DistinctIdMapping, Person } from '#core/persons/person.ts'
 import { noChunkChanges } from '#core/processing/chunk.ts'
 import { flagCallOf } from '#core/processing/deduplicate-flag-calls.ts'
 import { noIngestionSettings, noQuotas, type Project } from '#core/project.ts'
+import type { EventView } from '#ports/events/event-queries.ts'
 import type { ChunkChanges } from '#ports/state/chunk-store.ts'
 import type { NewCohort } from '#ports/state/cohort-store.ts'
 import type { NewFlag } from '#ports/state/flag-store.ts'
@@ -299,6 +300,11 @@ export function aStoredEvent(over: Partial<StoredEvent> = {}): StoredEvent {
     logOffset: 0,
     ...over,
   }
+}
+
+/** A stored event as the event store returns it. */
+export function anEventView(over: Partial<EventView> = {}): EventView {
+  return { ...aStoredEvent(), createdAtMs: 0, ...over }
 }
 
 /** The same event, as stored for an import job. */
