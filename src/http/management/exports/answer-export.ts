@@ -2,6 +2,7 @@
 // earlier failures are ordinary errors.
 
 import type { FastifyReply } from 'fastify'
+import Type from 'typebox'
 import type { OpenParquetFile } from '#ports/parquet-files.ts'
 import { PortError } from '#ports/port-error.ts'
 import { type ExportProgress, ExportStopped, runExport } from '#services/exports/run-export.ts'
@@ -35,6 +36,13 @@ export const exportParams = {
     unlimited,
   ),
   offset: refusedParam('use cursor to continue an export.'),
+}
+
+/** The answer of every export, as the API document describes it. */
+export const exportSuccess = {
+  status: 200,
+  contentType: 'application/x-ndjson',
+  schema: Type.String({ description: 'JSON lines, CSV (text/csv) or Parquet, by `format`.' }),
 }
 
 export interface ExportToAnswer<Row> {

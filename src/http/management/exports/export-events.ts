@@ -12,7 +12,7 @@ import { encodeEventCursor, eventFilters, parseEventCursor, readEventFilters } f
 import { encodeBoundParams, type TimeBounds } from '../kit/instants.ts'
 import { readJson } from '../kit/property-filters.ts'
 import { optionalParam, type QueryParam } from '../kit/query-params.ts'
-import { answerExport, exportParams } from './answer-export.ts'
+import { answerExport, exportParams, exportSuccess } from './answer-export.ts'
 
 const scope = 'query:read'
 
@@ -24,11 +24,7 @@ export function exportEventsRoutes(deps: ManagementDeps): ManagementRoute[] {
     scope,
     group: 'exports',
     query: { ...eventFilters, cursor: exportCursorParam(), ...exportParams },
-    success: {
-      status: 200,
-      contentType: 'application/x-ndjson',
-      schema: Type.String({ description: 'JSON lines, CSV (text/csv) or Parquet, by `format`.' }),
-    },
+    success: exportSuccess,
     handle: call =>
       answerFromEventStore(async () => {
         const { project, query, signal } = call

@@ -1,6 +1,5 @@
 // Downloads of all persons that match the filters of the list.
 
-import Type from 'typebox'
 import type { UnknownReason } from '#core/flags/evaluation/flag-outcome.ts'
 import type { Result } from '#core/result.ts'
 import { exportPersons, type PersonsToExport } from '#services/exports/export-persons.ts'
@@ -12,7 +11,7 @@ import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import { readPersonCondition } from '../kit/person-conditions.ts'
 import { noSuchPerson, personFilters, readPersonFilters } from '../kit/person-filters.ts'
 import { wholeNumberParam } from '../kit/query-params.ts'
-import { answerExport, exportParams } from './answer-export.ts'
+import { answerExport, exportParams, exportSuccess } from './answer-export.ts'
 
 const scope = 'person:read'
 
@@ -28,11 +27,7 @@ export function exportPersonsRoutes(deps: ManagementDeps): ManagementRoute[] {
       cursor: wholeNumberParam({ description: 'Resumes after the person with this cursor.', minimum: 1 }),
       ...exportParams,
     },
-    success: {
-      status: 200,
-      contentType: 'application/x-ndjson',
-      schema: Type.String({ description: 'JSON lines, CSV (text/csv) or Parquet, by `format`.' }),
-    },
+    success: exportSuccess,
     handle: async call => {
       const { caller, project, query, signal } = call
       if (query.uuid !== undefined && (await deps.management.findPersonByUuid(project.id, query.uuid)) === null)

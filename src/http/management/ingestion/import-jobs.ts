@@ -20,7 +20,6 @@ import {
   discardJob,
   findJob,
   type JobRefusal,
-  type ManageJobsDeps,
   publishJob,
   updateJob,
 } from '#services/imports/manage-jobs.ts'
@@ -49,7 +48,7 @@ import {
 } from '../kit/answers.ts'
 import { type Caller, holdsScope } from '../kit/authenticate.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
-import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
+import { itemRoutes, type ManagementRoute, type ProjectItem, projectRoutes } from '../kit/endpoint.ts'
 import { addressWith, answerCountedList, encodeObjects, encodeRows } from '../kit/full-page.ts'
 import { cursorParam, pageParams, requiredParam, textParam } from '../kit/query-params.ts'
 
@@ -68,6 +67,13 @@ const noSuchJob = notFoundError('The project has no import job with this id.')
 
 export function importJobsRoutes(deps: ManagementDeps): ManagementRoute[] {
   const { management, events } = deps
+  const jobs: ProjectItem<DescribedImportJob> = {
+    ...{ param: 'jobId', missing: noSuchJob },
+    find: async (projectId, text) => {
+      const id = parseJobId(text)
+      return id === 0 ? null : findJob(deps, projectId, id)
+    },
+  }
   return [
     ...projectRoutes(deps, {
       route: 'GET /import_jobs',
@@ -108,16 +114,13 @@ export function importJobsRoutes(deps: ManagementDeps): ManagementRoute[] {
         return answer(201, encodeImportJob(created.value, true))
       },
     }),
-    ...projectRoutes(deps, {
+    ...itemRoutes(deps, jobs, {
       route: 'GET /import_jobs/:jobId',
       id: 'import_jobs_retrieve',
       summary: 'Get one import job: its state, and the progress of publishing or discarding.',
       scope: 'import_job:read',
       success: { status: 200, schema: importJobSchema },
-      handle: async ({ project, caller, params }) => {
-        const job = await findRequestedJob(deps, project.id, params)
-        return job === null ? refusal(noSuchJob) : answer(200, encodeImportJob(job, mayAddEvents(caller)))
-      },
+      handle: async ({ caller, item: job }) => answer(200, encodeImportJob(job, mayAddEvents(caller))),
     }),
     ...projectRoutes(deps, {
       route: 'PATCH /import_jobs/:jobId',
@@ -128,7 +131,7 @@ export function importJobsRoutes(deps: ManagementDeps): ManagementRoute[] {
       success: { status: 200, schema: importJobSchema },
       handle: async ({ change, project, params, body }) => {
         const tooLong = findTooLongField(body)
-        return tooLong ?? answerJob(await updateJob(deps, project.id, parseJobId(params), body, change))
+        return tooLong ?? answerJob(await updateJob(deps, project.id, parseJobId(params.jobId!), body, change))
       },
     }),
     ...projectRoutes(deps, {
@@ -137,22 +140,20 @@ export function importJobsRoutes(deps: ManagementDeps): ManagementRoute[] {
         'Publish the job: its events become visible, and its persons and links are merged into the project.',
       ),
       handle: async ({ change, project, params }) =>
-        answerJob(await publishJob(deps, project.id, parseJobId(params), change)),
+        answerJob(await publishJob(deps, project.id, parseJobId(params.jobId!), change)),
     }),
     ...projectRoutes(deps, {
       ...jobAction('discard', 'Discard the job, or undo it within 30 days of publishing.'),
       handle: async ({ change, project, params }) =>
-        answerJob(await discardJob(deps, project.id, parseJobId(params), change)),
+        answerJob(await discardJob(deps, project.id, parseJobId(params.jobId!), change)),
     }),
-    ...projectRoutes(deps, {
+    ...itemRoutes(deps, jobs, {
       route: 'GET /import_jobs/:jobId/report',
       id: 'import_jobs_report',
       summary: 'Report what is stored for the job, and the outcomes of all other events.',
       scope: 'import_job:read',
       success: { status: 200, schema: importReportSchema },
-      handle: async ({ request, project, caller, params, signal }) => {
-        const job = await findRequestedJob(deps, project.id, params)
-        if (job === null) return refusal(noSuchJob)
+      handle: async ({ request, project, caller, item: job, signal }) => {
         const notes = await management.listImportNotes(job.id)
         const shown = {
           showsId: mayAddEvents(caller),
@@ -167,21 +168,18 @@ export function importJobsRoutes(deps: ManagementDeps): ManagementRoute[] {
         })
       },
     }),
-    ...projectRoutes(deps, {
+    ...itemRoutes(deps, jobs, {
       route: 'GET /import_jobs/:jobId/counts',
       id: 'import_jobs_counts',
       summary: 'List stored events of the job by UTC day and name, beyond those in the report.',
       scope: 'import_job:read',
       query: { cursor: cursorParam(parseCountsCursor) },
       success: { status: 200, schema: importCountPageSchema },
-      handle: async ({ request, project, params, query, signal }) => {
-        const job = await findRequestedJob(deps, project.id, params)
-        if (job === null) return refusal(noSuchJob)
-        return answerFromEventStore(async () => {
+      handle: ({ request, item: job, query, signal }) =>
+        answerFromEventStore(async () => {
           const { counts, cursor } = await findCountsPage(events, { job, cursor: query.cursor ?? null }, signal)
           return answer(200, { next: cursor === null ? null : addressWith(request, { cursor }), results: counts })
-        })
-      },
+        }),
     }),
     ...projectRoutes(deps, {
       route: 'GET /import_jobs/:jobId/events',
@@ -194,7 +192,7 @@ export function importJobsRoutes(deps: ManagementDeps): ManagementRoute[] {
         const uuids = query.uuids.toLowerCase().split(',')
         if (uuids.length > uuidCountMax || !uuids.every(isUuid))
           return refusal(invalidInput('uuids', `At most ${uuidCountMax} UUIDs, separated by commas.`))
-        const job = await findRequestedJob(deps, project.id, params)
+        const job = await jobs.find(project.id, params.jobId!)
         if (job === null) return refusal(noSuchJob)
         return answerFromEventStore(async () =>
           listAnswer(
@@ -216,18 +214,8 @@ const jobAction = <const Name extends string>(name: Name, summary: string) => ({
   success: { status: 202, schema: importJobSchema },
 })
 
-function parseJobId(params: Readonly<Record<string, string>>): number {
-  const text = params.jobId!
+function parseJobId(text: string): number {
   return /^[1-9]\d{0,15}$/.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : 0
-}
-
-async function findRequestedJob(
-  deps: ManageJobsDeps,
-  projectId: number,
-  params: Readonly<Record<string, string>>,
-): Promise<DescribedImportJob | null> {
-  const id = parseJobId(params)
-  return id === 0 ? null : findJob(deps, projectId, id)
 }
 
 function mayAddEvents(caller: Caller): boolean {
