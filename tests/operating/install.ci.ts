@@ -20,22 +20,11 @@ import { describe, it, type TestContext } from 'node:test'
 import { promisify } from 'node:util'
 import { collectText } from '../support/child-processes.ts'
 import { eventually } from '../support/eventually.ts'
+import { addressOf } from '../support/local-server.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
-interface Registry {
-  readonly url: string
-  integrity(version: string): string
-  /** How often this version of the package was fetched. */
-  fetched(version: string): number
-  /** `true` holds back answers for packages until it is called with `false`. */
-  hold(isHeld: boolean): void
-  /** Makes all further packages differ from their hash. */
-  tamper(): void
-  close(): void
-}
-
 /** Serves the package `fake-node`, whose program prints its version, in any version. 0.0.0 has no program. */
-async function startRegistry(t: TestContext): Promise<Registry> {
+async function startRegistry(t: TestContext) {
   const folder = tempDir(t)
   const fetches: string[] = []
   let held: (() => void)[] | null = null
@@ -69,52 +58,33 @@ async function startRegistry(t: TestContext): Promise<Registry> {
       JSON.stringify({ name: 'fake-node', 'dist-tags': { latest: '2.0.0' }, versions: Object.fromEntries(versions) }),
     )
   })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  const close = () => {
-    server.closeAllConnections()
-    server.close()
-  }
-  t.after(close)
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
-    integrity: version => `sha512-${createHash('sha512').update(packed(version)).digest('base64')}`,
-    fetched: version => fetches.filter(each => each === version).length,
-    hold: isHeld => {
+    url: `${await addressOf(t, server)}/`,
+    integrity: (version: string) => `sha512-${createHash('sha512').update(packed(version)).digest('base64')}`,
+    /** How often this version of the package was fetched. */
+    fetched: (version: string) => fetches.filter(each => each === version).length,
+    /** `true` holds back answers for packages until it is called with `false`. */
+    hold: (isHeld: boolean) => {
       for (const release of held ?? []) release()
       held = isHeld ? [] : null
     },
+    /** Makes all further packages differ from their hash. */
     tamper: () => {
       isTampered = true
     },
-    close,
+    close: () => {
+      server.closeAllConnections()
+      server.close()
+    },
   }
 }
 
-interface Project {
-  readonly root: string
-  /**
-   * Makes the project require another version of the package. If `oldestNode` is given, the package is optional, like
-   * those that provide Node, and another one without a program is required.
-   */
-  want(version: string, oldestNode?: number): void
-  /** Runs the script as an npm script does. */
-  ensure(...options: string[]): Running
-  /** The same on a terminal. */
-  onTerminal(): Running
-  npm(...args: string[]): Promise<void>
-  /** The output of the installed program, or null when none is installed. */
-  installedVersion(): string | null
-  /** Temporary files of an installation. */
-  leftovers(): string[]
-}
-
-interface Running {
-  readonly pid: number
-  output(): string
-  readonly ended: Promise<{ code: number | null; output: string }>
-}
-
-function makeProject(t: TestContext, registry: Registry): Project {
+/**
+ * Makes a project that requires version 1.0.0 of the package.
+ * @param oldestNode as for `want`.
+ */
+async function makeProject(t: TestContext, oldestNode?: number) {
+  const registry = await startRegistry(t)
   const root = tempDir(t)
   mkdirSync(join(root, 'scripts'))
   copyFileSync('scripts/ensure-installed.mjs', join(root, 'scripts/ensure-installed.mjs'))
@@ -127,7 +97,7 @@ function makeProject(t: TestContext, registry: Registry): Project {
   const npm = async (...args: string[]) =>
     void (await promisify(execFile)('npm', args, { cwd: root, env, timeout: 240_000 }))
   const script = ['scripts/ensure-installed.mjs', '--production']
-  const start = (command: string, ...args: string[]): Running => {
+  const start = (command: string, ...args: string[]) => {
     const child = spawn(command, args, { ...{ cwd: root, env, detached: true }, stdio: ['ignore', 'pipe', 'pipe'] })
     const output = collectText(child.stdout, child.stderr)
     t.after(() => killGroup(child.pid!))
@@ -136,10 +106,15 @@ function makeProject(t: TestContext, registry: Registry): Project {
     )
     return { pid: child.pid!, output, ended }
   }
-  const project: Project = {
+  const project = {
+    registry,
     root,
     npm,
-    want: (version, oldestNode) => {
+    /**
+     * Makes the project require another version of the package. If `oldestNode` is given, the package is optional, like
+     * those that provide Node, and another one without a program is required.
+     */
+    want: (version: string, oldestNode?: number) => {
       const packages = { 'fake-node': version }
       const named = {
         name: 'p',
@@ -169,14 +144,19 @@ function makeProject(t: TestContext, registry: Registry): Project {
       writeFileSync(join(root, 'package.json'), JSON.stringify({ ...named, allowScripts }))
       writeFileSync(join(root, 'package-lock.json'), JSON.stringify(lock))
     },
-    ensure: (...options) => start(process.execPath, ...script, ...options),
+    /** Runs the script as an npm script does. */
+    ensure: (...options: string[]) => start(process.execPath, ...script, ...options),
+    /** The same on a terminal. */
     onTerminal: () => start('script', '-qec', [`'${process.execPath}'`, ...script].join(' '), '/dev/null'),
+    /** The output of the installed program, or null when none is installed. */
     installedVersion: () => {
       const program = join(root, 'node_modules/.bin/node')
       return existsSync(program) ? execFileSync(program, { encoding: 'utf8' }).trim() : null
     },
+    /** Temporary files of an installation. */
     leftovers: () => readdirSync(root).filter(name => name.startsWith('.installing')),
   }
+  project.want('1.0.0', oldestNode)
   return project
 }
 
@@ -190,37 +170,31 @@ function killGroup(pid: number): void {
 
 describe('a start', () => {
   it('packages of the lock file are installed without running their scripts, and not installed twice', async t => {
-    const registry = await startRegistry(t)
-    const project = makeProject(t, registry)
-    project.want('1.0.0')
+    const project = await makeProject(t)
     assert.equal((await project.ensure().ended).code, 0)
     assert.equal(project.installedVersion(), '1.0.0')
     assert.equal(existsSync(join(project.root, 'node_modules/fake-node/ran')), false)
-    registry.close()
+    project.registry.close()
     assert.deepEqual(await project.ensure().ended, { code: 0, output: '' })
     assert.deepEqual(project.leftovers(), [])
   })
 
   it('a terminal shows the elapsed time, since npm shows no progress', async t => {
-    const registry = await startRegistry(t)
-    const project = makeProject(t, registry)
-    project.want('1.0.0')
-    registry.hold(true)
+    const project = await makeProject(t)
+    project.registry.hold(true)
     const running = project.onTerminal()
     await eventually(() => /still installing, [2-9] s so far/.test(running.output()), {
       what: 'the message after two seconds',
     })
     assert.equal(project.installedVersion(), null)
-    registry.hold(false)
+    project.registry.hold(false)
     const { code, output } = await running.ended
     assert.equal(code, 0, output)
     assert.equal(project.installedVersion(), '1.0.0')
   })
 
   it('the engines field does not stop the installation of Node, even with engine-strict', async t => {
-    const registry = await startRegistry(t)
-    const project = makeProject(t, registry)
-    project.want('1.0.0')
+    const project = await makeProject(t)
     for (const file of ['package.json', 'package-lock.json'].map(name => join(project.root, name))) {
       const content = JSON.parse(readFileSync(file, 'utf8'))
       Object.assign(content.packages?.[''] ?? content, { engines: { node: '>=99' } })
@@ -234,19 +208,15 @@ describe('a start', () => {
   })
 
   it('packages installed with `npm ci` are accepted without a network', async t => {
-    const registry = await startRegistry(t)
-    const project = makeProject(t, registry)
-    project.want('1.0.0')
+    const project = await makeProject(t)
     await project.npm('ci')
-    registry.close()
+    project.registry.close()
     assert.deepEqual(await project.ensure().ended, { code: 0, output: '' })
   })
 
   it("optional packages omitted with `npm ci` stay omitted after an update if the user's Node is new enough", async t => {
-    const registry = await startRegistry(t)
-    const project = makeProject(t, registry)
     const ownNode = Number.parseInt(process.versions.node, 10)
-    project.want('1.0.0', ownNode)
+    const project = await makeProject(t, ownNode)
     await project.npm('ci', '--omit=optional')
     mkdirSync(join(project.root, 'bin'))
     mkdirSync(join(project.root, 'src'))
@@ -259,7 +229,7 @@ describe('a start', () => {
     project.want('2.0.0', ownNode)
     assert.equal(await pennon(), `${process.version} serve\n`)
     assert.equal(project.installedVersion(), null)
-    assert.equal(registry.fetched('2.0.0'), 0)
+    assert.equal(project.registry.fetched('2.0.0'), 0)
 
     project.want('2.0.0', ownNode + 1)
     assert.equal((await project.ensure().ended).code, 0)
@@ -267,9 +237,7 @@ describe('a start', () => {
   })
 
   it("a first installation includes optional packages even if the user's Node is new enough", async t => {
-    const registry = await startRegistry(t)
-    const project = makeProject(t, registry)
-    project.want('1.0.0', 20)
+    const project = await makeProject(t, 20)
     assert.equal((await project.ensure().ended).code, 0)
     assert.equal(project.installedVersion(), '1.0.0')
     project.want('2.0.0', 20)
@@ -278,18 +246,16 @@ describe('a start', () => {
   })
 
   it('the old packages stay until the new ones are complete, even after a kill', async t => {
-    const registry = await startRegistry(t)
-    const project = makeProject(t, registry)
-    project.want('1.0.0')
+    const project = await makeProject(t)
     await project.ensure().ended
     project.want('2.0.0')
-    registry.hold(true)
+    project.registry.hold(true)
     const killed = project.ensure()
-    await eventually(() => registry.fetched('2.0.0') > 0, { what: 'the fetch' })
+    await eventually(() => project.registry.fetched('2.0.0') > 0, { what: 'the fetch' })
     assert.equal(project.installedVersion(), '1.0.0')
     killGroup(killed.pid)
     await killed.ended
-    registry.hold(false)
+    project.registry.hold(false)
     assert.equal(project.installedVersion(), '1.0.0')
     assert.equal(project.leftovers().length, 2, 'the kill left temporary files')
 
@@ -299,9 +265,7 @@ describe('a start', () => {
   })
 
   it('the folder of an installation killed just after creating it is removed', async t => {
-    const registry = await startRegistry(t)
-    const project = makeProject(t, registry)
-    project.want('1.0.0')
+    const project = await makeProject(t)
     const script = `
       import fs from 'node:fs'
       import { syncBuiltinESMExports } from 'node:module'
@@ -325,9 +289,7 @@ describe('a start', () => {
   })
 
   it('a lock left by a process whose pid was reused does not block the installation', async t => {
-    const registry = await startRegistry(t)
-    const project = makeProject(t, registry)
-    project.want('1.0.0')
+    const project = await makeProject(t)
     writeFileSync(join(project.root, '.installing'), String(process.pid))
     assert.equal((await project.ensure().ended).code, 0)
     assert.equal(project.installedVersion(), '1.0.0')
@@ -335,41 +297,35 @@ describe('a start', () => {
   })
 
   it('the old packages are restored after a kill between the two renames', async t => {
-    const registry = await startRegistry(t)
-    const project = makeProject(t, registry)
-    project.want('1.0.0')
+    const project = await makeProject(t)
     await project.ensure().ended
     const folder = join(project.root, '.installing-abc123')
     mkdirSync(folder)
     execFileSync('mv', [join(project.root, 'node_modules'), join(folder, 'replaced')])
     writeFileSync(join(project.root, '.installing'), JSON.stringify({ folder: '.installing-abc123', beat: 7 }))
-    registry.close()
+    project.registry.close()
     assert.equal((await project.ensure().ended).code, 0)
     assert.equal(project.installedVersion(), '1.0.0')
     assert.deepEqual(project.leftovers(), [])
   })
 
   it('two installations at the same time install once', async t => {
-    const registry = await startRegistry(t)
-    const project = makeProject(t, registry)
-    project.want('1.0.0')
-    registry.hold(true)
+    const project = await makeProject(t)
+    project.registry.hold(true)
     const both = [project.ensure(), project.ensure()]
     await eventually(() => both.some(each => each.output().includes('waiting')), { what: 'the second to wait' })
-    await eventually(() => registry.fetched('1.0.0') > 0, { what: 'the fetch' })
-    registry.hold(false)
+    await eventually(() => project.registry.fetched('1.0.0') > 0, { what: 'the fetch' })
+    project.registry.hold(false)
     for (const { ended } of both) assert.equal((await ended).code, 0)
-    assert.equal(registry.fetched('1.0.0'), 1)
+    assert.equal(project.registry.fetched('1.0.0'), 1)
     assert.deepEqual(project.leftovers(), [])
   })
 
   it('packages that differ from the lock file are refused, and the old ones kept', async t => {
-    const registry = await startRegistry(t)
-    const project = makeProject(t, registry)
-    project.want('1.0.0')
+    const project = await makeProject(t)
     await project.ensure().ended
     project.want('2.0.0')
-    registry.tamper()
+    project.registry.tamper()
     execFileSync('rm', ['-r', join(project.root, '.cache')])
     const { code, output } = await project.ensure().ended
     assert.equal(code, 2)
@@ -379,12 +335,10 @@ describe('a start', () => {
   })
 
   it('an interrupted installation removes its temporary files', async t => {
-    const registry = await startRegistry(t)
-    const project = makeProject(t, registry)
-    project.want('1.0.0')
-    registry.hold(true)
+    const project = await makeProject(t)
+    project.registry.hold(true)
     const asked = project.ensure()
-    await eventually(() => registry.fetched('1.0.0') > 0, { what: 'the fetch' })
+    await eventually(() => project.registry.fetched('1.0.0') > 0, { what: 'the fetch' })
     process.kill(asked.pid, 'SIGTERM')
     const { code, output } = await asked.ended
     assert.equal(code, 2)
@@ -396,9 +350,7 @@ describe('a start', () => {
 
 describe('a command beside a running instance', () => {
   it('installed packages are left unchanged, with a notice if they are of another version', async t => {
-    const registry = await startRegistry(t)
-    const project = makeProject(t, registry)
-    project.want('1.0.0')
+    const project = await makeProject(t)
     await project.ensure().ended
     const before = statSync(join(project.root, 'node_modules')).ino
     project.want('2.0.0')
@@ -409,9 +361,7 @@ describe('a command beside a running instance', () => {
   })
 
   it('missing packages are installed', async t => {
-    const registry = await startRegistry(t)
-    const project = makeProject(t, registry)
-    project.want('1.0.0')
+    const project = await makeProject(t)
     assert.equal((await project.ensure('--keep').ended).code, 0)
     assert.equal(project.installedVersion(), '1.0.0')
   })

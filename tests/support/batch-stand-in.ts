@@ -2,9 +2,9 @@
 // does not have.
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { createGunzip } from 'node:zlib'
+import { addressOf } from './local-server.ts'
 
 export interface ReceivedEvent {
   readonly uuid: string
@@ -38,13 +38,8 @@ export interface BatchStandIn {
 
 export async function startBatchStandIn(t: { after(end: () => void): void }): Promise<BatchStandIn> {
   const server = createServer((request, response) => void take(request, response))
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  t.after(() => {
-    server.closeAllConnections()
-    server.close()
-  })
   const standIn: BatchStandIn = {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: await addressOf(t, server),
     taken: [],
     requests: 0,
     fault: () => null,

@@ -1,7 +1,7 @@
 // A real PostgreSQL for tests: one cluster per test file, in a separate folder, from the machine's binaries, stopped
 // and removed afterwards. Each test creates a fresh database in it. `noPostgres()` says why there is no PostgreSQL.
 
-import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import {
   chownSync,
@@ -18,6 +18,7 @@ import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
+import { childProcessesOf } from './child-processes.ts'
 import { eventually } from './eventually.ts'
 import { freePort } from './free-port.ts'
 import { endProcess, registerProcess } from './processes-in-folders.ts'
@@ -107,7 +108,7 @@ export async function startPostgres(): Promise<TestPostgres> {
   await queryOnce(adminUrl, `CREATE ROLE ${guardedRole} LOGIN SUPERUSER PASSWORD 'right'`)
   const databases = databasesAt(adminUrl)
   const kill = async (signal: NodeJS.Signals) => {
-    const sessions = signal === 'SIGKILL' ? childrenOf(child.pid!) : []
+    const sessions = signal === 'SIGKILL' ? childProcessesOf(child.pid!) : []
     await endProcess(child, signal)
     // A session whose server was killed ends by itself, but on a busy machine it may answer some more requests before
     // that.
@@ -171,11 +172,6 @@ function makeCluster(dataFolder: string, initialize: () => void): void {
     if (!existsSync(made)) throw error
     rmSync(draft, { recursive: true })
   }
-}
-
-function childrenOf(pid: number): number[] {
-  const { stdout } = spawnSync('pgrep', ['-P', String(pid)], { encoding: 'utf8' })
-  return stdout.split('\n').filter(Boolean).map(Number)
 }
 
 function endSession(pid: number): void {

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { createServer, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { ServerResponse } from 'node:http'
 import { describe, it, type TestContext } from 'node:test'
 import { notFound, notFoundOnWire } from '#wire/wire-error.ts'
+import { serve } from '../../../tests/support/local-server.ts'
 import { watchLiveView } from './live-view.ts'
 
 const ready = 'event: ready\ndata: {"project":{"id":1}}\n\n'
@@ -14,13 +13,11 @@ async function watched(
   answer: (response: ServerResponse) => void,
   { silentAfterMs = 60_000, monotonicNowMs = (): number => 0 } = {},
 ) {
-  const server = createServer((_request, response) => answer(response)).listen(0, '127.0.0.1')
-  t.after(() => server.close())
-  await once(server, 'listening')
+  const url = new URL(await serve(t, (_request, response) => answer(response)))
   const kinds: string[] = []
   const all: unknown[] = []
   const end = await watchLiveView({
-    url: new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`),
+    url,
     personalKey: 'phx_key',
     onMessage: (kind, data) => {
       kinds.push(kind)
@@ -29,7 +26,6 @@ async function watched(
     silentAfterMs,
     monotonicNowMs,
   })
-  server.closeAllConnections()
   return { kinds, all, ...end }
 }
 

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
+import { connect } from 'node:net'
 import { it, type TestContext } from 'node:test'
 import type { Connections } from '#http/connections.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { parseTrustedProxies } from '#wire/address/trusted-proxies.ts'
 import { eventually } from '../../../tests/support/eventually.ts'
+import { addressOf } from '../../../tests/support/local-server.ts'
 import { composePortLimits } from './port-limits.ts'
 
 const MiB = 1024 * 1024
@@ -21,15 +21,9 @@ async function unread(t: TestContext, connections: Connections, answerBytes: num
     connections.noting((_request, response) => response.end(bytes.subarray(0, answerBytes))),
   )
   connections.watch(server)
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const client = connect((server.address() as AddressInfo).port, '127.0.0.1').pause()
+  const client = connect(Number(new URL(await addressOf(t, server)).port), '127.0.0.1').pause()
   client.on('error', () => undefined)
-  t.after(() => {
-    client.destroy()
-    server.closeAllConnections()
-    server.close()
-  })
+  t.after(() => client.destroy())
   client.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
 }
 
