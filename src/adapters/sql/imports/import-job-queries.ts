@@ -1,43 +1,31 @@
 // Import jobs as the private API shows them.
 
-import { type Kysely, type Selectable, sql } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import { activityOfChange, type NewActivity } from '#core/activity.ts'
 import {
   type DescribedImportJob,
   type ImportJob,
-  type ImportJobState,
   type ImportOptions,
-  type ImportStep,
   showImportOptions,
   toImplicitJob,
   usualOptions,
 } from '#core/imports/import-job.ts'
 import type { JsonObject } from '#core/json.ts'
+import type { RowOf } from '#core/resource.ts'
 import { err, ok } from '#core/result.ts'
 import { dayMs } from '#core/time.ts'
 import type { ImportJobChange, ImportJobLimits, ImportJobStore, TooManyJobs } from '#ports/state/import-job-store.ts'
 import { countRows, readPage } from '../tables/fitting-rows.ts'
 import { recordActivity } from '../tables/record-activity.ts'
+import { itemOf, partialRowOf } from '../tables/resource-rows.ts'
 import { nextId } from '../tables/revision-queries.ts'
-import { authorOf, authorText, jsonObjectOf, jsonText } from '../tables/rows.ts'
-import type { ImportJobTable, StateSchema } from '../tables/schema.ts'
+import { authorText, jsonObjectOf, jsonText } from '../tables/rows.ts'
+import { describedJobRow, importJobRow, type StateSchema } from '../tables/schema.ts'
 
 const jobBytes = sql<number>`octet_length(plan) + octet_length(progress) + octet_length(name)`
 
 /** All but what clients say of a job, which may be long. */
-export const jobColumns = [
-  ...(['id', 'public_id', 'stored_rows', 'project_id', 'implicit_day', 'name', 'source', 'state', 'step'] as const),
-  ...([
-    'options',
-    'created_by',
-    'created_at',
-    'updated_at',
-    'publish_began_at',
-    'published_at',
-    'discarded_at',
-  ] as const),
-  ...(['failure_code', 'failing_since', 'final_at'] as const),
-]
+export const jobColumns = Object.values(importJobRow.fields).map(({ column }) => column)
 
 export function createImportJobQueries(db: Kysely<StateSchema>): ImportJobStore {
   return {
@@ -123,7 +111,7 @@ export function createImportJobQueries(db: Kysely<StateSchema>): ImportJobStore 
         id: Number(row.id),
         projectId: Number(row.project_id),
         publicId: Number(row.public_id),
-        state: row.state as ImportJobState,
+        state: row.state,
       }))
     },
 
@@ -227,18 +215,7 @@ async function updateJob(
 ): Promise<DescribedImportJob | null> {
   const row = await db
     .updateTable('import_job')
-    .set({
-      updated_at: change.updatedAtMs,
-      ...(change.name !== undefined && { name: change.name }),
-      ...(change.day !== undefined && { implicit_day: change.day }),
-      ...(change.state !== undefined && { state: change.state }),
-      ...(change.step !== undefined && { step: change.step }),
-      ...(change.plan !== undefined && { plan: jsonText(change.plan) }),
-      ...(change.progress !== undefined && { progress: jsonText(change.progress) }),
-      ...(change.publishBeganAtMs !== undefined && { publish_began_at: change.publishBeganAtMs }),
-      ...(change.publishedAtMs !== undefined && { published_at: change.publishedAtMs }),
-      ...(change.discardedAtMs !== undefined && { discarded_at: change.discardedAtMs }),
-    })
+    .set(partialRowOf(describedJobRow, change))
     .where('id', '=', id)
     .where('state', 'in', [...states])
     .$if(change.state === 'discarding', query => query.where('final_at', 'is', null))
@@ -250,33 +227,16 @@ async function updateJob(
   return row === undefined ? null : describedJobOf(row)
 }
 
-function describedJobOf(row: Selectable<ImportJobTable>): DescribedImportJob {
+function describedJobOf(row: RowOf<typeof describedJobRow>): DescribedImportJob {
   return { ...importJobOf(row), plan: jsonObjectOf(row.plan), progress: jsonObjectOf(row.progress) }
 }
 
-export function importJobOf(row: Pick<Selectable<ImportJobTable>, (typeof jobColumns)[number]>): ImportJob {
+export function importJobOf(row: RowOf<typeof importJobRow>): ImportJob {
+  const { publicId, options, failureCode, failingSinceMs, ...fields } = itemOf(importJobRow, row)
   return {
-    id: Number(row.id),
-    publicId: Number(row.public_id ?? row.id),
-    storedRows: row.stored_rows === null ? null : Number(row.stored_rows),
-    projectId: Number(row.project_id),
-    day: row.implicit_day,
-    name: row.name,
-    source: row.source,
-    state: row.state as ImportJobState,
-    step: row.step as ImportStep | null,
-    options: { ...usualOptions, ...(jsonObjectOf(row.options) as Partial<ImportOptions>) },
-    createdBy: authorOf(row.created_by),
-    createdAtMs: Number(row.created_at),
-    updatedAtMs: Number(row.updated_at),
-    publishBeganAtMs: toTimeOrNull(row.publish_began_at),
-    publishedAtMs: toTimeOrNull(row.published_at),
-    discardedAtMs: toTimeOrNull(row.discarded_at),
-    finalAtMs: toTimeOrNull(row.final_at),
-    failure: row.failure_code === null ? null : { code: row.failure_code, sinceMs: Number(row.failing_since) },
+    ...fields,
+    publicId: publicId ?? fields.id,
+    options: { ...usualOptions, ...(options as Partial<ImportOptions>) },
+    failure: failureCode === null ? null : { code: failureCode, sinceMs: failingSinceMs! },
   }
-}
-
-function toTimeOrNull(ms: number | null): number | null {
-  return ms === null ? null : Number(ms)
 }

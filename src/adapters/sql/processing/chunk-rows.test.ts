@@ -199,10 +199,10 @@ describe('a load', () => {
       [],
     )
     assert.equal(usual.asked[0], 'projects [1]')
-    const job = { id: 7, project_id: 1, state: 'pending', step: null, options: '{"looksUpGeoip":true}', has_notes: 1 }
+    const job = { id: 7, project_id: 1, state: 'pending', step: null, has_notes: 1 } as const
     const full = reading({
       projects: () => [{ ...project, import_undos: 2, is_undone: 1, erasures: 3, has_erased_ids: 1 }],
-      importJobs: () => [job],
+      importJobs: () => [{ ...job, options: '{"looksUpGeoip":true}' }],
       groupTypes: () => [{ project_id: 1, group_type: 'team', group_type_index: 0, removed: 0 }],
     })
     const loaded = loadSynchronously(

@@ -10,7 +10,7 @@ import { projectResource } from '#core/project.ts'
 import type { ChunkSubjects, LoadedChunk } from '#ports/state/chunk-store.ts'
 import { itemOf } from '../tables/resource-rows.ts'
 import { groupTypeOf, jsonObjectOf, logEndsOf } from '../tables/rows.ts'
-import type { GroupTypeTable, ImportJobTable, PersonErasureTable, ProjectTable, StateSchema } from '../tables/schema.ts'
+import type { GroupTypeTable, PersonErasureTable, ProjectTable, StateSchema } from '../tables/schema.ts'
 import {
   addLargePersons,
   chargeMappings,
@@ -62,7 +62,7 @@ export type ErasedIdRow = StateSchema['erased_distinct_id'] &
   Pick<Selectable<PersonErasureTable>, 'deletes_events' | 'deletes_recordings' | 'log_id' | 'log_ends'>
 
 /** `has_notes` is 0 or 1. */
-export type ImportJobRow = Pick<Selectable<ImportJobTable>, 'id' | 'project_id' | 'state' | 'step' | 'options'> & {
+export type ImportJobRow = Pick<StateSchema['import_job'], 'id' | 'project_id' | 'state' | 'step' | 'options'> & {
   readonly has_notes: number
 }
 
@@ -147,8 +147,8 @@ function toJobStatus(row: ImportJobRow): ImportJobStatus {
   return {
     id: Number(row.id),
     projectId: Number(row.project_id),
-    state: row.state as ImportJobStatus['state'],
-    step: row.step as ImportJobStatus['step'],
+    state: row.state,
+    step: row.step,
     hasNotes: Number(row.has_notes) === 1,
     looksUpGeoip: (jsonObjectOf(row.options) as Partial<ImportOptions>).looksUpGeoip === true,
   }

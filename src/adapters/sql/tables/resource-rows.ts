@@ -15,10 +15,19 @@ type Column = string | number | null
 type Declared = Pick<Resource, 'fields'>
 
 export function rowOf<R extends Declared>({ fields }: R, item: ItemOf<R>): RowOf<R> {
+  return columnsOf(fields, item) as RowOf<R>
+}
+
+/** The columns of the fields that `part` has. */
+export function partialRowOf<R extends Declared>({ fields }: R, part: Partial<ItemOf<R>>): Partial<RowOf<R>> {
+  return columnsOf(fields, part) as Partial<RowOf<R>>
+}
+
+function columnsOf(fields: Fields, item: Readonly<Record<string, unknown>>): Record<string, Column> {
   const row: Record<string, Column> = {}
   for (const [key, { column, kind }] of prepare(fields).listed)
-    row[column] = toColumn(kind, item[key as keyof ItemOf<R>])
-  return row as RowOf<R>
+    if (item[key] !== undefined) row[column] = toColumn(kind, item[key])
+  return row
 }
 
 export function itemOf<R extends Declared>({ fields }: R, row: RowOf<R>): ItemOf<R> {

@@ -4,9 +4,20 @@
 import type { Generated } from 'kysely'
 import type { cohortResource } from '#core/flags/definitions/cohort.ts'
 import type { flagResource } from '#core/flags/definitions/flag.ts'
+import { type ImportStep, importJobStates } from '#core/imports/import-job.ts'
 import type { personalKeyResource } from '#core/personal-key.ts'
 import type { projectResource } from '#core/project.ts'
-import { integerField, type RowOf, textField } from '#core/resource.ts'
+import {
+  authorField,
+  choiceField,
+  type Field,
+  instantField,
+  integerField,
+  nullable,
+  objectField,
+  type RowOf,
+  textField,
+} from '#core/resource.ts'
 import type { ResourceName, resources } from '#core/resources/resources.ts'
 
 type Resources = typeof resources
@@ -39,7 +50,7 @@ export interface StateSchema extends ResourceTables {
   followed_log: { id: number; log_id: string; place: string; former_log_id: string | null; begun_at: string }
   trusted_time: { id: number; at_ms: number; ahead_ms: number; stood_ms: number }
   schedule_lease: { name: string; owner: string; expires_at: number }
-  import_job: ImportJobTable
+  import_job: RowOf<typeof describedJobRow>
   import_link: ImportLinkTable
   import_note: { import_job_id: number; reason: string; note_count: number }
   import_note_sample: { id: Generated<number>; import_job_id: number; reason: string; details: string }
@@ -115,34 +126,6 @@ export interface GroupTable {
   property_marks: string
   created_at: number
   version: number
-}
-
-export interface ImportJobTable {
-  id: number
-  /** The id that clients name it by; null for implicit jobs. */
-  public_id: number | null
-  stored_rows: number | null
-  project_id: number
-  /** The UTC day whose imports without an explicit job this job collects. */
-  implicit_day: string | null
-  name: string
-  source: string
-  state: string
-  step: string | null
-  /** JSON object: the options of `core/imports/import-job.ts` that differ from the usual ones. */
-  options: string
-  plan: string
-  progress: string
-  created_by: string | null
-  created_at: number
-  updated_at: number
-  publish_began_at: number | null
-  published_at: number | null
-  discarded_at: number | null
-  failure_code: string | null
-  failing_since: number | null
-  /** When its undoing was given up; null while it can be undone. */
-  final_at: number | null
 }
 
 export interface ImportLinkTable {
@@ -279,4 +262,35 @@ export const visitorSession = {
     lastMs: integerField('last_at'),
     day: textField('day'),
   },
+}
+
+/** An import job without what its client says of it, which may be long. */
+export const importJobRow = {
+  fields: {
+    id: integerField('id'),
+    /** Null for an implicit job. */
+    publicId: nullable(integerField('public_id')),
+    storedRows: nullable(integerField('stored_rows')),
+    projectId: integerField('project_id'),
+    day: nullable(textField('implicit_day')),
+    name: textField('name'),
+    source: textField('source'),
+    state: choiceField('state', importJobStates),
+    step: nullable(textField('step') as Field<ImportStep, 'step', 'step'>),
+    /** Those that differ from the usual ones. */
+    options: objectField('options'),
+    createdBy: nullable(authorField('created_by')),
+    createdAtMs: instantField('created_at'),
+    updatedAtMs: instantField('updated_at'),
+    publishBeganAtMs: nullable(instantField('publish_began_at')),
+    publishedAtMs: nullable(instantField('published_at')),
+    discardedAtMs: nullable(instantField('discarded_at')),
+    failureCode: nullable(textField('failure_code')),
+    failingSinceMs: nullable(instantField('failing_since')),
+    finalAtMs: nullable(instantField('final_at')),
+  },
+}
+
+export const describedJobRow = {
+  fields: { ...importJobRow.fields, plan: objectField('plan'), progress: objectField('progress') },
 }
