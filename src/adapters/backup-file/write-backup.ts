@@ -2,7 +2,7 @@
 // operators can check an unpacked backup with `sha256sum -c SHA256SUMS`. The caller decides what belongs in it.
 
 import { createHash } from 'node:crypto'
-import { type FileHandle, open } from 'node:fs/promises'
+import { open } from 'node:fs/promises'
 import { blockBytes, countPaddingBytes, encodeTarHeader } from './tar-header.ts'
 
 export const checksumsName = 'SHA256SUMS'
@@ -54,12 +54,12 @@ export async function createBackup(
       const hash = createHash('sha256')
       for (let at = 0; at < size; ) {
         options.checkStop()
-        const read = await readUntilFull(source, buffer, at, Math.min(chunkBytes, size - at))
-        if (read === 0) throw new Error(`${from} was truncated while being copied`)
-        const chunk = buffer.subarray(0, read)
+        const { bytesRead } = await source.read(buffer, 0, Math.min(chunkBytes, size - at), at)
+        if (bytesRead === 0) throw new Error(`${from} was truncated while being copied`)
+        const chunk = buffer.subarray(0, bytesRead)
         hash.update(chunk)
         await write(chunk)
-        at += read
+        at += bytesRead
       }
       await write(Buffer.alloc(countPaddingBytes(size)))
       sums.push(`${hash.digest('hex')}  ${name}\n`)
@@ -81,8 +81,4 @@ export async function createBackup(
     },
     close: () => file.close(),
   }
-}
-
-async function readUntilFull(file: FileHandle, buffer: Buffer, position: number, length: number): Promise<number> {
-  return (await file.read(buffer, 0, length, position)).bytesRead
 }

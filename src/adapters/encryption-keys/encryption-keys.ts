@@ -33,13 +33,11 @@ export function openEncryptionKeys(options: EncryptionKeysOptions): EncryptionKe
       return ok((await readKeyFile())!)
     },
     async find(id) {
-      return given.find(key => key.id === id) ?? (await keyInFile(id))
+      const known = given.find(key => key.id === id)
+      if (known !== undefined) return known
+      const key = await readKeyFile()
+      return key?.id === id ? key : null
     },
-  }
-
-  async function keyInFile(id: string): Promise<EncryptionKey | null> {
-    const key = await readKeyFile()
-    return key?.id === id ? key : null
   }
 
   /** Kept once read: a key file is never written again. @throws Error when it is there and cannot be used. */

@@ -27,8 +27,11 @@ describe('a log of segments', () => {
   it('stores a unit whole or not at all', async t => {
     const { writer, reader } = await opened(t, { segmentBytesMax: 60_000, logBytesMax: 600_000 })
     let acknowledged = 0
-    const refused = await fillUp(writer, () => acknowledged++, 3)
-    assert.ok(refused instanceof PortError && refused.code === 'full')
+    const refused = await untilRefused(async () => {
+      await writer.append('live', encodedEvents([1, 2, 3].map(n => padded(n, 10_000))))
+      acknowledged++
+    })
+    assert.equal(refused.code, 'full')
     const { records, nextOffset } = await reader.read('main', 0, all)
     assert.deepEqual([records.length, nextOffset], [3 * acknowledged, 3 * acknowledged])
   })
@@ -68,8 +71,7 @@ describe('a log of segments', () => {
   })
 
   it('reads across segments as if they were one', async t => {
-    const { writer, reader } = await opened(t, { segmentBytesMax: 20_000 })
-    for (let n = 0; n < 60; n++) await writer.append('live', encodedEvents([padded(n, 2_000)]))
+    const { reader } = await openedWith60(t)
     const read = await readAll(reader, 'main', 7)
     assert.deepEqual(
       distinctIds(read),
@@ -106,12 +108,7 @@ describe('a log of segments', () => {
   })
 
   it('deletes only whole segments that are processed and old enough, and never the newest', async t => {
-    let nowMs = 1_000
-    const { writer, reader } = await opened(t, { nowMs: () => nowMs, segmentBytesMax: 20_000 })
-    for (let n = 0; n < 60; n++) {
-      nowMs = 1_000 + n
-      await writer.append('live', encodedEvents([padded(n, 2_000)]))
-    }
+    const { writer, reader } = await openedWith60(t)
     assert.deepEqual(await reader.deleteBehind('main', 0, 9_000), { deletedSegmentCount: 0 })
     assert.deepEqual(await reader.deleteBehind('main', 60, 1_000), { deletedSegmentCount: 0 })
 
@@ -135,38 +132,29 @@ describe('a log of segments', () => {
   })
 
   it('deletes only old segments before an offset, oldest first', async t => {
-    let nowMs = 1_000
-    const { writer, reader } = await opened(t, { nowMs: () => nowMs, segmentBytesMax: 20_000 })
-    for (let n = 0; n < 60; n++) {
-      nowMs = 1_000 + n
-      await writer.append('live', encodedEvents([padded(n, 2_000)]))
-    }
+    const { reader } = await openedWith60(t)
     await reader.deleteBehind('main', 60, 1_030)
     const oldest = await oldestOf(reader, 'main')
     assert.ok(oldest > 0 && oldest <= 30, `kept from ${oldest}`)
   })
 
   it('refuses appends at its limit, keeps its records, and accepts more after space was freed', async t => {
-    const { writer, reader } = await opened(t, { segmentBytesMax: 60_000, logBytesMax: 600_000 })
-    let acknowledged = 0
-    const refused = await fillUp(writer, () => acknowledged++)
-    assert.ok(refused instanceof PortError && refused.code === 'full' && !refused.retryable)
-    assert.ok(acknowledged > 10)
-    assert.equal((await readAll(reader, 'main', 100)).length, acknowledged)
-    await reader.deleteBehind('main', acknowledged, Number.MAX_SAFE_INTEGER)
+    const { writer, reader } = await opened(t, { segmentBytesMax: smallSegmentBytes, logBytesMax: 10_000_000 })
+    const { appended, append } = countAppends(writer)
+    const refused = await untilRefused(() => append('live'))
+    assert.deepEqual([refused.code, refused.retryable], ['full', false])
+    assert.ok(appended.live > 10)
+    assert.equal((await readAll(reader, 'main', 100)).length, appended.live)
+    await reader.deleteBehind('main', appended.live, Number.MAX_SAFE_INTEGER)
     await untilTaken(writer)
-    assert.equal((await reader.status('main', 0)).endOffset, acknowledged + 1)
+    assert.equal((await reader.status('main', 0)).endOffset, appended.live + 1)
   })
 
   it('deletes processed segments of any age while space is short, oldest first, but no unprocessed ones', async t => {
     let nowMs = 1_000
     const limits = { segmentBytesMax: smallSegmentBytes, logBytesMax: 10_000_000, nowMs: () => nowMs++ }
     const { writer, reader } = await opened(t, limits)
-    const appended = { live: 0, import: 0 }
-    const append = async (traffic: Traffic) => {
-      await writer.append(traffic, encodedEvents([padded(appended[traffic], 200_000)]))
-      appended[traffic]++
-    }
+    const { appended, append } = countAppends(writer)
     for (let n = 0; n < 16; n++) await append('import')
     const refused = await untilRefused(() => append('live'))
     assert.equal(refused.code, 'full')
@@ -187,11 +175,7 @@ describe('a log of segments', () => {
   it('refuses imports but not live events at half of its limit, until some imports are processed', async t => {
     const limits = { segmentBytesMax: smallSegmentBytes, logBytesMax: 10_000_000 }
     const { writer, reader } = await opened(t, limits)
-    const appended = { live: 0, import: 0 }
-    const append = async (traffic: Traffic) => {
-      await writer.append(traffic, encodedEvents([padded(appended[traffic], 200_000)]))
-      appended[traffic]++
-    }
+    const { appended, append } = countAppends(writer)
     const refused = await untilRefused(() => append('import'))
     assert.equal(refused.code, 'full')
     assert.ok(appended.import > 10 && appended.import <= 25, `${appended.import} imports`)
@@ -246,6 +230,27 @@ async function opened(t: TestContext, options: Partial<SqliteLogWriterOptions> =
   return { writer, reader }
 }
 
+/** Record n is appended at the time 1,000 + n; they fill several segments. */
+async function openedWith60(t: TestContext) {
+  let nowMs = 1_000
+  const log = await opened(t, { nowMs: () => nowMs, segmentBytesMax: 20_000 })
+  for (let n = 0; n < 60; n++) {
+    nowMs = 1_000 + n
+    await log.writer.append('live', encodedEvents([padded(n, 2_000)]))
+  }
+  return log
+}
+
+/** Appends large records one by one. */
+function countAppends(writer: EventLogWriter) {
+  const appended = { live: 0, import: 0 }
+  const append = async (traffic: Traffic) => {
+    await writer.append(traffic, encodedEvents([padded(appended[traffic], 200_000)]))
+    appended[traffic]++
+  }
+  return { appended, append }
+}
+
 function padded(n: number, bytes: number) {
   return aCapturedEvent(n, { propertiesJson: JSON.stringify({ pad: 'x'.repeat(bytes) }) })
 }
@@ -268,18 +273,6 @@ async function untilRefused(append: () => Promise<void>): Promise<PortError> {
     }
   }
   throw new Error('nothing was refused')
-}
-
-async function fillUp(writer: EventLogWriter, onAcknowledged: () => void, unitCount = 1): Promise<unknown> {
-  for (let n = 0; n < 1_000; n++) {
-    try {
-      await writer.append('live', encodedEvents(Array.from({ length: unitCount }, () => padded(n, 10_000))))
-      onAcknowledged()
-    } catch (error) {
-      return error
-    }
-  }
-  return undefined
 }
 
 /** Waits until an append is accepted: space is not measured at every append. */

@@ -10,10 +10,11 @@ import {
   sampleColumns,
   sharedTexts,
 } from '#adapters/sql/processing/chunk-queries.ts'
+import { rowOf } from '#adapters/sql/tables/resource-rows.ts'
+import { visitorIdentify, visitorSession } from '#adapters/sql/tables/schema.ts'
 import { changedSubjectsText } from '#core/processing/mirror-subjects.ts'
 import type { ChunkChanges, IngestionWarning } from '#ports/state/chunk-store.ts'
 import { inserts, rowTexts } from './chunk-texts.ts'
-import { prepareVisitorWriter } from './cookieless-visitors.ts'
 import { prepareAssignmentKeeper, prepareImportWriter } from './import-commit.ts'
 import { prepareAll, type SqliteDatabase } from './open-sqlite.ts'
 
@@ -25,7 +26,6 @@ export function prepareChunkWriter(database: SqliteDatabase): (changes: ChunkCha
   const bumpRevision = database.prepare<[], number>(sharedTexts.bumpRevision).pluck()
   const countWarnings = database.prepare<unknown[], number>(inserts.warningCounts).pluck()
   const keepAssignments = prepareAssignmentKeeper(database)
-  const writeVisitors = prepareVisitorWriter(database)
   const writeImports = prepareImportWriter(database)
 
   return changes => {
@@ -38,7 +38,10 @@ export function prepareChunkWriter(database: SqliteDatabase): (changes: ChunkCha
     mergePersons(changes)
     writeGroups(changes)
     writeGroupTypes(changes)
-    if (changes.visitors !== undefined) writeVisitors(changes.visitors)
+    for (const identify of changes.visitors?.identifies ?? [])
+      insert.identifies.run(...Object.values(rowOf(visitorIdentify, identify)))
+    for (const session of changes.visitors?.sessions ?? [])
+      insert.sessions.run(...Object.values(rowOf(visitorSession, session)))
     if (changes.imports !== undefined) writeImports(changes.imports)
     for (const { projectId, distinctId, personUuid, createdAtMs, atMs } of changes.cuts ?? [])
       insert.cuts.run(projectId, distinctId, personUuid, createdAtMs, atMs)

@@ -1,17 +1,15 @@
-// Cookieless visitors on SQLite: how the worker reads them, and writes them inside its chunk's transaction.
+// How the worker reads cookieless visitors on SQLite. It writes them inside its chunk's transaction (`chunk-commit.ts`).
 
 import { countIdentifiesText } from '#adapters/sql/processing/chunk-queries.ts'
-import { itemOf, rowOf } from '#adapters/sql/tables/resource-rows.ts'
+import { itemOf } from '#adapters/sql/tables/resource-rows.ts'
 import { type StateSchema, visitorIdentify, visitorSession } from '#adapters/sql/tables/schema.ts'
 import type {
   LoadedIdentifies,
-  VisitorChanges,
   VisitorSession,
   VisitorSessionName,
   WantedIdentifies,
 } from '#core/processing/visitors.ts'
-import { inserts } from './chunk-texts.ts'
-import { prepareAll, type SqliteDatabase } from './open-sqlite.ts'
+import type { SqliteDatabase } from './open-sqlite.ts'
 
 export interface VisitorReads {
   loadIdentifies(wanted: WantedIdentifies): LoadedIdentifies
@@ -39,13 +37,5 @@ export function prepareVisitorReads(database: SqliteDatabase): VisitorReads {
         .flatMap(({ projectId, hash, identifies }) => sessions.all(projectId, hash, identifies))
         .map(row => itemOf(visitorSession, row)),
     ).deferred,
-  }
-}
-
-export function prepareVisitorWriter(database: SqliteDatabase): (changes: VisitorChanges) => void {
-  const insert = prepareAll(database, inserts)
-  return ({ identifies, sessions }) => {
-    for (const identify of identifies) insert.identifies.run(...Object.values(rowOf(visitorIdentify, identify)))
-    for (const session of sessions) insert.sessions.run(...Object.values(rowOf(visitorSession, session)))
   }
 }
