@@ -80,13 +80,8 @@ function openRetry(context: RetryContext, folder: JobFolder): SentJob {
   return { folder, job, checkpoint: readCheckpoint(folder) }
 }
 
-export interface RetriedLine {
-  readonly bytes: Buffer
-  readonly at: number
-}
-
-export function splitLines(bytes: Buffer): RetriedLine[] {
-  const lines: RetriedLine[] = []
+export function splitLines(bytes: Buffer) {
+  const lines: { readonly bytes: Buffer; readonly at: number }[] = []
   for (let at = 0; at < bytes.length; ) {
     const end = bytes.indexOf(0x0a, at)
     const next = end === -1 ? bytes.length : end + 1
@@ -97,7 +92,7 @@ export function splitLines(bytes: Buffer): RetriedLine[] {
 }
 
 /** Converts the lines of a file of repaired records; the file need not have been added yet. */
-export function* convertLines(context: RetryContext, lines: readonly RetriedLine[]): Generator<StagedOutcome> {
+export function* convertLines(context: RetryContext, lines: ReturnType<typeof splitLines>): Generator<StagedOutcome> {
   using database = new JobDatabase(context.folder)
   const ledger = new JobLedger(database)
   const known = createLedgerWithLinks(ledger)

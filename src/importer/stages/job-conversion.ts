@@ -19,8 +19,7 @@ export interface StageContext {
   readonly plan: ImportPlan
   readonly progress: StageProgress
   readonly signal: AbortSignal
-  /** Without it, the disk may be filled completely. */
-  readonly waitForSpace?: WaitForSpace
+  readonly waitForSpace: WaitForSpace
 }
 
 const usPerDay = 86_400_000 * usPerMs

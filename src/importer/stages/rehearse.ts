@@ -1,7 +1,6 @@
 // Stage 4: reads everything that would be sent, and sends nothing. Its report is what a person approves. A
 // stopped rehearsal starts again from the beginning, since it keeps no state. Source: docs/wire/import.md §2.7.
 
-import { unlimitedSpace } from '#importer/read/disk-space.ts'
 import { DistinctCount, ReusedIds } from '#importer/stages/report/distinct-count.ts'
 import { compareTexts, EventCounts } from '#importer/stages/report/event-counts.ts'
 import {
@@ -56,7 +55,7 @@ export interface RehearseOptions extends StageContext {
 }
 
 export async function rehearse(options: RehearseOptions): Promise<ImportReport> {
-  const { folder, manifest, progress, signal, monotonicNowMs, waitForSpace = unlimitedSpace } = options
+  const { folder, manifest, progress, signal, monotonicNowMs, waitForSpace } = options
   const startMs = monotonicNowMs()
   progress.begin('rehearse', { records: countRecordsRead(manifest) })
   progress.add({ records: countBlankLines(manifest), isEarlier: true })

@@ -3,7 +3,6 @@
 // order alone, so the parts do not depend on where a run was stopped. Source: docs/wire/import.md §1.0 (I1 to I6), §2.1.
 
 import { isJsonObject } from '#core/json.ts'
-import { unlimitedSpace } from '#importer/read/disk-space.ts'
 import { isYieldDue, yieldToEventLoop } from '#importer/read/event-loop.ts'
 import { JobDatabase } from '../job/job-database.ts'
 import type { JobFolder } from '../job/job-folder.ts'
@@ -139,7 +138,7 @@ class Scan {
 
   /** All facts must be known before a record that asks for one is converted. */
   async #collectFacts(): Promise<void> {
-    const { progress, waitForSpace = unlimitedSpace } = this.#options
+    const { progress, waitForSpace } = this.#options
     const { factsOf } = this.#conversion.converter
     if (factsOf === undefined || this.#database.readProgress('facts', Type.Boolean()) !== null) return
     await waitForSpace()
@@ -159,7 +158,7 @@ class Scan {
   }
 
   async #convertRecords(): Promise<void> {
-    const { progress, waitForSpace = unlimitedSpace, partBytes = partBytesDefault } = this.#options
+    const { progress, waitForSpace, partBytes = partBytesDefault } = this.#options
     let part: PartLines | null = null
     for (const record of this.#records.after(this.#state.position)) {
       checkPause(this.#options.signal)
@@ -203,8 +202,7 @@ class Scan {
 
   /** Groups and links are known only after the last record, and are sent first. */
   async #writeGenerated(): Promise<void> {
-    const { waitForSpace = unlimitedSpace } = this.#options
-    await waitForSpace()
+    await this.#options.waitForSpace()
     this.#database.begin()
     await this.#writeGeneratedOf('group', 'groups')
     await this.#writeGeneratedOf('link', 'links')

@@ -7,6 +7,7 @@ import Database from 'better-sqlite3'
 import { JobDatabase } from '#importer/job/job-database.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { ProgressTracker, type StageProgress } from '#importer/job/progress.ts'
+import { unlimitedSpace } from '#importer/read/disk-space.ts'
 import { createRecordReader } from '#importer/read/read-files.ts'
 import { generic } from '#importer/sources/generic/generic.ts'
 import { jobOf, resultsOf, StopSwitch, type TestJob, type TestJobOptions } from '../../../tests/support/import-job.ts'
@@ -275,6 +276,6 @@ async function staged(job: TestJob, given: Partial<StageOptions>): Promise<void>
   const { folder, plan, source, signal, progress } = job
   const { converter } = createJobConversion(plan, source, () => null)
   const read = createRecordReader({ spool: { folder: folder.file('spool') } })
-  const records = await stageRecords({ folder, plan, read, converter, progress, signal, ...given })
-  records.close()
+  const waitForSpace = unlimitedSpace
+  using _records = await stageRecords({ folder, plan, read, converter, progress, signal, waitForSpace, ...given })
 }

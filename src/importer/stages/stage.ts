@@ -3,7 +3,6 @@
 
 import { statSync } from 'node:fs'
 import { formatCount } from '#core/format-count.ts'
-import { unlimitedSpace } from '#importer/read/disk-space.ts'
 import { checkPause, JobStopped } from '../job/job-paused.ts'
 import type { RawObject, RawSource } from '../job/manifest.ts'
 import { hashMapping } from '../job/plan.ts'
@@ -37,7 +36,7 @@ export interface StageOptions extends StageContext {
 
 /** @returns the records of all files, which the caller completes and closes. @throws JobStopped, JobPaused */
 export async function stageRecords(options: StageOptions): Promise<StagedRecords> {
-  const { plan, progress, waitForSpace = unlimitedSpace } = options
+  const { plan, progress, waitForSpace } = options
   const objects = new ListedObjects(plan.files)
   progress.begin('stage', {})
   progress.waiting('the hashes of the files')
@@ -149,7 +148,7 @@ class Batch {
   async commit(): Promise<void> {
     this.#records.commit()
     this.#bytes = 0
-    await this.#options.waitForSpace?.()
+    await this.#options.waitForSpace()
     this.#records.begin()
   }
 

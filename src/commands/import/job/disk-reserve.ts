@@ -12,11 +12,6 @@ import type { StageProgress } from '#importer/job/progress.ts'
 import type { FindSpaceProblem, WaitForSpace } from '#importer/read/disk-space.ts'
 import { isDiskFull } from './open-job.ts'
 
-export interface DiskSize {
-  readonly freeBytes: number
-  readonly totalBytes: number
-}
-
 /** Leaves more than the limit, at which capture stops, so that the service can still write while the import waits. */
 const reserveShare = 1.25
 
@@ -51,7 +46,7 @@ export function diskReserve(path: string, freeBytesMin: number, look = diskOf): 
   }
 }
 
-function diskOf(path: string): DiskSize {
+function diskOf(path: string) {
   const { bavail, blocks, bsize } = statfsSync(path)
   return { freeBytes: bavail * bsize, totalBytes: blocks * bsize }
 }

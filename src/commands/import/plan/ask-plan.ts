@@ -20,18 +20,13 @@ import { findJsonFileProblem, type PlanOptions, readJsonFile } from './plan-opti
 /** As commander gives them: nothing is required, since a terminal can be asked. */
 export type GivenPlanOptions = Omit<PlanOptions, 'source'> & Partial<Pick<PlanOptions, 'source'>>
 
-export interface CompletedPlan {
-  readonly options: PlanOptions
-  readonly files: readonly string[]
-}
-
 /** @param fetched what the folder was fetched from; undefined when nothing was fetched into it. */
 export async function completeOptions(
   given: GivenPlanOptions,
   files: readonly string[],
   fetched: { readonly source: string | null } | undefined,
   person: Person = personAtTerminal,
-): Promise<CompletedPlan> {
+): Promise<{ readonly options: PlanOptions; readonly files: readonly string[] }> {
   const source = given.source ?? fetched?.source ?? (await askForSource(person))
   const named = files.length === 0 && fetched === undefined ? await askForFiles(person) : files
   const mapping = await askForMapping({ ...given, source }, person)

@@ -35,11 +35,8 @@ function parseDay(text: unknown): string | null {
 /** More would exceed what the service stores of a job; the longest are kept. */
 const gapsMax = 500
 
-/** Consecutive days of a job without any event, as it reports them. */
-export type DayGap = [first: string, last: string]
-
-/** @param days with events, ascending. */
-export function findGaps(days: readonly string[]): DayGap[] {
+/** @param days with events, ascending. @returns consecutive days of a job without any event, as it reports them. */
+export function findGaps(days: readonly string[]): [first: string, last: string][] {
   const numbers = days.map(dayNumber)
   const gaps = numbers.flatMap((number, index) => {
     const before = numbers[index - 1] ?? number

@@ -14,7 +14,7 @@ import {
   requireDistinctId,
 } from '#importer/records/distinct-ids.ts'
 import { createLinks, isLink } from '#importer/records/generated-events.ts'
-import { type Conversion, RecordReject, skipRecord } from '#importer/records/imported-event.ts'
+import { type Conversion, type ImportedEvent, RecordReject, skipRecord } from '#importer/records/imported-event.ts'
 import {
   isEmptyValue,
   putProperties,
@@ -56,10 +56,7 @@ interface Message {
   readonly groupType: string
 }
 
-interface OwnEvent {
-  readonly event: string
-  readonly properties: JsonObject
-}
+type OwnEvent = Pick<ImportedEvent, 'event' | 'properties'>
 
 function convertMessage(record: JsonObject, { window, zone, groupType }: Settings): Conversion {
   if (ownValue(readObjectField(record, 'integrations'), 'PostHog') === false) return skipRecord('destination_disabled')
