@@ -8,7 +8,6 @@ import { JobStopped } from '#importer/job/job-paused.ts'
 import { hashMapping } from '#importer/job/plan.ts'
 import { type Checkpoint, readCheckpoint } from '#importer/send/checkpoint.ts'
 import { ServiceRefusal } from '#importer/send/job-api.ts'
-import { ProgressReporter } from '#importer/send/progress-reporter.ts'
 import { openRetries } from '#importer/send/retried-records.ts'
 import { collectRetryOutcomes, readRetryOutcomes, storeRetryOutcomes } from '#importer/send/retry-outcomes.ts'
 import { sendStage, TooManyRefused } from '#importer/send/send-stage.ts'
@@ -17,6 +16,7 @@ import {
   ensureServiceJob,
   formatJobName,
   type OpenJobState,
+  ProgressReporter,
   readServiceJob,
   reportState,
 } from '#importer/send/service-job.ts'

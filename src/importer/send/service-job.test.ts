@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { ProgressReporter } from './progress-reporter.ts'
-import { formatJobName } from './service-job.ts'
+import { formatJobName, ProgressReporter } from './service-job.ts'
 
 describe('progress reports to the service', () => {
   it('are sent every ten seconds, but not while one is under way', async () => {
