@@ -14,19 +14,6 @@ const describeGroup = (set: JsonValue | undefined, more: JsonObject = {}, name =
   })
 
 describe('groups', () => {
-  it('are created and merged shallowly by both event names, and live events keep the name that was sent', async () => {
-    const world = aWorld()
-    await world.apply(describeGroup({ name: 'A', address: { city: 'Berlin' } }))
-    await world.apply(describeGroup({ seats: 2, address: { zip: '1' } }, {}, '$group_identify'))
-    const [group] = [...world.state.groups.values()]
-    assert.deepEqual(group?.properties, { name: 'A', seats: 2, address: { zip: '1' } })
-    assert.equal(group?.version, 2)
-    assert.deepEqual(
-      world.rows.map(({ event }) => event),
-      ['$groupidentify', '$group_identify'],
-    )
-  })
-
   it('are created even without properties, and not written by events that change nothing', async () => {
     const world = aWorld()
     await world.apply(describeGroup(undefined))
@@ -60,16 +47,6 @@ describe('groups', () => {
     const world = aWorld()
     await world.apply(describeGroup({ a: 1 }, { $process_person_profile: false }))
     assert.deepEqual([world.state.groups.size, world.rows.length, world.rows[0]?.personMode], [0, 1, 'propertyless'])
-  })
-
-  it('never change the person, whatever properties the event has', async () => {
-    const world = aWorld()
-    await world.apply(
-      describeGroup({ a: 1 }, { $set: { x: 1 }, $set_once: { y: 1 }, $unset: ['z'], $browser: 'Chrome' }),
-    )
-    assert.deepEqual(Object.keys(world.person('ada')!.properties), ['$creator_event_uuid'])
-    const stored = JSON.parse(world.rows[0]!.propertiesJson)
-    assert.deepEqual([stored.$set, stored.$set_once, stored.$unset], [undefined, undefined, undefined])
   })
 
   it('give each type the first free index, up to five types, and fill the group columns of events', async () => {

@@ -19,46 +19,6 @@ async function after(...events: readonly [name: string, properties: JsonObject |
 }
 
 describe('updating a person', () => {
-  it('writes $set always, and $set_once only to missing or null values', async () => {
-    const { properties } = await after(
-      ['e', { $set: { a: 1, gone: null }, $set_once: { b: 1 } }],
-      ['e', { $set: { a: 2 }, $set_once: { a: 9, b: 2, c: 3, gone: 'x' } }],
-    )
-    assert.deepEqual(properties, { a: 2, b: 1, c: 3, gone: 'x' })
-  })
-
-  it('lets $set win over $set_once of the same key', async () => {
-    const { properties } = await after(
-      ['e', { $set: { a: 1 }, $set_once: { a: 2 } }],
-      ['e', { $set: { b: 1 }, $set_once: { b: 2 } }],
-    )
-    assert.deepEqual(properties, { a: 1, b: 1 })
-  })
-
-  it('removes existing properties with $unset, given as a list or an object', async () => {
-    const { properties } = await after(
-      ['e', { $set: { a: 1, b: 2, c: 3 } }],
-      ['e', { $set: { a: 9, d: 4 }, $unset: ['a', 'd', 'unknown'] }],
-      ['e', { $unset: { b: '' } }],
-    )
-    assert.deepEqual(properties, { c: 3, d: 4 })
-  })
-
-  it('raises the version once per event that changes something', async () => {
-    const { person } = await after(
-      ['e', { $set: { a: 1, b: 1 } }],
-      ['e', { $set: { a: 2, b: 2 } }],
-      ['e', { $set: { a: 2 } }],
-      ['e', {}],
-    )
-    assert.equal(person.version, 1)
-  })
-
-  it('always counts lists and objects as changed', async () => {
-    const { person } = await after(['e', { $set: { a: [1] } }], ['e', { $set: { a: [1] } }])
-    assert.equal(person.version, 1)
-  })
-
   it('does not write if only keys that change with every page differ, unless the event is about the person', async () => {
     const page = (url: string): [string, JsonObject] => ['$pageview', { $current_url: url }]
     const { properties, person, world } = await after(page('/1'), page('/2'))
@@ -73,13 +33,6 @@ describe('updating a person', () => {
     assert.deepEqual([nothingMore.properties.$browser, nothingMore.person.version], ['Chrome', 0])
     const withMore = await after(page('/1'), ['$pageview', { $current_url: '/2', $set: { plan: 'pro' } }])
     assert.deepEqual([withMore.properties.$current_url, withMore.properties.plan], ['/2', 'pro'])
-  })
-
-  it('ignores the properties of an exception unless the exception creates the person', async () => {
-    const update = { $set: { a: 2, b: 2 }, $set_once: { c: 2 }, $unset: ['a'] }
-    const { properties, person, world } = await after(['$exception', { $set: { a: 1 } }], ['$exception', update])
-    assert.deepEqual([properties, person.version], [{ a: 1 }, 0])
-    assert.deepEqual(JSON.parse(world.rows[1]!.propertiesJson).$set, { a: 2, b: 2 })
   })
 
   it('uses $os_name as $os, on the event and the person', async () => {
