@@ -4,7 +4,7 @@ import type { Result } from '#core/result.ts'
 import { readableBytes } from './readable-bytes.ts'
 import { refuse } from './refuse.ts'
 
-/** A lower priority than a running instance has, which must answer during a backup. */
+/** A lower priority than that of a running instance, which must keep answering during a backup. */
 export const backupNiceness = 10
 
 interface CopyOptions {
@@ -14,8 +14,9 @@ interface CopyOptions {
 }
 
 /**
- * Runs work that cleans up after itself when aborted, and refuses with its error. SIGINT or SIGTERM aborts it; then this
- * process prints a line and exits with code 1. Progress is one line on stderr that is overwritten, if that is a terminal.
+ * Runs work that cleans up after itself when aborted. If the work returns an error, the command is refused with it. SIGINT
+ * or SIGTERM aborts it; then this process prints a line and exits with code 1. Progress is one line on stderr that is
+ * overwritten, if that is a terminal.
  */
 export async function copyFiles<T>(
   what: string,

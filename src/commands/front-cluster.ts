@@ -1,5 +1,5 @@
-// Runs several fronts on one port through node:cluster: starts them, restarts them with back-off, replaces silent ones,
-// and passes messages between them and the worker.
+// Runs several fronts on one port through node:cluster: starts them, restarts them with back-off, replaces silent fronts,
+// and passes messages between fronts and worker.
 
 import cluster, { type Worker } from 'node:cluster'
 import type { FrontHost } from '#compose/front/context.ts'
@@ -19,7 +19,7 @@ interface FrontClusterOptions {
   readonly metrics: Metrics
   readonly mainPath: string
   readonly host: FrontHost
-  /** The metrics of every process but this one; each front adds its own. */
+  /** The metrics of all processes except this one; each front adds its own metrics. */
   readonly numbers: ProcessNumbers
 }
 
@@ -115,7 +115,7 @@ function nameOf({ id }: Worker): string {
   return `front ${id}`
 }
 
-/** Fronts that have not ended, starting ones included. */
+/** Fronts that have not ended, including fronts that are starting. */
 function listWorkers(): readonly Worker[] {
   return Object.values(cluster.workers ?? {}).map(worker => worker!)
 }

@@ -16,7 +16,7 @@ export interface Hooks {
   readonly clock?: Clock
   /** Replaces the GeoIP database in the front and in the worker. */
   readonly geoipTable?: GeoipTable
-  /** Appends in the place of the front's own log. */
+  /** Takes the place of the front's own log for appending. */
   readonly eventLog?: EventLogAppender
   /** False: no worker is started, so the log is processed elsewhere or not at all. */
   readonly runsWorker?: boolean

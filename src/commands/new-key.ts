@@ -1,4 +1,4 @@
-// `pennon new-key`: creates another personal API key, for one more person or program or in place of a lost one. Access to
+// `pennon new-key`: creates another personal API key, for another person or program, or to replace a lost key. Access to
 // the state is the only permission that it requires.
 
 import { randomBytes, randomUUID } from 'node:crypto'

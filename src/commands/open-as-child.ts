@@ -1,12 +1,12 @@
-// How `work` and `front` open their folder and stores. An unavailable one is logged as one line without a stack trace:
-// `serve` restarts the process until it is back.
+// How `work` and `front` open their folder and stores. An unavailable store is logged as one line without a stack trace,
+// since `serve` restarts the process until the store is back.
 
 import type { Config } from '#config.ts'
 import { PortError } from '#ports/port-error.ts'
 import { shareDataLock } from '#processes/data-lock.ts'
 import type { Logger } from '#telemetry/log.ts'
 
-/** Locks the data folder as a child of `serve` does. Ends the process with exit code 1 when that fails. */
+/** Locks the data folder as a child of `serve`. Ends the process with exit code 1 if that fails. */
 export function lockAsChild({ dataFolder }: Pick<Config, 'dataFolder'>, logger: Logger): void {
   try {
     shareDataLock(dataFolder)

@@ -19,7 +19,7 @@ export async function serve(options: { frontProcesses?: string }): Promise<void>
 
   let isStopping = false
   let stop: (() => Promise<void>) | undefined
-  /** A start that may have created keys is finished before it is stopped, or the keys would never be shown. */
+  /** A start that may have created keys is finished before it is stopped, since the keys would otherwise never be shown. */
   let mayHaveMadeKeys = false
   let endCode = 0
   const onSignal = (signal: NodeJS.Signals) => {
@@ -27,7 +27,7 @@ export async function serve(options: { frontProcesses?: string }): Promise<void>
     logger.info({ signal }, 'stopping')
     end(0)
   }
-  // Events accepted from now on would go to a log that no state belongs to, and be lost despite a 200.
+  // Events accepted from now on would go to a log that belongs to no state, and would be lost despite a 200.
   const onSuperseded = (line: string) => {
     if (isStopping) return
     logger.error(line)

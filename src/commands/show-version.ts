@@ -11,7 +11,7 @@ export function showVersion(): void {
   )
 }
 
-/** The version of the npm package; the ClickHouse in it may be a patch release older. */
+/** The version of the npm package; the ClickHouse that it contains may be one patch release older. */
 function engineVersion(): string {
   const path = engineLibraryPath()
   return path === null ? 'not installed' : packageVersion(dirname(path))

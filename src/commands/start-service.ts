@@ -52,8 +52,8 @@ const lockWaitMs = 10_000
 /** Processes report every 5 s. */
 const silenceMsMax = 12_000
 /**
- * A child that sends nothing for this long is replaced. The engine reports every 2 s that it answers. One large chunk
- * may hold up a worker longer, but replacing it loses nothing but time.
+ * A child that sends nothing for this long is replaced. The engine reports every 2 s that it answers. One large chunk may
+ * hold up a worker longer, but replacing the worker costs only time.
  */
 const replacedAfterMs = { work: 60_000, events: 12_000 }
 
@@ -66,11 +66,11 @@ export interface Service {
   /** Current process ids of the children, by name. */
   childPids(): Record<string, number | undefined>
   processingState(): ProcessingState
-  /** Moves the worker's clock if `hooks` has one. */
+  /** Moves the worker's clock if `hooks` has a clock. */
   setTestClock(nowMs: number): void
   /** Writes the counts of the front at once instead of every few seconds; for tests of an instance with one front. */
   writeCounts(): Promise<void>
-  /** Stops accepting requests, finishes open ones, writes what is queued, ends the children and unlocks the folder. */
+  /** Stops accepting requests, finishes open requests, writes what is queued, ends the children and unlocks the folder. */
   stop(): Promise<void>
 }
 
@@ -83,7 +83,9 @@ export interface ServiceOptions extends FrontStart {
   readonly beforeKeys?: () => void
   /** For tests. */
   readonly hooks?: Hooks
-  /** Called with a line for people when another instance took over the state or the folder; must stop this one. */
+  /**
+   * Called with a line for people when another instance has taken over the state or the folder; must stop this instance.
+   */
   readonly onSuperseded?: (line: string) => void
 }
 
@@ -189,7 +191,7 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
   let front: Front | undefined
   let state: InstanceState | undefined
   let management: StateWriter | undefined
-  /** Whether clients may have reached it, so that the folder may have data to keep. */
+  /** Whether clients may have reached the instance, in which case the folder may contain data to keep. */
   let wasReachable = false
   /** Stops everything that was started so far. */
   const stopAll = async () => {

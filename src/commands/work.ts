@@ -35,7 +35,7 @@ export async function work(options: { testClock?: string; testGeoip?: string } =
   const testClock = options.testClock === undefined ? null : movableClock(Number(options.testClock))
 
   const logger = createLogger({ level: config.logLevel, process: 'work' })
-  // A worker started by hand does not lock out a start of `serve`: each of the log's streams has one owner anyway.
+  // A worker started manually does not keep `serve` from starting: each of the log's streams has one owner anyway.
   if (process.send !== undefined) lockAsChild(config, logger)
   else {
     refuseIfLocked(config.dataFolder)
@@ -61,7 +61,7 @@ export async function work(options: { testClock?: string; testGeoip?: string } =
     }),
   )
   // Only after everything is loaded: with another flag, V8 would compile each module again instead of using the code that
-  // `serve` cached on disk, and replace that, and `serve` would do the same at its next start.
+  // `serve` cached on disk, and would replace that code; at its next start, `serve` would do the same.
   growHeapSlowly()
 
   watchParent(
@@ -95,7 +95,7 @@ export async function work(options: { testClock?: string; testGeoip?: string } =
   process.exit(end === 'not_owner' ? 3 : 0)
 }
 
-/** This worker would take the log from the one of `serve`, which would end, be restarted and take the log back. */
+/** This worker would take the log from the worker of `serve`, which would end, be restarted and take the log back. */
 function refuseIfLocked(dataFolder: string): void {
   let holder: LockHolder | null
   try {

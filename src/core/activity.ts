@@ -24,14 +24,14 @@ export type ActivityKind = (typeof activityKinds)[number]
 
 export interface NewActivity {
   readonly kind: ActivityKind
-  /** Null for what belongs to the instance, such as a personal API key. */
+  /** Null for an item that belongs to the whole instance, such as a personal API key. */
   readonly projectId: number | null
   readonly itemId: string
-  /** As it was called after the change, or before its deletion. */
+  /** The item's name after the change, or before its deletion. */
   readonly itemName: string
-  /** `created`, `updated`, `deleted`, or another verb for what is no change of fields. */
+  /** `created`, `updated`, `deleted`, or another verb for an action that changes no fields. */
   readonly activity: string
-  /** By the fields' names in the private API. Empty for a flag, whose versions have them. */
+  /** Under the private API's field names. Empty for a flag: its versions record its changes. */
   readonly changes: readonly JsonChange[]
   /** The version that a flag got. */
   readonly version?: number
@@ -40,13 +40,13 @@ export interface NewActivity {
 export interface Activity extends NewActivity {
   /** Ascending. */
   readonly id: number
-  /** Null for a write of an older release without a key. */
+  /** Null for a write that an older release made without a key. */
   readonly by: Author | null
   readonly atMs: number
 }
 
 /**
- * The entry for a change of fields; null when nothing that it shows has changed.
+ * The entry for a change of fields; null when no field that the log shows has changed.
  * @param before what the log shows of the item, by names of the private API; null before its creation.
  * @param after null after its deletion.
  */

@@ -3,7 +3,7 @@
 import { hash } from 'node:crypto'
 
 export interface Author {
-  /** Id of the personal API key; null for a command on the host, and for writes older than the ids. */
+  /** Id of the personal API key; null for a command on the host, and for writes made before ids were recorded. */
   readonly id: string | null
   /** The key's label, or the name of the command. */
   readonly label: string
@@ -14,7 +14,7 @@ export interface Change {
   readonly atMs: number
 }
 
-/** A whole number of 31 bits that stands for an author in the private API, as PostHog's users have. */
+/** A 31-bit whole number that stands for an author in the private API, where PostHog has a user's id. */
 export function authorNumber({ id, label }: Author): number {
   return Number.parseInt(hash('sha256', id ?? label, 'hex').slice(32, 40), 16) >>> 1
 }

@@ -1,10 +1,10 @@
-// How long to wait between tries: twice as long after each failure, up to a limit, with jitter so that several do not try at
-// the same moment.
+// How long to wait between tries: twice as long after each failure, up to a limit, with jitter so that several callers do
+// not try at the same moment.
 
 export interface BackOff {
   readonly firstMs: number
   readonly longestMs: number
-  /** The random share of each wait, from 0 to 1; half of it if absent. */
+  /** The random share of each wait, from 0 to 1; 0.5 if absent. */
   readonly jitter?: number
 }
 

@@ -1,6 +1,5 @@
-// A project's settings for its clients, and others that are only kept, by the names of PostHog's project API. They are
-// stored as sent; a setting that was never set, or is null, has its default.
-// Source: docs/wire/evaluation.md 2.5.
+// A project's settings for its clients, and settings that are only kept, under the names of PostHog's project API. They are
+// stored as sent; a setting that was never set, or is null, has its default. Source: docs/wire/evaluation.md 2.5.
 
 import { type JsonSchema, type Member, orNull } from './resource.ts'
 
@@ -32,8 +31,8 @@ const pattern = {
 const urlTriggers = listSetting(pattern, 100, 'URL patterns, matched by the browser.')
 
 /**
- * For screens and reports of PostHog. Tools that manage projects write them and read them back, so they are kept. Insights
- * use `week_start_day`, and nothing uses the others. Settings that promise something that Pennon does not do are refused,
+ * Settings for screens and reports of PostHog. Tools that manage projects write them and read them back, so they are kept.
+ * Insights use `week_start_day`; nothing uses the rest. Settings that promise something Pennon does not do are refused,
  * unless they are off (`wire/management/posthog-fields.ts`). Source: PostHog's project API.
  */
 export const keptSettings = {
@@ -71,7 +70,7 @@ export const keptSettings = {
   product_description: textSetting(1_000),
 } satisfies Record<string, Member>
 
-/** `wire/browser/client-config.ts` turns those that are not only kept into what clients read. */
+/** `wire/browser/client-config.ts` turns these settings, except those that are only kept, into what clients read. */
 export const clientSettings = {
   autocapture_opt_out: onOffSetting('Browsers do not send `$autocapture`.'),
   autocapture_exceptions_opt_in: onOffSetting(),

@@ -1,5 +1,5 @@
-// Countries as in GeoLite2: English names and continents by code. Used for databases that have codes only and for
-// imports, so that a country has one name whatever the source.
+// Countries as in GeoLite2: English names and continents by code. Used for databases that have codes only and for imports,
+// so that a country has the same name in all sources.
 
 export interface Country {
   readonly name: string
@@ -8,8 +8,8 @@ export interface Country {
 }
 
 /**
- * By continent. A table, since the first use of `Intl.DisplayNames` blocks the event loop for 20 to 60 ms, and
- * GeoLite2's names and continents differ from those of other sources. Source: docs/wire/ingestion.md 7.
+ * Grouped by continent. This is a table because the first use of `Intl.DisplayNames` blocks the event loop for 20 to 60 ms,
+ * and GeoLite2's names and continents differ from those of other sources. Source: docs/wire/ingestion.md 7.
  */
 const table = {
   AF: `AC Ascension Island; AO Angola; BF Burkina Faso; BI Burundi; BJ Benin; BW Botswana; CD Congo (DRC);

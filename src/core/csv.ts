@@ -58,7 +58,7 @@ export function splitCsvRow(
  * Reads the quoted beginning of a cell, in time and memory proportional to its length.
  * @param at offset of the first quote.
  * @param escapes what a backslash escapes: `none` is RFC 4180, `stray` only a quote that cannot be the end of the cell.
- * @param charsMax of the text between the first and the last quote.
+ * @param charsMax the maximum length of the text between the first and the last quote.
  * @returns where the text ends, and `fault` if it has no last quote or is too long.
  */
 export function readQuotedText(
@@ -118,13 +118,13 @@ function isEscaped(row: string, from: number, at: number): boolean {
 
 /**
  * Whether a quote after a backslash may end its cell or be the first of two, given the next character. Before any other
- * character it must be escaped, whatever the dialect. `createRowEndFinder` uses the same rule.
+ * character, the quote must be escaped, whatever the dialect. `createRowEndFinder` uses the same rule.
  */
 export function mayCloseCell(next: string | undefined, delimiter: CsvDelimiter): boolean {
   return next === undefined || next === '"' || next === delimiter || next === '\n' || next === '\r'
 }
 
-/** Without escapes, a stretch contains a quote only if that was escaped all the same, so its backslashes are removed too. */
+/** Even in a dialect without escapes, a quote within a stretch must have been escaped, so its backslash is removed too. */
 function unescapeText(text: string, delimiter: CsvDelimiter, escapes: Escapes): string {
   if (escapes !== 'all' && !text.includes('"')) return text
   let [copiedPart, next, from, removed] = ['', '', 0, 0]
@@ -144,7 +144,10 @@ function unescapeText(text: string, delimiter: CsvDelimiter, escapes: Escapes): 
 /** How many pieces of a text are concatenated before it is copied. */
 const copiedPieces = 4_096
 
-/** V8 keeps all pieces of a concatenated text, which takes fifty times the bytes of a cell of quotes. A copy is flat. */
+/**
+ * V8 keeps all pieces of a concatenated text. For a cell of quotes, these take fifty times the bytes of the cell. A copy is
+ * flat.
+ */
 function copyText(text: string): string {
   return JSON.parse(JSON.stringify(text)) as string
 }

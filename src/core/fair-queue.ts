@@ -1,9 +1,9 @@
-// A queue of jobs for a thread in which senders take turns: however many jobs one sender queues, another's next job
-// waits for at most one job of each sender. When the queue is full, the sender with the most in it loses jobs. Senders
-// that may be one party form a group: first groups take turns and lose jobs, then the senders within a group.
+// A queue of jobs for a thread in which senders take turns: however many jobs one sender queues, the next job of another
+// sender waits for at most one job of each sender. When the queue is full, the sender with the most in it loses jobs.
+// Senders that may be one party form a group: first groups take turns and lose jobs, then the senders within a group.
 
 export interface QueuedJob {
-  /** Who sent the job: one sender's jobs must not delay another's. */
+  /** Who sent the job: one sender's jobs must not delay those of another sender. */
   readonly sender: string
   /** The group of the sender, such as the network of its address; when absent, the sender is a group by itself. */
   readonly group?: string
@@ -143,7 +143,7 @@ export class FairQueue<Job extends QueuedJob> {
     return largest
   }
 
-  /** The larger share of the two limits. */
+  /** The used share of the limit on jobs or of that on bytes, whichever is larger. */
   #weight(jobCount: number, bytes: number): number {
     return Math.max(jobCount / this.#limits.jobCountMax, bytes / this.#limits.bytesMax)
   }

@@ -3,7 +3,7 @@ export function formatCount(count: number, one: string, many = `${one}s`): strin
   return `${count.toLocaleString('en')} ${count === 1 ? one : many}`
 }
 
-/** The first of a list of any length, and how many follow: `and 352,980 more`. */
+/** The first items of a list of any length, and how many follow: `and 352,980 more`. */
 export function firstFew(list: readonly string[], countMax = 20): readonly string[] {
   const more = list.length - countMax
   return more <= 0 ? list : [...list.slice(0, countMax), `and ${more.toLocaleString('en')} more`]

@@ -22,15 +22,14 @@ export interface JsonChange {
 
 /** Changes of a member that take no more text than this are listed one by one, however small the member is. */
 const detailCharsMin = 10_000
-/** Text of a change besides its path and values. */
+/** How much text a change takes in addition to its path and values. */
 const charsPerChange = 50
 
 /**
  * The innermost values that differ, in the order of `before`'s keys, then new keys. Lists are compared position by
- * position, numbers by their text form: `1` and `1.0` differ, as they do for a filter. Where the changes in a member of
- * the two objects take more text than the member before and after, as those of a long list or below a long key may, it
- * is listed as a whole, so that the changes never take much more text than the values.
- * Source: ours.
+ * position, numbers by their text form: `1` and `1.0` differ, as they do for a filter. Where the changes in a member of the
+ * two objects take more text than the member before and after (possible for a long list or a long key), the member is
+ * listed as a whole, so that the changes never take much more text than the values. Source: ours.
  */
 export function diffJson(before: JsonValue, after: JsonValue): JsonChange[] {
   if (!isJsonObject(before) || !isJsonObject(after)) return diffMember('', before, after)
@@ -80,7 +79,7 @@ function collectMemberChanges(
   after: JsonValue | undefined,
   found: Found,
 ): void {
-  // First: most values are the same, and need no path.
+  // Checked first because most values are the same, and then need no path.
   if (isSameScalar(before, after)) return
   const path = parentPath === '' ? String(key) : `${parentPath}.${key}`
   if (before !== undefined && after !== undefined) collectChanges(path, before, after, found)

@@ -1,4 +1,4 @@
-// Compares two JSON values whatever the order of their keys. Numbers are the same if their literals are.
+// Compares two JSON values, ignoring the order of their keys. Numbers are the same if their literals are the same.
 
 import { isRawNumber, type JsonValue } from './json.ts'
 

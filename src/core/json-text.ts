@@ -1,6 +1,6 @@
-// Reads JSON text without parsing it: finds the parts of an object, so that some can be picked or left out, and bounds
-// the depth and the number of values of any text before it is parsed. Walking over a text takes one or two nanoseconds
-// per character, whatever its content. `wire/bytes/json-walk.ts` does the same with bytes.
+// Reads JSON text without parsing it: finds the parts of an object, so that some can be picked or left out, and bounds the
+// depth and the number of values of any text before it is parsed. Walking over a text takes one or two nanoseconds per
+// character, for any content. `wire/bytes/json-walk.ts` does the same with bytes.
 
 import { ascii } from './ascii.ts'
 
@@ -48,7 +48,7 @@ export function keyAt(text: string, start: number, end: number): string {
 }
 
 /**
- * The object's text without the members of these names, repeats included; the others stay as they were written.
+ * The object's text without the members of these names, repeats included; all other members stay as they were written.
  * @param text valid JSON text of an object.
  */
 export function withoutMembers(text: string, names: ReadonlySet<string>): string {
@@ -91,7 +91,7 @@ export interface Member {
   /** Where its key begins, and its value. */
   readonly start: number
   readonly valueStart: number
-  /** After its value; blanks may precede it. */
+  /** The index after its value; blanks may lie between. */
   readonly end: number
 }
 
@@ -113,11 +113,11 @@ export function membersNamed(text: string, names: Pick<MemberNames, 'nameAt'>): 
 }
 
 /**
- * The object's text with some members edited, each repeat separately; the others, and the blanks before and around
+ * The object's text with some members edited, each repeat separately; all other members, and the blanks before and around
  * them, stay as they were written. An object without members is `{}`.
  * @param text valid JSON text of an object.
- * @param members of it, in their order.
- * @param edit the replacement for a member: null leaves it out, a text replaces its value, and undefined keeps it.
+ * @param members members of that object, in their order. @param edit the replacement for a member: null leaves it out, a
+ * text replaces its value, and undefined keeps it.
  */
 export function editedMembers(
   text: string,
@@ -241,8 +241,8 @@ export function nestsDeeperThan(text: string, depthMax: number): boolean {
 }
 
 /**
- * Whether the text has more opening brackets than `countMax`. Hardly any text has, so this quick search nearly always
- * decides.
+ * Whether the text has more opening brackets than `countMax`. Hardly any text has so many, so this quick search nearly
+ * always decides.
  */
 function opensMoreThan(text: string, countMax: number): boolean {
   let count = 0
@@ -280,8 +280,8 @@ export function hasMoreMarksThan(text: string, countMax: number, separator: numb
 }
 
 /**
- * Unlike the native search of `stringEnd`, this is as fast for short strings and for many escapes, of which the text of
- * an attacker may consist.
+ * Unlike the native search of `stringEnd`, this is equally fast for short strings and for many escapes, which an attacker
+ * may send.
  * @returns the index of the quote that ends the string that begins at `start`, or of the end of the text.
  */
 function closingQuote(text: string, start: number): number {

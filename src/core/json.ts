@@ -29,8 +29,8 @@ const mayLoseLiteral = /[:[,]\s*(?:-0(?!\.)|-?(?:(?:\d\.?){16}|\d+(?:\.\d+)?[eE]
 const startsAsNumber = /^\s*[-\d]/
 
 /**
- * Parses JSON text and keeps number literals. As fast as `JSON.parse` unless the text holds a number that a double
- * would rewrite, or an escape in a key: such a text takes about four times as long, and at least some 0.1 µs per value.
+ * Parses JSON text and keeps number literals. As fast as `JSON.parse` unless the text holds a number that a double would
+ * rewrite, or an escape in a key: such a text takes about four times as long, or some 0.1 µs per value if that is longer.
  * @throws SyntaxError for text that is not JSON.
  * Source: docs/wire/evaluation.md 0.
  */
@@ -51,14 +51,15 @@ export function parsePlainJson(text: string): unknown {
 }
 
 /**
- * Whether a key is written with an escape. V8 (14.6, Node 26) may take such a key for one that an earlier text had in
- * the same place: after `{"a":1,"pr\\u00":2}` it reads the second key of `{"a":1,"pr\u00e9nom":2}` as the first text's.
- * A client that sends the former would rename other clients' properties. Source: docs/decisions/0069-escaped-keys.md.
+ * Whether a key is written with an escape. V8 (14.6, Node 26) may mistake such a key for the key that an earlier text had
+ * in the same place: after `{"a":1,"pr\\u00":2}` it reads the second key of `{"a":1,"pr\u00e9nom":2}` as that of the first
+ * text. A client that sends the first text would rename other clients' properties. Source:
+ * docs/decisions/0069-escaped-keys.md.
  * @param text valid JSON.
  */
 function hasEscapedKey(text: string): boolean {
   for (let at = text.indexOf('\\'); at >= 0; at = text.indexOf('\\', at)) {
-    // The backslash is inside a string, which is a key if a colon follows.
+    // The backslash is inside a string. This string is a key if a colon follows it.
     for (let unit = backslash; unit !== quote; unit = text.charCodeAt(at)) at += unit === backslash ? 2 : 1
     let behind = text.charCodeAt(++at)
     while (behind <= 0x20) behind = text.charCodeAt(++at)
@@ -175,8 +176,8 @@ export function numberOf(value: JsonValue): number | undefined {
 }
 
 /**
- * The value with plain numbers instead of kept literals, for code that does not support them; itself when it holds
- * none.
+ * The value with plain numbers instead of kept literals, for code that does not support literals; the value itself when it
+ * holds none.
  */
 export function withPlainNumbers(value: JsonValue): JsonValue {
   if (typeof value !== 'object' || value === null) return value
@@ -207,7 +208,8 @@ function literalText(literal: string): string {
     if (integer <= twoTo64 && integer >= minusTwoTo63) return integer.toString()
   }
   const value = Number(literal)
-  // No double represents it: if all such texts became `Infinity`, different values, or persons, would be taken for one.
+  // An infinite number stays as its text: if all such texts became `Infinity`, different values, or persons, would be taken
+  // for the same.
   return Number.isFinite(value) ? floatText(value) : literal
 }
 
@@ -223,7 +225,7 @@ function floatText(value: number): string {
 /** With these units the order of UTF-16 units differs from that of code points. */
 const surrogateOrHigher = /[\ud800-\uffff]/
 
-/** The engine alone compares keys: anyone may send many long keys with a long common prefix. */
+/** Only the engine's fast comparison is used on keys: anyone may send many long keys with a long common prefix. */
 function sortByCodePoint(keys: string[]): string[] {
   if (!keys.some(key => surrogateOrHigher.test(key))) return keys.sort()
   // Bytes of UTF-8 sort as code points do.
@@ -233,11 +235,11 @@ function sortByCodePoint(keys: string[]): string[] {
 
 /** A double reproduces an integer of this many digits. */
 const exactDigitsMax = 15
-/** The engine does not copy a longer slice, which would keep the whole text in memory. */
+/** The engine does not copy a longer slice, so that such a slice would keep the whole text in memory. */
 const copiedCharsMax = 12
 
 /**
- * Reads valid JSON text, however deep it nests. Our own, because a reviver of `JSON.parse` takes one to two
+ * Reads valid JSON text, however deep it nests. Our own parser, because a reviver of `JSON.parse` takes one to two
  * microseconds for every value: 64 KiB of `0,` alone would hold the event loop for 40 ms.
  */
 class JsonReader {

@@ -1,4 +1,4 @@
-/** A value or a promise of it: lets an embedded store answer without a turn of the event loop. */
+/** A value or a promise of it: lets an embedded store answer synchronously. */
 export type MaybePromise<T> = T | Promise<T>
 
 /** Calls `next` with the value: at once if it is known already, otherwise when the promise resolves. */

@@ -1,6 +1,6 @@
 /**
- * A value, or the steps that compute it when computing it at once would hold the event loop. Each step is short, and
- * the caller may do something else between two. T itself must not be an iterator.
+ * A value, or the steps that compute it when computing it at once would hold the event loop. Each step is short, and the
+ * caller may do something else between two steps. T itself must not be an iterator.
  */
 export type MaybeSteps<T> = T | Steps<T>
 export type Steps<T> = IteratorObject<unknown, T>

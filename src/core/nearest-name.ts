@@ -13,10 +13,10 @@ export function nearestName<T extends string>(
   return nearestWithin(name, candidates, spellingsOf, () => Number.POSITIVE_INFINITY)
 }
 
-/** A text with more typing errors is taken for another name, whatever its length. */
+/** A text with more typing errors is taken for another name, even if it is long. */
 const slipsMax = 3
 const charsPerSlip = 3
-/** Far longer than any known name, so that cutting a longer text loses no match. */
+/** Far longer than any known name, so that truncating a longer text loses no match. */
 const comparedCharsMax = 100
 
 /**
@@ -84,8 +84,9 @@ function nearestWithin<T extends string>(
 }
 
 /**
- * How many characters to insert, delete, replace or swap with their neighbour. Our own, because a swap is the commonest
- * slip and the usual libraries count it as two changes. Source: ours, docs/decisions/0043-what-we-wrote-ourselves.md.
+ * How many characters to insert, delete, replace or swap with their neighbour. Our own, because a swap is the most common
+ * typing error and the usual libraries count it as two changes. Source: ours,
+ * docs/decisions/0043-what-we-wrote-ourselves.md.
  */
 function editDistance(a: string, b: string): number {
   let beforePrevious: number[] = []

@@ -1,5 +1,5 @@
-// Bounds how many queries of one project run at once and how many wait; further ones are refused at once, so that one
-// project's screens or scripts cannot take a store from the others.
+// Bounds how many queries of one project run at once and how many wait; further queries are refused at once, so that one
+// project's screens or scripts cannot keep a store from serving other projects.
 
 export interface ProjectQueueLimits {
   /** Queries of one project that run at once. */
@@ -26,8 +26,8 @@ export class ProjectQueue {
 
   /**
    * Runs `query` when there is a free place. A waiting query whose signal aborts leaves the queue.
-   * @param onAdmitted called at once when the query runs or waits, and not when it is refused.
-   * @throws the full error when the project's queue is full; the signal's reason when it aborted before the start.
+   * @param onAdmitted called at once when the query runs or waits, but not when it is refused. @throws the full error when
+   * the project's queue is full; the signal's reason when it aborted before the start.
    */
   async run<T>(
     projectId: number,

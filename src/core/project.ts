@@ -124,7 +124,7 @@ export const projectResource = {
     }),
     quotas: groupField('quotas', quotas, { schema: { description: 'Omitted quotas are unchanged.' } }),
     ingestion: groupField('ingestion_settings', ingestion, { isFlat: true }),
-    /** As far as they are set. */
+    /** Only the settings that were set. */
     clientSettings: membersField('client_settings', clientSettings),
     createdAtMs: instantField('created_at'),
   },

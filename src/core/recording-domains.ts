@@ -1,6 +1,6 @@
-// Decides whether sessions of a page may be recorded: a project can name the domains that it records. Anyone can read
-// the public key, and the check keeps other sites' pages from filling the project with recordings. It does not stop a
-// client that lies about its page. Source: docs/wire/evaluation.md 2.5.
+// Decides whether sessions of a page may be recorded: a project can name the domains that it records. Anyone can read the
+// public key, so this check keeps other sites' pages from filling the project with recordings. It does not stop a client
+// that lies about its page. Source: docs/wire/evaluation.md 2.5.
 
 /** The headers of a request that name its page. */
 export interface PageHeaders {
@@ -36,7 +36,10 @@ function hostOf(url: string | undefined): string | null {
   return host === undefined || host === '' ? null : host
 }
 
-/** `*` matches any text. The pieces between are searched from left to right, so that time is linear in their number. */
+/**
+ * `*` matches any text. The texts between the `*` are searched for from left to right, so that time is linear in their
+ * number.
+ */
 function matchesDomain(domain: string, host: string): boolean {
   const [first, ...rest] = domain.split('*') as [string, ...string[]]
   const last = rest.pop()

@@ -18,7 +18,7 @@ interface KindValues {
   integers: readonly number[]
   /** An object whose fields are declared too. */
   group: object
-  /** An object whose members appear beside the other fields in the private API. */
+  /** An object whose members appear next to the other fields in the private API. */
   members: JsonObject
   /** Epoch ms; ISO 8601 in the private API. */
   instant: number
@@ -39,11 +39,13 @@ export interface Field<T = unknown, N extends string = string, C extends string 
   readonly isShown: boolean
   /** Whether the activity log shows the field too: usually when a body may set it. */
   readonly isLogged: boolean
-  /** Those of a field of kind `members`, in the order of answers. If none are declared, answers show every member. */
+  /**
+   * For a field of kind `members`: its members, in the order of answers. If none are declared, answers show every member.
+   */
   readonly members: Readonly<Record<string, Member>>
-  /** Those of a field of kind `group`. */
+  /** For a field of kind `group`: its fields. */
   readonly fields: Fields
-  /** The fields of the group appear beside the other fields in the private API. */
+  /** The fields of the group appear next to the other fields in the private API. */
   readonly isFlat: boolean
   /** The value in a new item that does not set it; a nullable field is null then. */
   readonly initial?: T
@@ -79,7 +81,7 @@ export type RequiredKey<R extends Resource> = {
   [K in keyof R['fields']]: NameOf<R['fields'][K]> extends R['required'][number] ? K : never
 }[keyof R['fields']]
 
-/** What a body says of the fields, by their names; its members of `members` are not typed. */
+/** What a body says of the fields, by their names; the members of a field of kind `members` are not typed. */
 export type BodyOf<R extends Resource> = {
   readonly [K in keyof R['fields'] as NameOf<R['fields'][K]>]?: ValueOf<R['fields'][K]> extends infer T
     ? R['fields'][K]['kind'] extends 'instant'
@@ -141,7 +143,7 @@ export const instantField = <const N extends string>(name: N, options: Options<n
   declareField<number, N>('instant', name, options)
 export const authorField = <const N extends string>(name: N) => declareField<Author, N>('author', name, {})
 
-/** The field in a column of another name. */
+/** The field, stored in a column with another name. */
 export function inColumn<T, N extends string, const C extends string>(column: C, field: Field<T, N>): Field<T, N, C> {
   return { ...field, column }
 }
@@ -224,8 +226,8 @@ function showMembers(members: Field['members'], value: JsonObject, shown: JsonOb
 }
 
 /**
- * The fields that a body sets; of a group and of `members`, an object with those that it sets. Null means the initial
- * value of a field that is never null.
+ * The fields that a body sets; for a field of kind `group` or `members`, an object with what it sets. Null means the
+ * initial value of a field that is never null.
  * @param readInstant reads a time; its error is returned.
  */
 export function readFields<R extends Pick<Resource, 'fields'>, E>(

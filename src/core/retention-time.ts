@@ -36,9 +36,9 @@ export function updateTrustedTime(last: TrustedTime | null, nowMs: number, elaps
   const atMs = (last?.atMs ?? 0) + elapsedMs
   const aheadMs = nowMs - atMs
   if (Math.abs(aheadMs) <= trustedMsMax) return trustClock(nowMs)
-  // While a machine runs, a clock that is ahead stays equally far ahead. After the machine was off or asleep, which
-  // happens every day, its clock is further ahead by that time: this confirms the earlier reading just as well. A clock
-  // that moves back does not confirm it.
+  // While a machine runs, a clock that is ahead stays equally far ahead. After the machine was off or asleep, which happens
+  // every day, its clock is further ahead by that time: this confirms the earlier reading just as well. A clock that moves
+  // back does not confirm the earlier reading.
   const isConfirmed = last !== null && last.aheadMs !== 0 && last.aheadMs - aheadMs <= trustedMsMax
   if (!isConfirmed) return { atMs, aheadMs, stoodMs: 0 }
   const stoodMs = last.stoodMs + elapsedMs

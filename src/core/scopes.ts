@@ -25,7 +25,7 @@ export const scopeObjects = [
 
 const knownScopes = new Set(['*', ...scopeObjects.flatMap(object => [`${object}:read`, `${object}:write`])])
 
-/** A longer text is no typing error, so only its start is compared. */
+/** A longer text is not a typing error, so only its start is compared. */
 const comparedCharsMax = 40
 
 export function isKnownScope(scope: string): boolean {

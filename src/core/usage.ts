@@ -4,7 +4,7 @@ import { dayMs } from './time.ts'
 
 /** Counts of the live events that are stored, each counted once. */
 export interface LiveUsage {
-  /** All of them; the next three are parts of it. */
+  /** All live events; the next three counts are parts of this one. */
   readonly eventsCharged: number
   readonly exceptions: number
   readonly llmEvents: number
@@ -14,7 +14,7 @@ export interface LiveUsage {
 }
 
 export interface EventUsage extends LiveUsage {
-  /** No quota applies to them. */
+  /** No quota applies to imported events. */
   readonly eventsImported: number
 }
 

@@ -1,6 +1,6 @@
 // The browser library that pages load: the files of one installed version of posthog-js.
 
-/** The content codings a file can be packed with. */
+/** The content codings with which a file can be compressed. */
 export const scriptPackings = ['br', 'gzip'] as const
 export type ScriptPacking = (typeof scriptPackings)[number]
 
@@ -21,6 +21,6 @@ export interface BrowserScript {
   readonly hash: string
   /** The whole file. Concurrent callers share the buffer, so it must not be changed. */
   bytes(): Promise<Buffer>
-  /** The file packed once, then kept in memory. Null when it is not packed or that memory is full: send it plain. */
+  /** The file, compressed once, then kept in memory. Null if it is not compressed or that memory is full: send it plain. */
   packed(packing: ScriptPacking): Promise<Buffer | null>
 }

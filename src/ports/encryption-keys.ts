@@ -4,7 +4,7 @@ import type { Result } from '#core/result.ts'
 
 export interface EncryptionKey {
   /**
-   * Identifies the key within an instance; stored beside everything the key encrypted. 16 hexadecimal digits that
+   * Identifies the key within an instance; stored next to everything that the key encrypted. 16 hexadecimal digits that
    * reveal nothing about the key.
    */
   readonly id: string

@@ -2,13 +2,13 @@
 
 /** A file as listed. */
 export interface SourceObject {
-  /** Its name in the bucket; for an address, what distinguishes it from the others, without secrets. */
+  /** The file's name in the bucket; for an address, what distinguishes it from other addresses, without secrets. */
   readonly key: string
   /** Null when unknown. */
   readonly bytes: number | null
   /**
-   * Differs whenever the bytes differ, such as an ETag. Null when the source reports none; reading can then not be
-   * resumed.
+   * A text, such as an ETag, that differs whenever the bytes differ. Null when the source reports none; reading can then
+   * not be resumed.
    */
   readonly version: string | null
 }

@@ -1,5 +1,5 @@
-// Writes Parquet files piece by piece. A group of rows takes a tenth of a second of CPU time and longer, so none of it
-// may happen on the event loop.
+// Writes Parquet files one group of rows at a time. A group takes a tenth of a second of CPU time or more, so the work must
+// not happen on the event loop.
 
 export interface ParquetColumn {
   readonly name: string
@@ -11,11 +11,11 @@ export type ParquetValue = string | number | boolean | null
 
 /** Every method rejects once the writing has failed. */
 export interface ParquetFile {
-  /** Adds some rows as columns, in the order of the file's columns. They wait for the end of their group. */
+  /** Adds some rows as columns, in the order of the file's columns. The rows are encoded at the end of their group. */
   add(columns: readonly (readonly ParquetValue[])[]): void
-  /** Ends the group of the rows that were added since the last one. @returns the bytes of the file up to here. */
+  /** Ends the group of the rows that were added since the last group. @returns the bytes of the file up to here. */
   endGroup(): Promise<Uint8Array>
-  /** @returns the rest of the bytes. @param metadata entries that the footer has beside the columns. */
+  /** @returns the rest of the bytes. @param metadata entries that the footer has in addition to the columns. */
   end(metadata: Readonly<Record<string, string>>): Promise<Uint8Array>
   /** Frees the resources of the file, whether it is complete or not. */
   close(): void

@@ -22,8 +22,8 @@ export class PortError extends Error {
 }
 
 /**
- * The query needs current persons or groups, and the event store does not have all of them yet: at a first start, after
- * an upgrade, or after the store was lost. They are filled in automatically.
+ * The query needs current persons or groups, but the event store does not have all of them yet: at a first start, after an
+ * upgrade, or after the store was lost. They are filled in automatically.
  */
 export class MirrorFillingError extends PortError {
   constructor(cause: unknown) {
@@ -50,12 +50,12 @@ export class QueueFullError extends PortError {
   }
 }
 
-/** The last version with the schemas that the first migrations of this one replaced. */
+/** The last version with the schemas that the first migrations of this version replaced. */
 const lastOfOldSchemas = '0.1.0'
 
 /**
- * A start, a restore or another command refuses what another version of Pennon stored. The message is one line for
- * operators, what is wrong before the first `. `.
+ * A start, a restore or another command refuses data that another version of Pennon stored. The message is one line for
+ * operators; the text before the first `. ` says what is wrong.
  */
 export class UnfitSchemaError extends Error {
   constructor(message: string) {
@@ -64,5 +64,5 @@ export class UnfitSchemaError extends Error {
   }
 }
 
-/** The beginning of a message, the name of the store before it. */
+/** The beginning of a message; the caller puts the name of the store before it. */
 export const isTooOld = `was written by Pennon ${lastOfOldSchemas} or earlier, and ${lastOfOldSchemas} is the last version that can open it`

@@ -3,7 +3,7 @@
 
 import type { FromFront, FromWorker } from './messages.ts'
 
-/** Calls `onEnd` once. A process started by hand has no channel and ends on a signal. */
+/** Calls `onEnd` once. A process that was started manually has no channel and ends on a signal. */
 export function watchParent(onEnd: () => void, onMessage: (message: { type: string }) => void): void {
   let ended = false
   const end = () => {
@@ -25,7 +25,7 @@ export function watchParent(onEnd: () => void, onMessage: (message: { type: stri
   })
 }
 
-/** Sends a message to the parent, if there is one. A parent that is gone is noticed by its channel. */
+/** Sends a message to the parent, if there is one. The end of a parent is noticed through its channel. */
 export function sendToParent(message: FromFront | FromWorker): void {
   if (process.connected) process.send!(message, () => undefined)
 }

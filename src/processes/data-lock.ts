@@ -1,7 +1,7 @@
-// Allows one `pennon serve` per data folder, by locks of the operating system, which end with their process however it
-// dies. An instance holds `lock.db` exclusively. Its children share `children.db`, which a start must lock exclusively
-// once, so a start waits for the children of a killed instance. The text file `lock` only names processes
-// for people: it cannot decide, because process ids are reused and a zombie has one too.
+// Allows one `pennon serve` per data folder, by locks of the operating system, which are released when their process ends,
+// however it dies. An instance holds `lock.db` exclusively. Its children share `children.db`, which a start must lock
+// exclusively once, so a start waits for the children of a killed instance. The text file `lock` only names processes for
+// people: it cannot decide, because process ids are reused, and a zombie process has an id too.
 
 import {
   accessSync,
@@ -25,9 +25,10 @@ export interface DataLock {
   /** Names a child in the lock file, for messages. */
   setChild(process: string, pid: number | null): void
   /**
-   * Checks once a second that the lock file is still in place, since a start would create and lock a new one.
+   * Checks once a second that the lock file is still in place, since a start would create and lock a new file.
    * @param on.retaken gets a line for people when the file was gone and has been locked again.
-   * @param on.lost gets a line, once, when another process was faster: this one has no right to the folder any more.
+   * @param on.lost gets a line, once, when another process was faster, so that this process has no right to the folder any
+   * more.
    */
   watch(on: { retaken: (line: string) => void; lost: (line: string) => void }): void
   release(): void
@@ -41,7 +42,7 @@ export interface DataLock {
 /** The commands that lock the folder exclusively: an instance, or a command that needs an unchanged folder. */
 export type LockCommand = 'serve' | 'backup' | 'restore'
 
-/** The content of the lock file. Process ids are the holder's own, which may be those of a container. */
+/** The content of the lock file. Process ids are as the holder sees them, possibly those within a container. */
 export interface LockHolder {
   readonly pid: number
   readonly host: string | null
@@ -52,15 +53,17 @@ export interface LockHolder {
 /** Longer than a start holds the children's lock to check it. */
 const childWaitMs = 5_000
 const lookMs = 1_000
-/** A copy takes minutes. */
+/** How often to look whether a copy has ended, which takes minutes. */
 const copyLookMs = 250
 
 export interface AcquireOptions {
   readonly command: LockCommand
-  /** How long to wait for a holder that is about to end; children of a killed one are awaited three times as long. */
+  /** How long to wait for a holder that is about to end; children of a killed holder are awaited three times as long. */
   readonly waitMsMax: number
   readonly onWaiting?: () => void
-  /** If given, waits for the end of a backup or a restore that holds the folder; called with a line that names it. */
+  /**
+   * If given, waits for the end of a backup or a restore that holds the folder; called with a line that names the command.
+   */
   readonly onCopying?: (line: string) => void
 }
 
@@ -92,7 +95,7 @@ export async function acquireDataLock(
       for (const path of [instanceLockOf(dataFolder), childrenLockOf(dataFolder)])
         if (!existsSync(path)) found.madeLocks.push(path)
       instance ??= tryLock(instanceLockOf(dataFolder), exclude)
-      // Its holder removed it with the folder, between our opening and locking it.
+      // The holder removed the lock file with its folder after we opened the file and before we locked it.
       if (instance !== null && inodeAt(instanceLockOf(dataFolder)) === 0) {
         instance.close()
         instance = null
@@ -130,16 +133,15 @@ export async function acquireDataLock(
 }
 
 /**
- * For a child of `serve`: prevents the next start from taking the folder until this process has ended. Ends this
- * process at once, with exit code 0, if its parent (`PENNON_SERVE_PID`) is already gone and so no longer protects the
- * folder.
+ * For a child of `serve`: prevents the next start from taking the folder until this process has ended. Ends this process at
+ * once, with exit code 0, if its parent (`PENNON_SERVE_PID`) is already gone and therefore no longer protects the folder.
  * @throws if the lock cannot be taken.
  */
 export function shareDataLock(dataFolder: string): void {
   const path = childrenLockOf(dataFolder)
   let database = takeLock(path, share, { timeout: childWaitMs })
   let inode = inodeAt(path)
-  // A removed lock file would not stop the next start, which would then run beside this process.
+  // If the lock file was removed, the next start would not be stopped, and would run at the same time as this process.
   setInterval(() => {
     try {
       if (inodeAt(path) === inode) return
@@ -178,7 +180,7 @@ export function isFileLocked(path: string): boolean {
   return free === null
 }
 
-/** Locks such a file for sharing. @returns a function that unlocks it. @throws if the lock cannot be had in time. */
+/** Locks such a file for sharing. @returns a function that unlocks it. @throws if the lock cannot be acquired in time. */
 export function shareFileLock(path: string): () => void {
   const database = takeLock(path, share, { timeout: childWaitMs })
   return () => void database.close()
@@ -194,7 +196,7 @@ function childrenLockOf(dataFolder: string): string {
 
 /** What a lock found and created, for `abandon`. */
 interface FoundFolder {
-  /** From the outermost to the data folder. */
+  /** Created folders, from the outermost to the data folder. */
   readonly madeFolders: string[]
   readonly madeLocks: string[]
   isEmpty: boolean
@@ -230,7 +232,8 @@ function createDataLock(
     try {
       writeFileSync(path, `${JSON.stringify(holder)}\n`, { mode: 0o600 })
     } catch {
-      // The disk is full or read-only. The lock is another file and still holds; messages just cannot name its holder.
+      // The disk is full or read-only. The lock is in another file and still effective, but messages cannot name its
+      // holder.
     }
   }
   write()
@@ -276,7 +279,7 @@ function createDataLock(
       try {
         if (!isLost) removeMade(dataFolder, found)
       } catch {
-        // Another process has put a file there, or the disk is read-only: then the folder stays.
+        // Another process has put a file there, or the disk is read-only. The folder then stays.
       }
       release()
       if (!isLost) removeFolders(found)

@@ -5,8 +5,8 @@ import type { ProcessedUntil } from '#core/events/processed-until.ts'
 import type { MetricsSnapshot } from '#telemetry/process-numbers.ts'
 
 /**
- * `ok`, or why events are not being processed: first the states the worker reports, then those only its supervisor
- * knows, last the one a front detects itself. docs/operating/monitoring.md has a row for each.
+ * `ok`, or why events are not being processed: first the states that the worker reports, then the states that only its
+ * supervisor knows, last the state that a front detects itself. docs/operating/monitoring.md has a row for each.
  */
 export const processingStates = [
   'ok',
@@ -40,7 +40,9 @@ export type FromFront =
   | { readonly type: 'alive' }
   | { readonly type: 'wake_up'; readonly stream: LogStream }
   | { readonly type: 'metrics'; readonly metrics: MetricsSnapshot }
-  /** Includes the front's own metrics, which it shows with those it receives, so that they are not lost when it ends. */
+  /**
+   * Includes the front's own metrics, so that they survive its end. The front shows them together with the received ones.
+   */
   | { readonly type: 'metrics_wanted'; readonly requestId: number; readonly metrics: MetricsSnapshot }
 
 export type ToFront =

@@ -14,7 +14,10 @@ export interface SilentChildOptions {
   readonly logger: Logger
   /** A child that sends nothing for this long is killed, since it is of no use in that state. */
   readonly silentAfterMs: number
-  /** How long its first message may take; 5 minutes by default, since a restart would open a large store just as slowly. */
+  /**
+   * How long its first message may take; 5 minutes by default, since a restarted child would open a large store just as
+   * slowly.
+   */
   readonly startMsMax?: number | undefined
   /** Must end the child in a way that works on a stopped process too. */
   readonly kill: () => void
@@ -22,7 +25,7 @@ export interface SilentChildOptions {
 
 const startDefaultMsMax = 300_000
 
-/** Kills a child that has gone silent, so that its supervisor starts another. */
+/** Kills a child that has gone silent, so that its supervisor starts another child. */
 export function killWhenSilent(options: SilentChildOptions): SilenceWatch {
   const { name, logger, silentAfterMs, startMsMax = startDefaultMsMax, kill } = options
   const onSilent = () => {
@@ -46,9 +49,9 @@ export function killWhenSilent(options: SilentChildOptions): SilenceWatch {
 const turnCount = 5
 
 /**
- * Calls `onSilent` once for each silence of this length, up to a quarter late. Counts ticks instead of time: if this process
- * was itself stopped, it reads the messages that arrived during the stop before that time counts as silence. The timer
- * does not keep the process alive.
+ * Calls `onSilent` once for each silence of this length, up to a quarter late. Counts ticks instead of time: if this
+ * process was itself stopped, it reads the messages that arrived in the meantime before the time of the stop counts as
+ * silence. The timer does not keep the process alive.
  */
 export function watchSilence(silentAfterMs: number, onSilent: () => void): SilenceWatch {
   let silentTurns = 0

@@ -14,7 +14,7 @@ export interface ChildOptions {
   readonly mainPath: string
   readonly env: NodeJS.ProcessEnv
   readonly logger: Logger
-  /** As in `SilentChildOptions`. When absent, the child may be silent forever. */
+  /** Like `silentAfterMs` of `SilentChildOptions`. If absent, the child may be silent forever. */
   readonly silentAfterMs?: number
   readonly startMsMax?: number
   readonly onMessage?: (message: ChildMessage) => void
@@ -81,14 +81,14 @@ export class SupervisedChild {
       }
       child.once('exit', (code, signal) =>
         noteExit(() => {
-          // Only Ctrl-C sends it, also to this process: its own stop may come a moment later.
+          // SIGINT only comes from Ctrl-C, which also sends it to this process: our own stop may follow a moment later.
           const level = signal === 'SIGINT' ? 'info' : 'warn'
           logger[level]({ child: name, code, signal }, 'process ended; restarting it')
         }),
       )
       child.on('error', cause => {
         if (child.pid !== undefined) logger.warn({ err: cause, child: name }, 'cannot reach a process')
-        // Without a process there is no exit event: its program is missing, or the system cannot start another one.
+        // Without a process there is no exit event: the program is missing, or the system cannot start another process.
         else noteExit(() => this.#complain(cause))
       })
     })
@@ -156,7 +156,7 @@ export const nodeOptions: readonly string[] = [
   ...['--import', new URL('../../bin/preload.js', import.meta.url).href],
 ]
 
-/** Adds the parent's process id, which every child of `serve` gets besides its settings (`data-lock.ts`). */
+/** Adds the parent's process id, which every child of `serve` gets in addition to its settings (`data-lock.ts`). */
 export function childEnvironment(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return { ...environment, PENNON_SERVE_PID: String(process.pid) }
 }
@@ -166,7 +166,7 @@ const restartDelays = { firstMs: 100, longestMs: 10_000 }
 const healthyAfterMs = 30_000
 
 /**
- * Computes how long to wait before a process is restarted, in ms: longer after each short-lived one, with jitter.
+ * Computes how long to wait before a process is restarted, in ms: longer after each short-lived process, with jitter.
  * @param random 0 ≤ random < 1.
  * @returns a function of the time that the process lived; 0 if it could not be started.
  */

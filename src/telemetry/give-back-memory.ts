@@ -1,5 +1,5 @@
 // Gives back memory that V8 keeps while the process is idle: the space for new objects, still at the size that loading
-// modules or the last load needed, and empty pages of the old space. V8 takes them again with the next load.
+// modules or the last load needed, and empty pages of the old space. V8 allocates them again under the next load.
 
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
@@ -20,19 +20,19 @@ const heapGrowthPercent = 160
 
 /**
  * For a process that holds a lot of memory for half a second and then releases it, such as a chunk of events or of an
- * export. V8 sizes the heap by the objects alive when it looks, so it would keep 300 MiB for chunks of 100. Call once per
- * process, when its modules are loaded. This is no limit: the heap still grows as far as necessary.
+ * export. V8 sizes the heap by the objects alive when it looks, so it would keep 300 MiB for chunks of 100 MiB. Call once
+ * per process, when its modules are loaded. This does not limit the heap, which still grows as far as necessary.
  */
 export function growHeapSlowly(): void {
   setFlagsFromString(`--heap-growing-percent=${heapGrowthPercent}`)
 }
 
 const lookMsUsual = 5_000
-/** Shares of the thread's CPU between two looks. */
+/** Shares of the thread's CPU time between two checks. */
 const busyShare = 0.2
 const quietShare = 0.05
 
-/** Gives memory back once after each busy period, including the start, when the thread was quiet between two looks. */
+/** Gives memory back after each busy period, once the thread was quiet between two checks. The start is a busy period. */
 export function giveBackWhenQuiet(lookMs = lookMsUsual, giveBack = giveBackMemory): void {
   let wasBusy = true
   let usedMicros = threadMicros()

@@ -1,5 +1,5 @@
-// Limits log lines about events that any client, or an unreachable store, can cause thousands of times a second: writes one
-// now and then, with the number of events. One line each would fill the disk and slow everything else down.
+// Limits log lines about events that any client, or an unreachable store, can cause thousands of times a second: writes a
+// line now and then, with the number of events. One line per event would fill the disk and slow everything else down.
 
 const usualPauseMs = 60_000
 
@@ -7,8 +7,8 @@ const usualPauseMs = 60_000
  * Bounds the lines of one kind of event.
  * @param monotonicNowMs milliseconds from an arbitrary start; never jumps back.
  * @param pauseMs the shortest time between two lines.
- * @returns a function to call for each event. It calls `log` when a line is due, with the number of events since the
- *   last line, this one included.
+ * @returns a function to call for each event. It calls `log` when a line is due, with the number of events since the last
+ * line, including the current event.
  */
 export function createLogLimiter(
   monotonicNowMs: () => number,

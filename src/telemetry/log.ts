@@ -34,8 +34,8 @@ function terminal(): DestinationStream {
 }
 
 /**
- * Pino's form of an error, but with each message once and only the root cause's stack frames. By default pino appends
- * the causes' messages even to a message that already contains them, and repeats them at the head of each stack.
+ * Formats an error like pino, but with each message once and only the root cause's stack frames. By default, pino appends
+ * the messages of causes even to a message that already contains them, and repeats them at the start of each stack.
  */
 function removeRepeatedMessages(error: unknown): unknown {
   if (!(error instanceof Error)) return error
@@ -65,7 +65,7 @@ export function silentLogger(): Logger {
   return pino({ level: 'silent' })
 }
 
-/** Fields that are shown at the front, without their name. */
+/** Fields that are shown first, without their name. */
 const leading = new Set(['level', 'time', 'process', 'msg', 'err'])
 
 const colours = { trace: 'gray', debug: 'gray', info: 'green', warn: 'yellow', error: 'red' } as const

@@ -11,8 +11,9 @@ export function aggregateMetrics(snapshots: readonly (readonly object[])[]): Pro
 }
 
 /**
- * How often the event loop's monitor wakes the process: a finer one would cost an idle instance more than everything
- * else. The `nodejs_eventloop_lag_…` figures include it: an event loop that is never blocked shows 0.2 s.
+ * How often the event loop's monitor wakes the process. With a shorter interval, the monitor would cost an idle instance
+ * more than everything else. The `nodejs_eventloop_lag_…` figures include it: an event loop that is never blocked shows 0.2
+ * s.
  */
 export const loopPrecisionMs = 200
 
@@ -25,7 +26,7 @@ const requestSecondsBuckets = [
   ...[0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
 ]
 
-/** @param options `process` adds Node's metrics with this label, which keeps worker and fronts apart. */
+/** @param options `process` adds Node's metrics with this label, which distinguishes worker and fronts. */
 export function createMetrics(options: { process?: 'serve' | 'front' | 'work' } = {}) {
   const registry = new Registry()
   const registers = [registry]
@@ -44,9 +45,11 @@ export function createMetrics(options: { process?: 'serve' | 'front' | 'work' } 
     new Gauge({ name, help, labelNames, registers })
   return {
     registry,
-    /** The collector runs before metrics are read: for gauges that are measured rather than counted. */
+    /** The collector runs before metrics are read, for gauges that are measured rather than counted. */
     onCollect: (collector: () => void) => void collectors.push(collector),
-    /** Must be first: gauges are read in this order, and this one runs the collectors that set the others. */
+    /**
+     * Must be first: gauges are read in this order, and reading this gauge runs the collectors that set the other gauges.
+     */
     processes: new Gauge({
       name: 'pennon_processes',
       help: 'Running processes of the instance, by kind; 0 if a process is down.',

@@ -1,6 +1,6 @@
 // The latest metrics that each other process of an instance reported. The counters of a process stay when it ends: if a sum
 // fell, it would look like a reset, and `rate()` would count the rest again. Its gauges are dropped, because the last
-// reading of a process that is down or silent would look like a current one.
+// reading of a process that is down or silent would look like a current reading.
 
 import { AggregatorRegistry } from 'prom-client'
 
@@ -34,7 +34,7 @@ export class ProcessNumbers {
     this.#latest.delete(process)
     if (last === undefined) return
     const both = AggregatorRegistry.aggregate([this.#counted, countedOf(last.snapshot)] as object[][])
-    // `metric` already has the values; `get`, which a scrape would call for them, is left out.
+    // `metric` already has the values. `get`, which a scrape would call to obtain them, is left out.
     this.#counted = both.getMetricsAsArray().map(metric => ({ ...metric, get: undefined }))
   }
 

@@ -52,7 +52,7 @@ abstract class SeriesMetric<Label extends string, Series> {
   }
 
   protected abstract newSeries(): Series
-  /** The series' values in prom-client's form. */
+  /** The series' values in prom-client's format. */
   protected abstract valuesOf(labels: Labels<Label>, series: Series): readonly object[]
 }
 
@@ -110,7 +110,7 @@ export class SeriesHistogram<Label extends string> extends SeriesMetric<Label, H
 }
 
 class HistogramSeries {
-  /** By bucket; the last one counts values above all bounds. */
+  /** Counts by bucket; the last bucket is for values above all bounds. */
   readonly counts: Float64Array
   sum = 0
   count = 0

@@ -10,8 +10,8 @@ const allPages = 0x7fffffff
 export type HeldDatabase = Database.Database
 
 /**
- * If there is a side file with content, opens the database read-only, which leaves that file unchanged: SQLite may not
- * see all of it. Otherwise does not, since a read-only connection would leave its own side files.
+ * Opens the database read-only if it has a side file with content, so that the file stays unchanged: SQLite may not see all
+ * of it. Otherwise opens it read-write, since a read-only connection would leave its own side files.
  * @throws SqliteError
  */
 export function openHeldDatabase(path: string): HeldDatabase {

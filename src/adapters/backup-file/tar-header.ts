@@ -67,12 +67,12 @@ export function countPaddingBytes(size: number): number {
 /** @returns null when the name is too long for a tar. */
 function splitName(name: string): { prefix: string; rest: string } | null {
   if (name.length <= 100) return { prefix: '', rest: name }
-  // The first slash after which the rest is short enough.
+  // The first slash that leaves a rest of at most 100 characters.
   const slash = name.indexOf('/', name.length - 101)
   return slash === -1 || slash > 155 ? null : { prefix: name.slice(0, slash), rest: name.slice(slash + 1) }
 }
 
-/** The sum of all bytes of the header; the eight bytes of the checksum itself count as blanks. */
+/** The sum of all bytes of the header, where the eight bytes of the checksum itself count as spaces. */
 function computeChecksum(header: Buffer): number {
   let sum = 8 * 0x20
   for (let at = 0; at < blockBytes; at++) if (at < 148 || at >= 156) sum += header[at]!

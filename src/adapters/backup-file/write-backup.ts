@@ -1,5 +1,5 @@
-// Writes a backup: a tar of plain files. The last one, SHA256SUMS, has the SHA-256 of every other file, so that
-// operators can check an unpacked backup with `sha256sum -c SHA256SUMS`. The caller decides what belongs in it.
+// Writes a backup: a tar of plain files. The last file, SHA256SUMS, has the SHA-256 of every other file, so that operators
+// can check an unpacked backup with `sha256sum -c SHA256SUMS`. The caller decides which files belong in the backup.
 
 import { createHash } from 'node:crypto'
 import { open } from 'node:fs/promises'
@@ -10,7 +10,7 @@ export const checksumsName = 'SHA256SUMS'
 export interface BackupWriter {
   /** Bytes written so far. */
   readonly bytes: number
-  /** Adds as many bytes as the file has when it is opened. @throws when fewer bytes can be read. */
+  /** Adds the file, up to the size that it has when it is opened. @throws when fewer bytes can be read. */
   addFile(name: string, path: string): Promise<void>
   addContent(name: string, content: string | Uint8Array): Promise<void>
   /** Adds the checksums; the file is on the disk when this returns. */

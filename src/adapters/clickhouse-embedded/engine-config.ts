@@ -1,5 +1,5 @@
 // The engine's configuration files, as text: users and their rights, memory and thread limits for a small host, and
-// parts that survive a power cut. start-engine.ts writes them; engine-endpoint.ts has the passwords.
+// settings that let parts survive a power cut. start-engine.ts writes them; engine-endpoint.ts has the passwords.
 
 import { createHash } from 'node:crypto'
 import {
@@ -32,9 +32,7 @@ export const defaultEngineLimits: EngineLimits = {
   isAsFound: false,
 }
 
-/**
- * The most rows and bytes of one answer. A page of events is far smaller; 1,000 events of 1 MB each would be refused.
- */
+/** The most rows and bytes of one answer. A page of events is far smaller, but 1,000 events of 1 MB would be refused. */
 const resultRowCountMax = 100_000
 const resultBytesMax = 256 * 1024 * 1024
 
@@ -67,7 +65,7 @@ export function formatServerConfig(options: {
     http_handlers: {
       rule: [
         { url: '/ping', handler: { type: 'ping' } },
-        // Clients request this first. It answers with a hash of the client's number and the secret of this start.
+        // Clients request this first. The answer is a hash of the client's number and the secret of this start.
         {
           methods: 'GET',
           full_url: 'regex:[^?]*/proof/[0-9a-f]{32}', // without parameters, which could change settings
@@ -77,8 +75,8 @@ export function formatServerConfig(options: {
             query: `SELECT hex(SHA256(concat({nonce:String}, '${secret}'))) FORMAT TSVRaw`,
           },
         },
-        // Only these requests reach the password check: the user `default` has no password, `?user=` would choose it
-        // whatever the `Authorization` header, and the engine's function `file()` reads any file that the process can
+        // Only these requests reach the password check: the user `default` has no password, `?user=` would select it
+        // regardless of the `Authorization` header, and the engine's function `file()` reads any file that the process can
         // read.
         {
           headers: { Authorization: `regex:Basic (${logins.map(basicToken).join('|')})` },
@@ -102,9 +100,9 @@ export function formatServerConfig(options: {
     background_buffer_flush_schedule_pool_size: 1,
     background_distributed_schedule_pool_size: 1,
     background_message_broker_schedule_pool_size: 1,
-    // Idle tables poll for work at pauses that double instead of growing by 1.1 times. Inserts wake them at once.
+    // Idle tables poll for work at intervals that double each time, instead of growing by 1.1. Inserts wake them at once.
     background_processing_pool_task_sleep_seconds_when_no_work_multiplier: 2,
-    // How often the engine corrects its memory count by the memory it holds; the default is twenty times a second.
+    // How often the engine corrects its memory count to what it really holds; the default is twenty times a second.
     memory_worker_period_ms: 500,
     asynchronous_metrics_update_period_s: 60,
     asynchronous_heavy_metrics_update_period_s: 3600,
@@ -135,9 +133,9 @@ const nothingMerged = {
 }
 
 /**
- * `users.xml`. `pennon_writer` inserts and migrates, `pennon_reader` reads one database under limits and has no table
- * function that reaches files or the network. `default` is the engine's own session, which has no password: it may
- * open the listener and count numbers, nothing else.
+ * `users.xml`. `pennon_writer` inserts and migrates. `pennon_reader` reads one database under limits and may use no table
+ * function that reaches files or the network. `default` is the engine's own session, which has no password: it may open the
+ * listener and count numbers, nothing else.
  */
 export function formatUsersConfig(endpoint: EngineEndpoint, limits: EngineLimits): string {
   const { database, writer, reader, analyst } = endpoint
@@ -165,7 +163,7 @@ export function formatUsersConfig(endpoint: EngineEndpoint, limits: EngineLimits
         ...readerSettings(limits.queryTimeoutSeconds),
         max_memory_usage: limits.queryMemoryBytes,
         max_memory_usage_for_user: 2 * limits.queryMemoryBytes,
-        // Counting the persons of millions of events spills to files.
+        // A query that counts the persons of millions of events continues in temporary files.
         max_bytes_before_external_group_by: Math.floor(limits.queryMemoryBytes / 4),
         max_temporary_data_on_disk_size_for_query: temporaryBytesMax,
         max_temporary_data_on_disk_size_for_user: 2 * temporaryBytesMax,
@@ -219,7 +217,7 @@ export function formatUsersConfig(endpoint: EngineEndpoint, limits: EngineLimits
           const policies = Object.entries(rowPolicies(scope)).map(([table, filter]) => [table, { filter }])
           return [
             [username, { password_sha256_hex: sha256Hex(password), ...user, ...grantReading(readable) }],
-            // As whom the views read. No client can log in as this user: no listener accepts the name.
+            // The user as which the views read. No client can log in as this user, since no listener accepts the name.
             [
               viewsUser(scope),
               {

@@ -14,18 +14,18 @@ import { type EngineEndpoint, readEngineEndpoint } from './engine-endpoint.ts'
 import { engineLibraryPath } from './engine-library.ts'
 import type { EngineThreadData } from './engine-thread.ts'
 
-/** Messages to the parent: `ready` once HTTP answers, then `alive` every 2 s while it still does. */
+/** Messages to the parent: `ready` once HTTP answers, then `alive` every 2 s as long as HTTP answers. */
 export type EngineMessage = { readonly type: 'ready' | 'alive' }
 
 const reportEveryMs = 2_000
 
 /**
- * Runs the engine until the parent sends `{type: 'shutdown'}` or its channel closes; without a parent's channel until
- * SIGTERM, SIGINT or SIGHUP. Sends `{type: 'ready'}` once HTTP answers, and `{type: 'alive'}` as long as it does. The
- * exit code is 0 when it was asked to end, and 1 with a line on stderr, after the engine's own, when it could not start
- * or failed, or when a user query can be ended in no other way.
+ * Runs the engine until the parent sends `{type: 'shutdown'}` or its channel closes; without such a channel, until SIGTERM,
+ * SIGINT or SIGHUP. Sends `{type: 'ready'}` once HTTP answers, and `{type: 'alive'}` as long as HTTP answers. The exit code
+ * is 0 when the process was asked to end. It is 1, with a line on stderr after the engine's own lines, when the engine
+ * could not start or failed, or when a user query can be ended in no other way.
  * @param options.folder `<data>/events`, prepared by `prepareEngine`.
- * @param options.runawayMs how far beyond its limit such a query may run; 130 s when absent.
+ * @param options.runawayMs how far beyond its time limit a user query may run; 130 s when absent.
  */
 export function runEngineProcess(options: { folder: string; httpPort: number; runawayMs?: number }): void {
   process.title = 'pennon events'
@@ -74,10 +74,7 @@ export function runEngineProcess(options: { folder: string; httpPort: number; ru
   })
 }
 
-/**
- * `clickhouse local` opens its HTTP listener by a statement and lives as long as a statement runs: the last one
- * sleeps.
- */
+/** `clickhouse local` opens its HTTP listener by a statement and ends with its last statement, which therefore sleeps. */
 function engineArgs(folder: string): string[] {
   const statements = [
     'SYSTEM START LISTEN HTTP',
@@ -88,8 +85,8 @@ function engineArgs(folder: string): string[] {
 }
 
 /**
- * Asks over a new connection each time, since a listener that accepts no more connections is useless. After a request
- * without an answer it sends no more.
+ * Asks over a new connection each time, since a listener that accepts no more connections is useless. After a request that
+ * gets no answer, it sends no further requests.
  */
 function reportWhileAnswering(httpPort: number): void {
   let type: EngineMessage['type'] = 'ready'
@@ -125,12 +122,12 @@ function isShutdown(message: unknown): boolean {
 const runawayDefaultMs = 130_000
 
 /**
- * Finds user queries that run far beyond their time limit. The engine checks a query's limits between two blocks of rows; one
- * function call may take hours for one block, such as a distance of long texts, and nothing in the engine stops it.
- * Until it ends, no project can use the cores, the memory and the query slot that it holds.
+ * Finds user queries that run far beyond their time limit. The engine checks a query's limits between two blocks of rows;
+ * one function call may take hours for one block, such as the edit distance between long texts, and nothing in the engine
+ * stops the call. Until it ends, no project can use the cores, the memory and the query slot that it holds.
  *
- * Calls `onRunaway` once, with the seconds that a query of the analyst has run, when it is `runawayMs` over its limit.
- * A failed or unanswered request is repeated; an engine that does not answer at all is detected elsewhere.
+ * Calls `onRunaway` once, when a query of the analyst is `runawayMs` over its limit, with the seconds that the query has
+ * run. A failed or unanswered request is repeated; an engine that does not answer at all is detected elsewhere.
  */
 function watchRunawayQueries(options: {
   readonly endpoint: EngineEndpoint

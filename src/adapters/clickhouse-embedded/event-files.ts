@@ -1,6 +1,6 @@
 // Lists the files of the embedded event store as of one moment, for a backup. Parts are never rewritten, so the engine
-// makes hard links to the present ones (FREEZE); small files beside them describe its tables. The engine can start on a
-// folder that has only these files.
+// makes hard links to the current parts (FREEZE); small files next to the parts describe its tables. The engine can start
+// on a folder that has only these files.
 
 import { randomUUID } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
@@ -17,7 +17,7 @@ export interface EventFile {
 
 export interface EventFiles {
   readonly files: readonly EventFile[]
-  /** The number of rows in the files, by table; repeats that are not merged yet count separately. */
+  /** The number of rows in the files, by table; copies of a row that are not merged yet count separately. */
   readonly rows: Readonly<Record<string, number>>
   /** Frees the disk space that only these files still take. */
   release(): void
@@ -28,7 +28,7 @@ const freezeTimeoutSeconds = 60
 /** Names have only letters, digits and underscores: the engine writes anything else as `%` and two digits. */
 const freezePrefix = 'backup_'
 
-/** For a running engine. @throws PortError `unavailable` when it does not answer. */
+/** Needs a running engine. @throws PortError `unavailable` when the engine does not answer. */
 export async function freezeEventFiles(dataFolder: string): Promise<EventFiles> {
   const name = `${freezePrefix}${randomUUID().replaceAll('-', '')}`
   const frozen = join(shadowFolder(dataFolder), name)
@@ -63,7 +63,7 @@ export async function freezeEventFiles(dataFolder: string): Promise<EventFiles> 
   }
 }
 
-/** The files of a store whose engine must stay stopped while they are used; empty without a store. */
+/** The files of a store whose engine is stopped and must stay stopped while they are used; empty without a store. */
 export function listStoppedEventFiles(dataFolder: string): EventFiles {
   const store = storeFolder(dataFolder)
   return {
@@ -135,7 +135,7 @@ function readTableNames(store: string): Map<string, string> {
   return names
 }
 
-/** The parts without those that the engine has merged into another part and not removed yet. */
+/** Leaves out the parts that the engine has merged into another part but not removed yet. */
 export function selectUncoveredParts(names: readonly string[]): readonly string[] {
   const parts = names.flatMap(name => {
     const [, partition, min, max, level, mutation] = /^(.+?)_(\d+)_(\d+)_(\d+)(?:_(\d+))?$/.exec(name) ?? []
@@ -143,7 +143,7 @@ export function selectUncoveredParts(names: readonly string[]): readonly string[
       ? []
       : [{ name, partition, min: Number(min), max: Number(max), level: Number(level), mutation: Number(mutation ?? 0) }]
   })
-  // A part that covers others comes before them, so one pass finds what nothing before it covers.
+  // A part comes before the parts that it covers, so one pass finds each part that no earlier part covers.
   parts.sort((a, b) => a.min - b.min || b.max - a.max || b.level - a.level || b.mutation - a.mutation)
   const lastOf = new Map<string, number>()
   return parts.flatMap(({ name, partition, max }) => {
@@ -153,7 +153,7 @@ export function selectUncoveredParts(names: readonly string[]): readonly string[
   })
 }
 
-/** Folders of the tables, and of all table definitions of a database. */
+/** The folders of tables, and the folders that hold all table definitions of a database. */
 function listTableFolders(folder: string): string[] {
   return listNames(join(folder, 'store')).flatMap(start =>
     listNames(join(folder, 'store', start)).map(uuid => `store/${start}/${uuid}`),

@@ -15,9 +15,10 @@ export interface PreparedEngine {
 }
 
 /**
- * Prepares one start of the engine: call it before each, restarts included, because the old port may be taken and the
+ * Prepares one start of the engine: call it before each start, restarts included, because the old port may be taken and the
  * old passwords are forgotten. Folder 0700, files 0600.
- * @param given.queryTimeoutSeconds must equal the clients' timeout: the reader may only repeat its own limits.
+ * @param given.queryTimeoutSeconds must equal the clients' timeout: a query of the reader may only send the limits that the
+ * reader already has.
  * @throws the error of the file system when the folder cannot be written.
  */
 export async function prepareEngine(dataFolder: string, given: Partial<EngineLimits> = {}): Promise<PreparedEngine> {

@@ -65,7 +65,7 @@ import { createSubjectMirror } from './writing/mirror-rows.ts'
 export interface ClickHouseEventStoreOptions {
   /** Asked at first use and after each failure to connect: the embedded engine's port changes when it restarts. */
   readonly endpoint: () => ClickHouseEndpoint | null
-  /** Supplies `created_at`, by which the later copy of an event is found. */
+  /** Supplies `created_at`, which decides which copy of an event is the later one. */
   readonly clock: Clock
   /** `PENNON_QUERY_TIMEOUT_SECONDS`; the embedded engine must be prepared with the same value. Default 8. */
   readonly queryTimeoutSeconds?: number
@@ -79,9 +79,7 @@ export interface ClickHouseEventStoreOptions {
   readonly exports?: Partial<ExportLimits & ExportQueriesOptions>
 }
 
-/**
- * How many list queries of one project run and wait, since scripts send them concurrently; further ones are refused.
- */
+/** How many list queries of one project run and wait, since scripts send them concurrently; further queries are refused. */
 const queueLimits = { runningMax: 4, waitingMax: 16 }
 /**
  * Limits for insights, which a dashboard requests together. Each may keep a core busy for seconds, so fewer run at
@@ -89,8 +87,8 @@ const queueLimits = { runningMax: 4, waitingMax: 16 }
  */
 const insightQueueLimits = { runningMax: 2, waitingMax: 16 }
 /**
- * Limits for look-ups of import batches. Anyone with a project's public key may cause these, so they take no slots of
- * user queries.
+ * Limits for look-ups of import batches. Anyone with a project's public key may cause such look-ups, so they take no slots
+ * of user queries.
  */
 const storedQueueLimits = { runningMax: 2, waitingMax: 6 }
 /** Limits for SQL of users and their dashboards. */
@@ -144,7 +142,7 @@ function createWriter(clients: ClickHouseClients, inserter: RowInserter, clock: 
       erasures,
       areRestored = false,
     }) {
-      // Never decreases: otherwise, after a clock correction, a repeat would lose to the row it repeats.
+      // Never decreases: otherwise, after a clock correction, a later copy of a row would lose to the earlier copy.
       const insertedAtMs = Math.max(clock.nowMs(), lastInsertedAtMs)
       lastInsertedAtMs = insertedAtMs
       const insert = <Row>(table: string, columns: string, rows: readonly Row[], write: RowsOfTable<Row>['write']) =>
@@ -211,7 +209,7 @@ function createFlagUsageUpkeep(clients: ClickHouseClients): FlagUsageUpkeep {
   }
 }
 
-/** Makes of a query one that waits for its project's turn. */
+/** Wraps a query so that it waits until its project may run another query. */
 function inTurn(ask: Ask) {
   return <Query extends { readonly projectId: number }, Answer>(
     run: (client: ClickHouseClient, query: Query, signal: AbortSignal) => Promise<Answer>,

@@ -19,7 +19,7 @@ import {
   type SchemaOptions,
 } from './schema.ts'
 
-/** An engine that finds no space while it alters a table leaves an empty definition behind, and does not start with it. */
+/** An engine that runs out of space while it alters a table leaves an empty definition, with which it cannot start. */
 const freeBytesMin = 64 * 1024 * 1024
 const versionTable = 'schema_version'
 
@@ -34,22 +34,22 @@ export interface MigrateOptions extends SchemaOptions {
 type Definitions = ReadonlyMap<string, string>
 
 /**
- * @returns what changed in tables that were there: names of migrations, and tables whose retention was changed.
- * @throws PortError `conflict`, caused by an UnfitSchemaError, when another version made the tables; nothing is changed
- * then. PortError `full` when a table must be altered and the disk has less than 64 MiB free.
+ * @returns what changed in tables that existed before: names of migrations, and tables whose retention was changed. @throws
+ * PortError `conflict`, caused by an UnfitSchemaError, when another version created the tables; nothing is changed then.
+ * PortError `full` when a table must be altered and the disk has less than 64 MiB free.
  */
 export function migrate(clients: Pick<ClickHouseClients, 'write'>, options: MigrateOptions): Promise<string[]> {
   const { migrations = eventStoreMigrations, freeBytes } = options
   return clients.write(async (client, database) => {
     const found = await findDefinitions(client, database)
-    // Only when it is missing: the user of a cluster may not be allowed to.
+    // Only when the database is missing: on a cluster, the user may not be allowed to create one.
     if (found === null) await client.command({ query: `CREATE DATABASE IF NOT EXISTS ${database}` })
     const definitions: Definitions = found ?? new Map()
     const foundVersion = await findVersion(client, database, definitions, migrations)
     if (!foundVersion.ok) throw new PortError('event-store', 'conflict', new UnfitSchemaError(foundVersion.error))
     const version = foundVersion.value
     const changes: string[] = []
-    // Created first: tables without it were made by a version before it existed.
+    // Created first: tables without this table were created by a version that did not have it yet.
     if (!definitions.has(versionTable))
       await client.command({
         query: `CREATE TABLE IF NOT EXISTS ${database}.${versionTable}
@@ -78,8 +78,8 @@ export function migrate(clients: Pick<ClickHouseClients, 'write'>, options: Migr
 
 /**
  * For a start or `doctor`, which wait three seconds for an answer; changes nothing.
- * @returns one line for the operator when another version made the tables, so that `migrate` will refuse them. Null also
- *   when the server does not answer: the worker asks it until it does.
+ * @returns one line for the operator when another version created the tables, since `migrate` will then refuse them. Null
+ * also when the server does not answer: the worker retries until it does.
  */
 export async function findTablesProblem(
   endpoint: ClickHouseEndpoint,
@@ -105,7 +105,7 @@ export async function findTablesProblem(
 /** @returns null when the database does not exist. */
 async function findDefinitions(client: ClickHouseClient, database: string): Promise<Definitions | null> {
   try {
-    // Unlike `system.tables`, it fails where the database is missing.
+    // Unlike a query of `system.tables`, this fails when the database is missing.
     await client.command({ query: `SHOW TABLES FROM ${database}` })
   } catch (error) {
     if (isUnknownDatabase(error)) return null
@@ -116,8 +116,8 @@ async function findDefinitions(client: ClickHouseClient, database: string): Prom
 }
 
 /**
- * @returns the last migration that ran, 0 also where a table is missing: all of them run again then, and make it. One line
- *   for the operator when another version made the tables.
+ * @returns the last migration that ran; 0 also when a table is missing, so that all migrations run again and create it. One
+ * line for the operator when another version created the tables.
  */
 async function findVersion(
   client: ClickHouseClient,
@@ -140,7 +140,7 @@ async function findVersion(
   return ok(baselineTableNames.every(table => definitions.has(table)) ? version : 0)
 }
 
-/** Also true for a table that was only made now. */
+/** Also true for a table that was created just now. */
 function hasTtl(definition: string | undefined, ttl: string): boolean {
   return definition?.slice(definition.indexOf(' ENGINE = ')).includes(` TTL ${ttl} `) ?? true
 }

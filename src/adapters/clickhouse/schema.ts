@@ -1,8 +1,8 @@
-// The tables of the event store, as forward-only migrations, like the state's. The store records which of them ran
-// (`schema_version`), and one that ran does not run again: the engine rewrites the definition of a table for any ALTER,
-// and one that is written on a full disk is left empty: the engine cannot start with it. As several processes may run a
-// migration at once, and one that was interrupted runs again, every statement can be repeated (`IF NOT EXISTS`).
-// Source: docs/wire/ingestion.md 8.1, 10.
+// The tables of the event store, as forward-only migrations, like those of the state database. The store records which
+// migrations ran (`schema_version`), and these do not run again: the engine rewrites a table's definition for any ALTER,
+// and on a full disk it leaves an empty definition, with which it cannot start. Several processes may run a migration at
+// once, and an interrupted migration runs again, so every statement can be repeated (`IF NOT EXISTS`). Source:
+// docs/wire/ingestion.md 8.1, 10.
 
 import { cachedUsageDays } from '#ports/events/insight-queries.ts'
 import { recordingRetentionDays } from '#ports/events/recording-store.ts'
@@ -19,12 +19,13 @@ export interface EventStoreMigration {
   readonly statements: (database: string, options: SchemaOptions) => readonly string[]
 }
 
-/** Bytes of an event's flags, names included, that `flag_set` holds. */
+/** The most bytes of an event's flags, names included, that `flag_set` holds. */
 const flagSetBytesMax = 4_096
 
 /**
  * Anyone with a project's key may send megabytes of flags, a new combination with each event, and the column's dictionary
- * is read as a whole by the queries of other projects, too. So more than a few kilobytes are left to the map.
+ * is read as a whole by the queries of other projects, too. So flags of more than a few kilobytes are stored only in the
+ * map.
  */
 const boundedFlagSet = `if(arraySum(text -> length(text), mapKeys(flags)) + arraySum(text -> length(text), mapValues(flags))
       > ${flagSetBytesMax},
@@ -38,11 +39,11 @@ const boundedFlagSet = `if(arraySum(text -> length(text), mapKeys(flags)) + arra
  * `row_version` wins. Partitions are months of arrival, not of the event: anyone with the public key can send events
  * of hundreds of months. `toDate32`, because `toDate` wraps before 1970 and after 2149.
  *
- * `flag_called` and `flag_response` say which flag an event says was called, and its answer, so that counting reads no
- * properties; the worker writes them, since this engine's parser refuses what ours accepts. `flag_set` has the values of all
- * `$feature/…` as one text, `&checkout=control&search=true&`: few combinations occur, and the engine looks for a flag once in
- * each, which takes a tenth of reading the map. `erasures_before`: how often persons of the project had been erased when the
- * row was made (docs/decisions/0064).
+ * `flag_called` and `flag_response` contain the called flag and its answer as the event names them, so that counting reads
+ * no properties; the worker writes them, since this engine's parser refuses some properties that ours accepts. `flag_set`
+ * has the values of all `$feature/…` as one text, `&checkout=control&search=true&`: few combinations occur, and the engine
+ * looks for a flag once in each, which takes a tenth of reading the map. `erasures_before`: how often persons of the
+ * project had been erased when the row was made (docs/decisions/0064).
  */
 const eventColumns = `
   project_id UInt32,
@@ -88,7 +89,7 @@ const eventEngine = `ENGINE = ReplacingMergeTree(row_version)
   PARTITION BY (import_partition, toYYYYMM(captured_at))
   ORDER BY (project_id, toDate32(timestamp), event, distinct_id, uuid)`
 
-/** For tables of rejects on a server; spelled as the server writes it. */
+/** The TTL of tables of rejects on a server, spelled as the server writes it. */
 export function rejectTtl({ rejectRetentionDays }: SchemaOptions): string {
   return `toDateTime(received_at) + toIntervalDay(${rejectRetentionDays})`
 }
@@ -101,18 +102,18 @@ const baseline: EventStoreMigration = {
     ),
 }
 
-/** The engine's parser refuses properties with a number of 30 digits, or half a surrogate pair, anywhere in them. */
+/** The engine's parser refuses properties that contain a number of 30 digits or half a surrogate pair. */
 const linkedTextOf = (key: string) => `if(isValidJSON(properties), JSONExtractString(properties, '${key}'),
         extract(properties, '"${key.replace('$', '[$]')}"\\\\s*:\\\\s*"([^"\\\\\\\\]*)"'))`
 
-/** As `isIllegalDistinctId` had it when this column was added. */
+/** Like `isIllegalDistinctId` at the time when this column was added. */
 const bareId = `replaceRegexpOne(id, '(?s)^(?:\\'(.*)\\'|"(.*)")$', '\\\\1\\\\2')`
 const isLegalId = `match(id, '\\\\S') AND position(id, '\\0') = 0 AND lengthUTF8(id) <= 400
         AND lower(${bareId}) NOT IN ('anonymous', 'guest', 'distinctid', 'distinct_id', 'id', 'not_authenticated', 'email',
           'undefined', 'true', 'false')
         AND ${bareId} NOT IN ('[object Object]', 'NaN', 'None', 'none', 'null', '0', '$posthog_cookieless')`
 
-/** For rows of before; the worker writes the column of new ones. */
+/** For rows that existed before the column; the worker writes the column for new rows. */
 const linkedIdOfRow = `arrayElement(arrayFilter(
       other -> other != distinct_id AND arrayAll(id -> ${isLegalId}, [distinct_id, other]),
       [multiIf(
@@ -133,12 +134,12 @@ const history: EventStoreMigration = {
     ),
 }
 
-/** A start makes these again where one is gone. A migration that drops a table has to take its name out. */
+/** Each start creates these tables again if one is missing. A migration that drops a table has to remove its name here. */
 export const baselineTableNames = Object.keys(baselineTables({ rejectRetentionDays: 0, isEmbedded: true }))
 
 /**
- * The place in this list, from 1, is the version. Append only: a released migration is never edited. Another retention of
- * recordings or cached usage is a new one, too.
+ * The place in this list, from 1, is the version. Append only: a released migration is never edited. A changed retention of
+ * recordings or cached usage also needs a new migration.
  */
 export const eventStoreMigrations: readonly EventStoreMigration[] = [baseline, history]
 
@@ -147,7 +148,7 @@ function baselineTables(options: SchemaOptions): Readonly<Record<string, string>
   return {
     events: `(${eventColumns}) ${eventEngine}`,
     // Events of import jobs that are not published. It has the structure of `events`: otherwise partitions could not be
-    // moved from one to the other.
+    // moved between the two tables.
     events_pending: `(${eventColumns}) ${eventEngine}`,
     // stored_at: when the override was written, so that a merge is noticed in cached usage.
     person_distinct_id_overrides: `(
@@ -157,8 +158,8 @@ function baselineTables(options: SchemaOptions): Readonly<Record<string, string>
       version UInt64,
       stored_at DateTime64(3, 'UTC') CODEC(Delta, ZSTD(1))
     ) ENGINE = ReplacingMergeTree(version) ORDER BY (project_id, distinct_id)`,
-    // The mirror: persons and groups of today, as the state has them. A version is a commit of the state, so that a group
-    // that was deleted and made again wins over its former self.
+    // The mirror: current persons and groups, as the state database has them. A version is the number of a commit of the
+    // state, so that a group that was deleted and created again wins over its deleted row.
     persons: `(
       project_id UInt32,
       uuid UUID,
@@ -177,13 +178,13 @@ function baselineTables(options: SchemaOptions): Readonly<Record<string, string>
       version UInt64 CODEC(Delta, ZSTD(1)),
       is_deleted UInt8
     ) ENGINE = ReplacingMergeTree(version) ORDER BY (project_id, group_type_index, group_key)`,
-    // Whether the mirror is filled: the row of the highest version says so.
+    // Whether the mirror is filled, in the row with the highest version.
     subject_mirror_fill: `(
       fill_id String,
       is_complete UInt8,
       version UInt64
     ) ENGINE = ReplacingMergeTree(version) ORDER BY tuple()`,
-    // source: how to take a reject through capture again.
+    // source: what is needed to send a reject through capture again.
     rejected_events: `(
       reject_id String,
       project_id UInt32,
@@ -202,7 +203,7 @@ function baselineTables(options: SchemaOptions): Readonly<Record<string, string>
     PARTITION BY toYYYYMM(received_at)
     ORDER BY (project_id, received_at, reject_id)
     ${ttl(`${rejectTtl(options)} DELETE`)}`,
-    // Not a column of the rejects, since a repeated chunk writes those again.
+    // Not a column of the rejects, since a repeated chunk writes the rows of its rejects again.
     replayed_rejects: `(
       project_id UInt32,
       reject_id String,
@@ -211,8 +212,8 @@ function baselineTables(options: SchemaOptions): Readonly<Record<string, string>
     ) ENGINE = ReplacingMergeTree
     ORDER BY (project_id, reject_id)
     ${ttl(`${rejectTtl(options)} DELETE`)}`,
-    // Partitions are days of storage, so that rows that expire together are dropped together, without being read. Items
-    // are already packed; granules are small, because one row may have megabytes of them.
+    // Partitions are days of storage, so that rows that expire together are dropped together, without being read. Items are
+    // already packed; granules are small, because one row may have megabytes of items.
     replay_messages: `(
       project_id UInt32,
       uuid UUID,
@@ -249,8 +250,8 @@ function baselineTables(options: SchemaOptions): Readonly<Record<string, string>
     ) ENGINE = ReplacingMergeTree(row_version)
     PARTITION BY toYYYYMM(charged_at)
     ORDER BY (project_id, toDate32(timestamp), distinct_id, uuid)`,
-    // Cached usage of flags, per bucket (docs/decisions/0046). Arrivals say whether it is still right: random numbers that add
-    // up, one for each insert of a day's calls.
+    // Cached usage of flags, per bucket (docs/decisions/0046). Arrivals show whether it is still valid: they are sums of
+    // random numbers, one for each insert of a day's calls.
     flag_call_arrivals: `(
       project_id UInt32,
       day Date32,
@@ -272,8 +273,8 @@ function baselineTables(options: SchemaOptions): Readonly<Record<string, string>
     ) ENGINE = ReplacingMergeTree
     ORDER BY (project_id, flag, from_ms, end_ms)
     ${ttl(`stored_at + toIntervalDay(${cachedUsageDays}) DELETE`)}`,
-    // These let a worker recognise the store that it left, and the one that a state of last week left: each instance
-    // has a ring of slots, in which the newest row is never replaced before a newer one exists.
+    // Marks by which a worker recognises its store, also after the state was restored from last week. Each instance has a
+    // ring of slots, in which the newest row is never replaced before a newer row exists.
     worker_marks: `(
       instance String,
       slot UInt32,
@@ -281,7 +282,7 @@ function baselineTables(options: SchemaOptions): Readonly<Record<string, string>
       former String,
       written_at DateTime64(6, 'UTC')
     ) ENGINE = ReplacingMergeTree(written_at) ORDER BY (instance, slot)`,
-    // Whose rows are being removed. Mutations read it, so that no id appears in their texts, which the engine keeps.
+    // The subjects whose rows are being removed. Mutations read them here, since the engine keeps the texts of mutations.
     erased_subjects: `(
       project_id UInt32,
       erasures UInt32,

@@ -1,4 +1,4 @@
-// The thread's side of `decode-threads.ts`: runs one job after the other and posts each outcome.
+// The thread's side of `decode-threads.ts`: runs one job after another and posts each outcome.
 
 import { parentPort } from 'node:worker_threads'
 import type { JobTable } from '#ports/thread-pool.ts'
@@ -9,7 +9,7 @@ export interface JobAnswer<Outcome> {
   readonly moved?: ArrayBuffer[]
 }
 
-/** A function for each kind of job. What one throws ends the thread; its job fails as `unavailable`. */
+/** A function for each kind of job. If a function throws, the thread ends and the job fails as `unavailable`. */
 export type JobHandlers<Jobs extends JobTable<Jobs>> = {
   readonly [Kind in keyof Jobs]: (job: Jobs[Kind][0]) => JobAnswer<Jobs[Kind][1]>
 }

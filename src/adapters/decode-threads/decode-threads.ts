@@ -1,7 +1,7 @@
-// A small pool of threads for work that would block the event loop. Each thread runs one job at a time. Two bounded
-// queues, one for urgent jobs, which go first, let senders take turns. A thread that dies is replaced. A thread starts
-// when a job finds no other free, and ends after a while without jobs: most instances never need one. Only the thread's
-// entry module knows the jobs.
+// A small pool of threads for work that would block the event loop. Each thread runs one job at a time. There are two
+// bounded queues, one of them for urgent jobs, which go first; in each, senders take turns. A thread that dies is replaced.
+// A thread starts when a job finds no other thread free, and ends after a while without jobs: most instances never need a
+// thread. Only the thread's entry module knows the jobs.
 
 import { Worker } from 'node:worker_threads'
 import { FairQueue, type QueuedJob as Turns } from '#core/fair-queue.ts'
@@ -18,14 +18,14 @@ export interface DecodeThreads<Jobs extends JobTable<Jobs>> extends ThreadPool<J
 export type JobSender = Pick<Turns, 'sender' | 'group'>
 
 export interface DecodeThreadsOptions<Jobs extends JobTable<Jobs>> {
-  /** Module that calls `answerJobs` with the handlers of the same table. */
+  /** URL of the module that calls `answerJobs` with the handlers for these jobs. */
   readonly entry: URL
   readonly threadCount: number
   /** Whether a page or a program waits for the job; such jobs go first. */
   readonly isUrgent: (asked: AnyJob<Jobs>) => boolean
   /**
-   * The sender of a job: groups of senders take turns, and so do the senders in each group. When a queue is full, those
-   * with the most in it are refused first. When absent, all jobs have the same sender.
+   * The sender of a job: groups of senders take turns, and so do the senders in each group. When a queue is full, jobs of
+   * the senders with the most jobs in it are refused first. When absent, all jobs have the same sender.
    */
   readonly senderOf?: (asked: AnyJob<Jobs>) => JobSender
   /** Jobs that each of the two queues may hold. */
@@ -57,10 +57,10 @@ interface QueuedJob<Jobs extends JobTable<Jobs>> extends Turns {
   reject(error: PortError): void
 }
 
-/** After this many urgent jobs in a row one of the others runs: they wait longer, but not forever. */
+/** After this many urgent jobs in a row, a job that is not urgent runs, so that such jobs do not wait forever. */
 const urgentRunMax = 4
 
-/** A thread that dies sooner than this after its start is replaced only when this time is over. */
+/** A thread that dies sooner than this after its start is replaced only when this time has passed. */
 const restartPauseMs = 1_000
 const portName = 'decode-threads'
 const oneSender: JobSender = { sender: '' }
@@ -115,9 +115,9 @@ export function createDecodeThreads<Jobs extends JobTable<Jobs>>(
   function startSlot() {
     let thread: Worker | null = null
     let current: QueuedJob<Jobs> | null = null
-    /** Runs after the death of a thread that had only just started, before the next one starts. */
+    /** Runs after the death of a thread that had only just started, before the next thread starts. */
     let pause: NodeJS.Timeout | undefined
-    /** Ends the job under way when it takes too long, or a thread that has been idle for long. */
+    /** Ends the current job when it takes too long, and ends a thread that has been idle for long. */
     let watch: NodeJS.Timeout | undefined
     return {
       takeJob,
@@ -158,7 +158,7 @@ export function createDecodeThreads<Jobs extends JobTable<Jobs>>(
       return worker
     }
 
-    /** The next job starts another one. */
+    /** The next job starts another thread. */
     function noteDeath(cause: unknown): void {
       options.logger.error({ err: cause }, 'decode thread died; replacing it')
       options.onRestart()
@@ -187,14 +187,14 @@ export function createDecodeThreads<Jobs extends JobTable<Jobs>>(
         worker.postMessage(next.asked, next.buffers)
         watch = setTimeout(giveUp, options.jobTimeoutMs).unref()
       } catch (cause) {
-        // No thread left in the system, or a job that cannot be sent.
+        // The system has no thread left, or the job cannot be sent.
         endCurrent()?.reject(new PortError(portName, 'unavailable', cause))
         noteDeath(cause)
         pause = setTimeout(endPause, restartPauseMs).unref()
       }
     }
 
-    /** The thread goes with its job: nothing else stops a computation. */
+    /** Ends the thread along with its job, since nothing else stops a computation. */
     function giveUp(): void {
       const cause = new Error(`no answer within ${options.jobTimeoutMs} ms`)
       endCurrent()?.reject(new PortError(portName, 'timeout', cause))

@@ -1,4 +1,4 @@
-// The keys of `PENNON_ENCRYPTION_KEY`, and the one in the data folder's key file, which is made when first needed, if
+// The keys of `PENNON_ENCRYPTION_KEY`, and the key in the data folder's key file, which is created when first needed, if
 // allowed. Source: ours, docs/operating/settings.md and the decision it names.
 
 import { hash, type randomBytes } from 'node:crypto'
@@ -12,7 +12,7 @@ export interface EncryptionKeysOptions {
   readonly given: readonly string[]
   /** Absolute path; read if it exists. */
   readonly keyFile: string
-  /** Why the key file must not be made, as one line for operators; null when it may be. */
+  /** Why the key file must not be created, as one line for operators; null when it may be created. */
   readonly missingKeyReason: string | null
   readonly randomBytes: typeof randomBytes
 }
@@ -40,7 +40,7 @@ export function openEncryptionKeys(options: EncryptionKeysOptions): EncryptionKe
     },
   }
 
-  /** Kept once read: a key file is never written again. @throws Error when it is there and cannot be used. */
+  /** Cached once it is read, since a key file is never rewritten. @throws Error when the file exists and cannot be used. */
   async function readKeyFile(): Promise<EncryptionKey | null> {
     if (fromFile !== null) return fromFile
     const text = await readFileIfExists(options.keyFile)

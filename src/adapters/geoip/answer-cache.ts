@@ -1,9 +1,8 @@
 // Caches the answers of a costly function for recently used texts.
 
 /**
- * Keeps two generations: the texts used since the last change of generations, and the texts used before it. A hit in
- * the younger generation costs one look-up. At most `countMax` answers are kept. The caller has to bound the length of
- * texts.
+ * Keeps two generations: the texts used since the last change of generations, and the texts used before it. A hit in the
+ * newer generation costs one look-up. At most `countMax` answers are kept. The caller has to bound the length of texts.
  */
 export function cacheAnswers<T>(answer: (text: string) => T, countMax: number): (text: string) => T {
   let young = new Map<string, T>()

@@ -1,5 +1,5 @@
-// Converts a record of a City database to a location. There are two schemas: MaxMind's nested one with names in several
-// languages, and the flat one of the npm package, which has only codes, and "" for unknown values.
+// Converts a record of a City database to a location. There are two schemas: MaxMind's nested schema, with names in several
+// languages, and the npm package's flat schema, which has only codes, and "" for unknown values.
 
 import { continentName, countryOf } from '#core/countries.ts'
 import type { GeoipLocation } from '#core/geoip.ts'

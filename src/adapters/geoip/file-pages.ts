@@ -1,4 +1,4 @@
-// The bytes of a file that is too large to hold: read on demand, page by page, into a buffer of fixed size. The
+// The bytes of a file that is too large to keep in memory: read on demand, page by page, into a buffer of fixed size. The
 // operating system caches the rest, once for all processes. `mmdb-file.ts` interprets the bytes.
 
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
@@ -13,15 +13,15 @@ const notHeld = -1
 export class FilePages {
   readonly byteCount: number
   readonly #descriptor: number
-  /** Untouched parts of it are not resident, so few look-ups take little memory. */
+  /** The unused rest of this buffer is not resident, so a few look-ups take little memory. */
   readonly #bytes: Buffer
   readonly #slotOfPage: Int32Array
   readonly #pageOfSlot: Int32Array
-  /** Second chance: a slot that was used since the hand passed stays for another round. */
+  /** For the second-chance (clock) algorithm: a slot that was used since the hand passed it is not replaced this time. */
   readonly #wasUsed: Uint8Array
   #hand = 0
 
-  /** @throws the error of the system when the file cannot be opened, or is not a file. */
+  /** @throws the system's error when the path cannot be opened or is not a file. */
   constructor(path: string, heldBytesMax: number) {
     this.#descriptor = openSync(path, 'r')
     const status = fstatSync(this.#descriptor)
@@ -64,7 +64,7 @@ export class FilePages {
     return this.#bytes.toString('utf8', place, place + size)
   }
 
-  /** Bytes that may span pages. */
+  /** Copies bytes, which may span pages. */
   copyOf(position: number, size: number): Buffer {
     if (position + size > this.byteCount) throw createRangeError()
     const copy = Buffer.allocUnsafe(size)
@@ -77,7 +77,7 @@ export class FilePages {
     return copy
   }
 
-  /** The place in the buffer of bytes within one page, valid until the next call. @param size at least 1. */
+  /** Where bytes that lie within one page are in the buffer; valid until the next call. @param size at least 1. */
   #placeOf(position: number, size: number): number {
     if (position + size > this.byteCount) throw createRangeError()
     const page = position >>> pageBits

@@ -22,7 +22,7 @@ const metadataMarker = Buffer.from('\xab\xcd\xefMaxMind.com', 'latin1')
 const metadataBytesMax = 128 * 1024
 /** Zero bytes between the tree and the records. */
 const separatorBytes = 16
-/** Bounds one record. Real ones are 4 deep and have about 150 values; a damaged file must not keep us busy. */
+/** Limits one record. Real records are 4 deep and have about 150 values; a damaged file must not keep us busy. */
 const depthMax = 16
 const valueCountMax = 10_000
 const knownKeyCountMax = 200
@@ -37,7 +37,7 @@ export class MmdbFile {
   /** Start of the records; pointers count from here. */
   #dataStart = 0
   readonly #ipv4Root: number
-  /** Each key is in the file once, and records point to it: position → text. */
+  /** Position → text. Each key is in the file only once, and records point to it. */
   readonly #knownKeys = new Map<number, string>()
   #position = 0
   #valuesLeft = 0

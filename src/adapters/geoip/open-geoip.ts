@@ -13,7 +13,7 @@ import { FilePages } from './file-pages.ts'
 import { MmdbFile } from './mmdb-file.ts'
 import { parsePublicAddress } from './public-address.ts'
 
-/** Per file. Twice as much saves an eighth of a look-up. Source: docs/decisions/0013-geoip-read-in-pages.md. */
+/** Per file. Twice as much makes look-ups only an eighth faster. Source: docs/decisions/0013-geoip-read-in-pages.md. */
 const heldBytesMax = 2 ** 20
 /** A hit costs 0.1 µs, a miss 5 to 8. About 600 bytes each. */
 const rememberedCountMax = 2_000

@@ -1,12 +1,14 @@
-// Converts the text of an address to bytes, for addresses that can have a location. Private, loopback, link-local and
-// other special addresses have none, whatever a database says about them.
+// Converts the text of an address to bytes, for addresses that can have a location. Private, loopback, link-local and other
+// special addresses have no location, even if a database has one for them.
 
 import { BlockList, isIP } from 'node:net'
 
 /** The longest text of an IPv6 address, plus a `%zone`. */
 const textLengthMax = 64
 
-/** Addresses not globally reachable, or not of a host. Source: the special-purpose address registries of RFC 6890. */
+/**
+ * Addresses that are not globally reachable, or not of a host. Source: the special-purpose address registries of RFC 6890.
+ */
 const special = new BlockList()
 for (const [address, prefixBits] of [
   ['0.0.0.0', 8],
@@ -35,8 +37,8 @@ for (const [address, prefixBits] of [
   special.addSubnet(address, prefixBits, isIP(address) === 4 ? 'ipv4' : 'ipv6')
 
 /**
- * 4 or 16 bytes; an IPv4 address in IPv6 notation (`::ffff:1.2.3.4`) is 4. Null when it is no address, or no public one.
- * Source: docs/wire/ingestion.md 7, "private like any other"; docs/wire/evaluation.md 6.
+ * @returns 4 or 16 bytes; 4 also for an IPv4 address in IPv6 notation (`::ffff:1.2.3.4`). Null when the text is not an
+ * address, or not a public address. Source: docs/wire/ingestion.md 7, "private like any other"; docs/wire/evaluation.md 6.
  */
 export function parsePublicAddress(text: string): Uint8Array | null {
   if (text.length > textLengthMax) return null

@@ -1,4 +1,4 @@
-// Objects of an S3 bucket, or of storage that speaks its protocol, through the client of AWS. Credentials and region come
+// Reads objects of an S3 bucket, or of storage with the same protocol, through the AWS client. Credentials and region come
 // from where that client looks for them: environment, profile, role of the machine.
 
 import { pipeline, type Readable, Transform } from 'node:stream'
@@ -13,7 +13,7 @@ export interface S3Bucket {
   readonly endpoint: string | null
   /** Null to take it from the environment. */
   readonly region: string | null
-  /** The bucket in the path of an address instead of its host, as most other storage wants. */
+  /** Whether the bucket is in the URL's path instead of its host name, as most storage other than AWS requires. */
   readonly isPathStyle: boolean
 }
 
@@ -21,11 +21,11 @@ export interface S3Bucket {
 const answerBytesMax = 16 * 2 ** 20
 /** Bounds a list in bytes, at a million objects with long keys. An endless one would fill the disk. */
 const listBytesMax = 256 * 2 ** 20
-/** Beside its key: version and size. */
+/** What an object takes in a list in addition to its key: version and size. */
 const listedBytesMin = 100
 
 const port = 'object-source'
-/** The calling stage waits, retries and reports it. */
+/** The client does not retry: the calling stage waits, retries and reports failures. */
 const attemptsMax = 1
 
 export function createS3ObjectSource(
@@ -67,7 +67,7 @@ export function createS3ObjectSource(
           if (page.IsTruncated === true) throw new ObjectSourceRefusal(describeMissingToken(bucket))
           return
         }
-        // Pages that lead back to an earlier one would be listed for ever.
+        // Pages that lead back to an earlier page would be listed forever.
         if (asked.has(next)) throw new ObjectSourceRefusal(describeRepeatedPage(bucket))
         asked.add(next)
         take(Buffer.byteLength(next))
@@ -78,7 +78,7 @@ export function createS3ObjectSource(
   }
 }
 
-/** The client buffers any answer but an object's in memory, however long it is. */
+/** The client buffers every answer except an object's content in memory, however long the answer is. */
 function boundAnswers({ middlewareStack }: S3Client, bytesMax: number): void {
   middlewareStack.add(
     (next, { commandName }) =>

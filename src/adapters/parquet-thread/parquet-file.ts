@@ -1,10 +1,10 @@
-// Encodes each Parquet file in a separate thread, which runs from the file's first to its last bytes.
+// Encodes each Parquet file in a separate thread, which lives from the file's first byte to its last.
 
 import { Worker } from 'node:worker_threads'
 import type { OpenParquetFile } from '#ports/parquet-files.ts'
 import type { ParquetReply, ParquetRequest, ParquetThreadData } from './parquet-protocol.ts'
 
-/** More than the footer of the longest file and a group of the largest rows need. */
+/** More than needed for the footer of the longest file and a row group of the largest rows. */
 const heapMegabytesMax = 512
 
 export const openParquetFile: OpenParquetFile = columns => {

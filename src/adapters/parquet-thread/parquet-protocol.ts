@@ -1,4 +1,4 @@
-// The messages to the thread of a Parquet file and its replies.
+// The messages to the thread that encodes a Parquet file, and the thread's replies.
 
 import type { ParquetColumn, ParquetValue } from '#ports/parquet-files.ts'
 

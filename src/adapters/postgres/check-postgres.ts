@@ -17,14 +17,14 @@ export interface PostgresCheck {
   readonly isReplica: boolean
   /** The schema that has our tables, or would get them. */
   readonly state: StateSchema
-  /** Whether the role may create tables in that schema, and the schema itself when it is missing. */
+  /** Whether the role may create tables in that schema and, if the schema is missing, the schema. */
   readonly mayCreate: boolean
 }
 
 export interface PostgresProblem {
   /** One line that names the place and the problem. */
   readonly message: string
-  /** True when the server does not answer now: trying again may help. False: an operator has to change something. */
+  /** True when the server does not answer now, and trying again may help; false when an operator must change something. */
   readonly mayPass: boolean
 }
 
@@ -48,7 +48,7 @@ const findRights = `
   SELECT CASE WHEN $2 THEN has_schema_privilege($1, 'CREATE')
     ELSE has_database_privilege(current_database(), 'CREATE') END AS creates`
 
-/** Has all we use (`COLLATE "C"`, identity columns, `unnest` of several lists); older versions are out of support. */
+/** Has all that we use (`COLLATE "C"`, identity columns, `unnest` of several lists); older versions are out of support. */
 const majorVersionMin = 12
 
 /** Connects once and inspects server, role and schemas. Changes nothing. @param connectMsMax limit for connecting. */
@@ -118,7 +118,7 @@ const answerMsMax = 10_000
 
 /**
  * For a database in which `checkPostgres` found state.
- * @returns the number of the state's last migration; NaN when it does not say.
+ * @returns the number of the state's last migration; NaN when the state does not record it.
  * @throws PortError when the database cannot be reached or read.
  */
 export async function findPostgresSchema(url: string): Promise<number> {

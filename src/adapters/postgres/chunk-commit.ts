@@ -1,6 +1,6 @@
-// Writes what one chunk changed, inside a transaction that the caller began. It first locks the existing rows, in the
-// same order in every worker; then compares each change with the stored version, one after the other as if each were
-// written alone; then writes the result in lists. Anything unexpected ends the transaction.
+// Writes what one chunk changed, inside a transaction that the caller began. It first locks the existing rows, in the same
+// order in every worker; then compares the changes with the stored versions, one after another, as if each change were
+// written alone; then writes the results as lists. Anything unexpected ends the transaction.
 
 import {
   CommitRefused,
@@ -71,7 +71,7 @@ async function writePersonless(
     [projectId, distinctId] as const
   const personless = personlessDistinctIds.map(rowOf)
   const never = neverPersonlessDistinctIds.map(rowOf)
-  // Both lists in one order, so that two workers with the same ids in opposite lists do not deadlock.
+  // Both lists are sorted together, so that two workers with the same ids in opposite lists do not deadlock.
   const sorted = [...personless, ...never].toSorted((a, b) => a[0] - b[0] || compare(a[1], b[1]))
   const { rows } = await runInSlices<{ project_id: number; distinct_id: string }>(
     session,
@@ -123,7 +123,7 @@ async function lockPersons(session: Session, changes: ChunkChanges): Promise<Sto
     want(projectId, uuid)
     want(projectId, survivorUuid)
   }
-  // A person that exists although the changes have it as new is noticed by its insert.
+  // If a person that counts as new in the changes already exists, its insert detects this.
   for (const { row, loadedVersion } of changes.persons)
     if (loadedVersion === null) wanted.delete(personKey(row.projectId, row.uuid))
   for (const { row, loadedVersion } of changes.persons) if (loadedVersion !== null) want(row.projectId, row.uuid)
@@ -189,7 +189,8 @@ async function mergePersons(session: Session, { deletedPersons }: ChunkChanges, 
   const pairs = [moves.map(move => move[0]), moves.map(move => move[1])]
   await session.query(writeTexts.moveOverrides, pairs)
   await session.query(writeTexts.moveMemberships, pairs)
-  // A distinct id attached since the load would lose its person: its foreign key fails the delete, which is a conflict.
+  // A distinct id attached since the load would lose its person, so its foreign key makes the delete fail, which counts as
+  // a conflict.
   await runForEach(session, writeTexts.deletePersons, merged)
 }
 
@@ -229,9 +230,9 @@ async function writeGroups(session: Session, { groups }: ChunkChanges): Promise<
   )
 }
 
-/** A project has five at most. A new one changes what flags can aggregate by, so definitions are read again. */
+/** A project has at most five. A new type changes what flags can aggregate by, so definitions are read again. */
 async function writeGroupTypes(session: Session, { groupTypes, usedGroupTypes }: ChunkChanges): Promise<void> {
-  // Locked, so that a deletion of the type waits for the groups written here, and finds them.
+  // Locked, so that a deletion of the type waits until the groups written here are committed, and finds them.
   for (const { projectId, name, index } of usedGroupTypes)
     expectCount((await session.query(`${texts.hasGroupType} FOR SHARE`, [projectId, name, index])).rowCount ?? 0, 1)
   const changedProjects = new Set<number>()
@@ -275,7 +276,7 @@ async function countOutcomes(session: Session, outcomes: readonly ChunkOutcome[]
 }
 
 /**
- * Compares changes with the stored versions, in their order; of several changes to one row the last one counts.
+ * Compares changes with the stored versions, in their order; of several changes to one row, the last change counts.
  * @param versions of the existing rows that were looked up.
  * @throws CommitRefused
  */

@@ -34,7 +34,7 @@ export const loadTexts: LoadTexts<string> = {
   groupTypes: `
   SELECT * FROM group_type_mapping WHERE project_id = ANY($1::bigint[]) ORDER BY project_id, group_type_index`,
 
-  /** project ids, distinct ids, the longest text: longer ones are left out */
+  /** project ids, distinct ids, the maximum length of texts: longer texts are left out */
   mappedPersons: `
   SELECT d.distinct_id, d.version AS mapping_version, p.id, p.project_id, p.uuid,
     octet_length(p.properties) + octet_length(p.property_marks) AS text_bytes,
@@ -81,7 +81,7 @@ export const loadTexts: LoadTexts<string> = {
   SELECT g.project_id, g.uuid, g.timestamp, g.import_job_id FROM unnest($1::bigint[], $2::text[]) AS k (project_id, uuid)
   JOIN import_generated AS g ON g.project_id = k.project_id AND g.uuid = k.uuid`,
 
-  /** project ids, type indexes, keys, the longest text: longer ones are left out */
+  /** project ids, type indexes, keys, the maximum length of texts: longer texts are left out */
   groups: `
   SELECT g.project_id, g.group_type_index, g.group_key,
     octet_length(g.group_properties) + octet_length(g.property_marks) AS text_bytes,
@@ -115,9 +115,9 @@ export const writeTexts: WriteTexts = {
   WHERE d.project_id = v.project_id AND d.distinct_id = v.distinct_id AND d.version = v.stored_version`,
 
   /**
-   * Merged persons' ids, their survivors' ids. A row that the survivor has stays as it is; else the person that is
-   * first in the lists provides it. One statement deletes and inserts: with two, the second could delete a row that a
-   * front wrote between them. A row written later makes the person's own deletion a conflict.
+   * Merged persons' ids, their survivors' ids. A row that the survivor already has stays unchanged; otherwise the person
+   * that comes first in the lists provides it. One statement both deletes and inserts: with two statements, the second
+   * could delete a row that a front wrote in between. A row written later turns the deletion of the person into a conflict.
    */
   moveOverrides: `
   WITH gone AS (
@@ -130,7 +130,7 @@ export const writeTexts: WriteTexts = {
   ORDER BY v.survivor_id, o.feature_flag_key, v.place
   ON CONFLICT (person_id, feature_flag_key) DO NOTHING`,
 
-  /** Merged persons' ids, their survivors' ids. One statement for the same reason. */
+  /** Merged persons' ids, their survivors' ids. One statement, for the same reason as in `moveOverrides`. */
   moveMemberships: `
   WITH gone AS (DELETE FROM cohort_person WHERE person_id = ANY($1::bigint[]) RETURNING person_id, cohort_id)
   INSERT INTO cohort_person (person_id, cohort_id)
@@ -150,8 +150,8 @@ export const writeTexts: WriteTexts = {
     AND g.version = v.stored_version`,
 
   /**
-   * project ids, keys, times. In the order of the ids, which is the same in every worker. Only workers write this
-   * table, so a commit never waits here for an edit of a flag.
+   * project ids, keys, times. Rows are written in the order of the ids, which is the same in every worker. Only workers
+   * write this table, so a commit never waits here for an edit of a flag.
    */
   noteCalls: `
   INSERT INTO flag_last_call (flag_id, called_at)
@@ -163,11 +163,11 @@ export const writeTexts: WriteTexts = {
     WHERE excluded.called_at > flag_last_call.called_at`,
 }
 
-/** Locks, which all workers take in one order, and checks of existing rows. */
+/** Statements that lock rows, in the same order in all workers, and statements that check existing rows. */
 export const lockTexts = {
   /**
-   * project ids, uuids. Every worker locks rows in the order of their uuid, so that no two wait for each other.
-   * Not FOR UPDATE: a row that refers to a person, such as a flag assignment that a front writes, need not wait.
+   * project ids, uuids. Every worker locks rows in the order of their uuid, so that no two workers wait for each other. Not
+   * FOR UPDATE, so that rows that refer to a person, such as a flag assignment that a front writes, need not wait.
    */
   lockPersons: `
   SELECT p.id, p.project_id, p.uuid, p.version

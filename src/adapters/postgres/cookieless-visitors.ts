@@ -1,4 +1,4 @@
-// Cookieless visitors on PostgreSQL: how the worker reads them, and writes them inside its chunk's transaction.
+// How the worker reads cookieless visitors on PostgreSQL, and writes them inside the transaction of a chunk.
 
 import { itemOf, rowOf } from '#adapters/sql/tables/resource-rows.ts'
 import { type StateSchema, visitorIdentify, visitorSession } from '#adapters/sql/tables/schema.ts'

@@ -1,16 +1,17 @@
-// Ends connections within a time limit: a hanging server does not answer the farewell, and a stop must not wait for it.
+// Ends connections within a time limit: a hanging server does not answer the closing message, and a stop must not wait for
+// it.
 
 import { Socket } from 'node:net'
 import type pg from 'pg'
 
-/** Limit for a connection's farewell or last statement; a stop has 10 s for everything. */
+/** Limit for closing a connection, or for its last statement; a whole stop may take 10 s. */
 const endMsMax = 1_000
 
 export interface TrackedSockets {
-  /** The driver's option of that name: makes the socket for each connection of a pool or a client. */
+  /** The driver's option `stream`: creates the socket for each connection of a pool or a client. */
   readonly stream: () => Socket
   /**
-   * Waits for `end`, and cuts connections that are still open at the limit. @throws what `end` throws within the limit.
+   * Waits for `end`, and destroys connections that are still open at the limit. @throws what `end` throws within the limit.
    */
   endInTime(end: () => Promise<void>): Promise<void>
 }
@@ -44,7 +45,7 @@ export async function endIgnoringErrors(client: pg.Client | undefined): Promise<
   try {
     await client?.end()
   } catch {
-    // A broken connection ends with the error that its last query was rejected with: its caller has that already, and
-    // the socket is closed either way.
+    // Ending a broken connection fails with the same error as its last query. The query's caller already has this error,
+    // and the socket is closed either way.
   }
 }

@@ -11,7 +11,7 @@ import { runForEach, runInSlices } from './write-lists.ts'
 
 const texts = numberAll(importTexts)
 
-// A chunk may have events of very many jobs: lists, because each statement is a round trip.
+// Statements with lists, because a chunk may have events of very many jobs, and each statement is a round trip.
 const listTexts = {
   /** ids, states, steps or '' */
   keepJobs: `
@@ -54,10 +54,11 @@ const listTexts = {
 }
 
 /**
- * @throws CommitRefused, or what the driver throws; a person that still has distinct ids fails by their foreign key.
+ * @throws CommitRefused, or what the driver throws; the deletion of a person that still has distinct ids fails because of
+ * their foreign key.
  */
 export async function writeImportChanges(session: Session, changes: ImportChanges): Promise<void> {
-  // Before the locks below, which two chunks may share: each would wait for the other to give its own up.
+  // Before the locks below: two chunks may hold those at once, and would then wait for each other here.
   const storedRows = changes.storedRows.map(({ importJobId, count }) => [importJobId, count])
   await runInSlices(session, listTexts.countStoredRows, storedRows)
   // Locked, so that a job is closed only after its processed events are committed.
@@ -82,7 +83,7 @@ export async function writeImportChanges(session: Session, changes: ImportChange
   await returnAssignments(session, changes)
   const doneLinks = changes.doneLinkIds.map(id => [id])
   await runInSlices(session, listTexts.deleteLinks, doneLinks)
-  // Locked, so that a concurrent chunk that uses one of them waits and then sees its new state.
+  // Locked, so that a concurrent chunk that uses one of these persons waits and then sees the job's new state.
   for (const { projectId, uuid, loadedVersion } of changes.unchangedPersons)
     expectCount((await session.query(`${texts.hasPerson} FOR SHARE`, [projectId, uuid, loadedVersion])).rowCount ?? 0)
   const { removedMappings, removedGroups } = changes

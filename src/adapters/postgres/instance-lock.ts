@@ -1,6 +1,6 @@
-// Allows one instance per database: an advisory lock, held by a session of its own for as long as the instance runs.
-// Each instance has its log on its own disk, so two on one database would move positions that mean nothing in the
-// other's log. A lost session is opened again; if another instance has the lock by then, this one has to end.
+// Allows only one instance per database, by an advisory lock that a separate session holds for as long as the instance
+// runs. Each instance has its log on its own disk, so two instances on one database would move positions that mean nothing
+// in the other's log. A lost session is opened again; if another instance has the lock by then, this instance has to end.
 
 import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
@@ -20,12 +20,12 @@ const answerMsMax = 5_000
 const tryEveryMs = 100
 const heartbeatMs = 10_000
 const retryWaits = { firstMs: 100, longestMs: 5_000 }
-/** Advisory keys of two numbers never collide with keys of one, such as the definitions' lock. */
+/** Advisory keys of two numbers never collide with keys of one number, such as that of the definitions' lock. */
 const lockKey = `${definitionsLock}, 1`
 
 /**
- * A host that was switched off sends no farewell: with these the server notices within 25 s and releases the lock. This
- * session is meant to be idle.
+ * A host that was switched off does not close its connection: with these settings, the server notices that within 25 s and
+ * releases the lock. This session is meant to be idle.
  */
 const sessionSettings = `
   SELECT set_config(name, value, false) FROM (VALUES
@@ -38,17 +38,18 @@ const findHolder = `
   WHERE l.locktype = 'advisory' AND (l.classid, l.objid, l.objsubid) = (${lockKey}, 2) AND l.granted
     AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())`
 
-/** Leaves out streams in which no worker ever committed. */
+/** Has no row for a stream in which no worker ever committed. */
 const readReturnedState = `
   SELECT f.log_id, p.stream, p."offset" FROM followed_log AS f LEFT JOIN log_position AS p ON true`
 
 export interface InstanceLock {
   /**
-   * From now on `judge` checks the database whenever the lock was lost and is held again, since it may be an older copy
-   * or another instance's. It answers null, or a reason to end, as the rest of a sentence about the database.
+   * From now on `judge` checks the database whenever the lock was lost and is held again, since it may be an older copy or
+   * another instance's. It returns null, or a reason to end the instance, worded as the rest of a sentence about the
+   * database.
    */
   judgeReturns(judge: (found: ReturnedState) => Promise<string | null>): void
-  /** Takes at most a second, whatever the server does. */
+  /** Releases the lock. Takes at most a second, even if the server does not answer. */
   release(): Promise<void>
 }
 
@@ -58,8 +59,8 @@ export interface InstanceLockOptions {
   readonly waitMsMax: number
   readonly onWaiting: () => void
   /**
-   * Called once, with a line for operators, when another instance has the lock now or the database is not what it was.
-   * Nothing is tried after it.
+   * Called once, with a line for operators, when another instance has the lock now or the database is no longer the same.
+   * After that, nothing is retried.
    */
   readonly onSuperseded: (line: string) => void
   readonly logger: Logger
@@ -67,7 +68,7 @@ export interface InstanceLockOptions {
 
 /**
  * @returns one line for operators when another instance keeps the lock.
- * @throws PortError when the server cannot be asked.
+ * @throws PortError when the server cannot be reached.
  */
 export async function takeInstanceLock(options: InstanceLockOptions): Promise<Result<InstanceLock, string>> {
   const { url, logger } = options
@@ -101,7 +102,8 @@ export async function takeInstanceLock(options: InstanceLockOptions): Promise<Re
   )
 
   /**
-   * @returns null when we hold the lock; else its holder's place, as far as the server knows. @throws as the driver.
+   * @returns null when we hold the lock; otherwise the holder's address, if the server knows it. @throws what the driver
+   * throws.
    */
   async function acquire(onWaiting: () => void): Promise<string | null> {
     const settings = buildClientSettings(url, `instance ${token} ${hostname()}`.slice(0, 56), answerMsMax)
@@ -137,7 +139,7 @@ export async function takeInstanceLock(options: InstanceLockOptions): Promise<Re
     return null
   }
 
-  /** Ends our former session, which is gone here but still open on the server. */
+  /** Ends our former session, which we have lost but which is still open on the server. */
   async function endFormerSession(session: pg.Client): Promise<void> {
     for (const { pid, name } of (await session.query<{ pid: number; name: string | null }>(findHolder)).rows)
       if (name?.startsWith(`pennon instance ${token} `)) await session.query('SELECT pg_terminate_backend($1)', [pid])
@@ -149,7 +151,7 @@ export async function takeInstanceLock(options: InstanceLockOptions): Promise<Re
     return host === undefined ? '' : ` on ${host}`
   }
 
-  /** Notices within 15 s, from the client's side, that the server is gone without a farewell. */
+  /** Detects within 15 s, from the client's side, that the server is gone without having closed the connection. */
   function scheduleHeartbeat(session: pg.Client): void {
     timer = setTimeout(async () => {
       try {
@@ -188,16 +190,16 @@ export async function takeInstanceLock(options: InstanceLockOptions): Promise<Re
         failures = 0
         return
       }
-      // Ending is right: another instance has bound its own log to the state and so taken the streams from our worker.
+      // It is right to end: another instance has bound its own log to the state and so taken the streams from our worker.
       // No worker would ever read the events that this instance accepted from now on.
       await release()
       options.onSuperseded(`PostgreSQL at ${describePlace(url)} ${reason}; this instance stops`)
     } catch {
-      // `lose` was called with it and tries again.
+      // `lose` was called with this error and tries again.
     }
   }
 
-  /** @throws when the database cannot be judged: one that is still being restored may hold nothing yet. */
+  /** @throws when the database cannot be judged, for example because it is still empty while it is being restored. */
   async function findObjection(session: pg.Client | undefined): Promise<string | null> {
     if (judge === undefined || session === undefined) return null
     try {

@@ -1,5 +1,5 @@
-// The queries of `adapters/sql` on PostgreSQL: Kysely on a pool. Transactions that write run one after the other, as on
-// SQLite, so that the queries mean the same on both engines; only the private API has them, and rarely.
+// The queries of `adapters/sql` on PostgreSQL: Kysely on a pool. Transactions that write run one after another, as on
+// SQLite, so that the queries mean the same on both engines; only the private API has such transactions, and they are rare.
 
 import {
   CompiledQuery,
@@ -19,8 +19,8 @@ import type { Pool } from './open-postgres.ts'
 export const definitionsLock = 0x70656e6e
 
 /**
- * @param begin `one_by_one`: a transaction waits until no other one of this kind runs, in any process.
- *   `snapshot`: a transaction only reads, all of it as of one moment.
+ * @param begin `one_by_one`: a transaction waits until no other transaction of this kind runs, in any process. `snapshot`:
+ * a transaction only reads, and sees the data of one moment.
  */
 export function createPostgresKysely(pool: Pool, begin: 'one_by_one' | 'snapshot'): Kysely<StateSchema> {
   return new Kysely<StateSchema>({

@@ -1,19 +1,19 @@
-// Batches look-ups by name: all from one turn of the event loop, or all that arrived while the store was busy. A name
-// asked for twice is looked up once. When more wait than fit into a batch, projects take turns. The caller provides the
-// query.
+// Batches look-ups by name: all look-ups of one turn of the event loop, or all that arrived while the store was busy. A
+// name requested twice is looked up once. When more look-ups wait than fit into a batch, projects take turns. The caller
+// provides the query.
 
 import { setImmediate as nextTurn } from 'node:timers'
 import { FairQueue } from '#core/fair-queue.ts'
 import { PortError, QueueFullError } from '#ports/port-error.ts'
 
 export interface LookUps<Name, Found> {
-  /** @param key identifies the name. @returns null when it is not found; rejects when the store cannot be asked. */
+  /** @param key identifies the name. @returns null when it is not found; rejects when the store cannot be reached. */
   find(key: string, name: Name): Promise<Found | null>
 }
 
-/** Names of one statement. */
+/** The most names in one statement. */
 const togetherMax = 500
-/** Look-ups that may wait. Beyond, the project with the most loses its last one, whose evaluation runs without it. */
+/** The most waiting look-ups. Beyond that, the project with the most loses its last; that evaluation runs without it. */
 const waitingMax = 10_000
 
 interface Waiting<Name, Found> {
@@ -29,7 +29,7 @@ interface Waiting<Name, Found> {
 /**
  * @param underWayMax how many of `findAll` may run at once.
  * @param senderOf the project of a look-up.
- * @param findAll answers in the order of the names; a PortError in a place fails that name alone.
+ * @param findAll answers in the order of the names; a PortError in place of an answer fails only that name.
  */
 export function batchLookUps<Name, Found>(
   underWayMax: number,
@@ -87,7 +87,7 @@ export function batchLookUps<Name, Found>(
       }
     } catch (cause) {
       for (const entry of entries) entry.reject(cause)
-      // Those that still wait would wait as long again for the same failure.
+      // Look-ups that still wait would wait just as long for the same failure.
       waiting.clear()
       for (const entry of queue.clear()) entry.reject(cause)
     } finally {

@@ -1,5 +1,5 @@
-// Pools of sessions on PostgreSQL: their size, their time limits, and the handling of broken sessions. The stores know
-// the statements.
+// Pools of sessions on PostgreSQL: their size, their time limits, and the handling of broken sessions. The statements are
+// in the stores.
 
 import pg from 'pg'
 import { PortError } from '#ports/port-error.ts'
@@ -21,16 +21,17 @@ export interface PoolOptions {
   readonly lockMsMax?: number
   /** How long it may take to get a session, whether new or returned to the pool. */
   readonly connectMsMax: number
-  /** The statements find every row by an index, so that none of their plans may scan a table; see `indexedPlans`. */
+  /**
+   * Whether the statements find every row by an index, so that none of their plans may scan a table; see `indexedPlans`.
+   */
   readonly isIndexed?: true
   readonly logger: Logger
 }
 
-/** A session for one piece of work. */
 export interface Session {
   /** Rows by name; or give `rowMode: 'array'`. @throws what the driver throws. */
   query<Row extends pg.QueryResultRow>(text: string, values?: unknown[]): Promise<pg.QueryResult<Row>>
-  /** Returns it to the pool; a broken session is closed instead, as with `close`. */
+  /** Returns the session to the pool; with `close`, or if the session is broken, closes it instead. */
   release(close?: boolean): void
 }
 
@@ -40,7 +41,7 @@ export interface Pool {
   /** One statement, on any session. @throws PortError, or what the driver throws for a bug of ours. */
   query<Row extends unknown[]>(query: pg.QueryArrayConfig): Promise<pg.QueryArrayResult<Row>>
   query<Row extends pg.QueryResultRow>(query: pg.QueryConfig): Promise<pg.QueryResult<Row>>
-  /** Waits for the work under way, within the limit of `end-in-time.ts`; work that takes longer fails. */
+  /** Waits for running statements, within the limit of `end-in-time.ts`; statements that take longer fail. */
   end(): Promise<void>
 }
 
@@ -49,7 +50,7 @@ const answerGraceMs = 1_000
 const idleTransactionMsMax = 30_000
 
 /**
- * A prepared statement keeps its plan, and a plan made while a table was empty would scan the table once it is full.
+ * A prepared statement keeps its plan, and a plan from when a table was empty would scan the table even once it is full.
  * With these settings plans use the index from the beginning, and planning costs once per session.
  */
 const indexedPlans = ['enable_seqscan=off', 'enable_hashjoin=off', 'enable_mergejoin=off']
@@ -66,7 +67,7 @@ export function openPool(options: PoolOptions): Pool {
     ...buildClientSettings(options.url, options.name, options.connectMsMax, options.isIndexed && indexedPlans),
     max: options.sizeMax,
     idleTimeoutMillis: 60_000,
-    // A server that became the primary gets its share of sessions within an hour.
+    // Within an hour, a server that has become the primary gets its share of sessions.
     maxLifetimeSeconds: 3_600,
     ...(statementMsMax > 0 && { statement_timeout: statementMsMax, query_timeout: statementMsMax + answerGraceMs }),
     ...(lockMsMax !== undefined && { lock_timeout: lockMsMax }),
@@ -129,7 +130,7 @@ export async function runInTransaction<T>(
       await session.query('COMMIT')
       return result
     } catch (cause) {
-      // Closing the session rolls back as well, and why the work failed is what the caller has to know.
+      // A failed ROLLBACK is ignored: closing the session rolls back as well, and the caller needs the error of `work`.
       await session.query('ROLLBACK').catch(() => {
         isInTransaction = true
       })
@@ -142,7 +143,7 @@ export async function runInTransaction<T>(
 
 /**
  * The settings that all connections share. `sslmode` in the URL means what it means to libpq.
- * @param options for the server, in addition to those in the URL, which would otherwise replace them.
+ * @param options options for the server, added to the options in the URL, which would otherwise replace them.
  */
 export function buildClientSettings(url: string, name: string, connectMsMax: number, options = ''): pg.ClientConfig {
   const place = new URL(url)

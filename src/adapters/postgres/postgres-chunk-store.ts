@@ -1,5 +1,5 @@
-// The worker's state on PostgreSQL. A chunk of any size is read and written in a handful of statements with lists. A
-// commit that collides with another is a version conflict: the worker loads the chunk's state again.
+// The worker's state on PostgreSQL. A chunk of any size is read and written in a handful of statements with lists. A commit
+// that collides with another commit is a version conflict, after which the worker loads the chunk's state again.
 
 import { CommitRefused, sharedTexts } from '#adapters/sql/processing/chunk-queries.ts'
 import { type ChunkReads, loadAsynchronously, loadChunk } from '#adapters/sql/processing/load-chunk.ts'
@@ -15,7 +15,7 @@ import { definitionsLock } from './kysely-on-postgres.ts'
 import { openPool, runInTransaction, type Session } from './open-postgres.ts'
 import { toPostgresPortError } from './postgres-errors.ts'
 
-/** A worker has one chunk under way. */
+/** A worker processes only one chunk at a time. */
 const sessionsMax = 2
 const statementMsMax = 30_000
 const lockMsMax = 5_000
@@ -49,7 +49,7 @@ export function openPostgresChunkStore(options: { url: string; logger: Logger; l
       async commitChunk(changes, { fromOffset, offset, committedAtMs, stream, ownerId }) {
         try {
           await runInTransaction(pool, 'BEGIN', async session => {
-            // Before any other lock, as in transactions that write definitions.
+            // Taken before any other lock, as in transactions that write definitions.
             if (changes.groupTypes.length > 0) await session.query(`SELECT pg_advisory_xact_lock(${definitionsLock})`)
             const values = [offset, committedAtMs, stream, ownerId, fromOffset ?? null]
             const { rowCount } = await session.query(texts.advancePosition, values)

@@ -19,9 +19,9 @@ const findRevisionText = `
   FROM revision, pg_database AS d WHERE id = 1 AND d.datname = current_database()`
 
 export interface PostgresDefinitionStore extends DefinitionStore {
-  /** Called at once with each revision that any process commits; some may be missed while the server is away. */
+  /** Called at once with each revision that any process commits; some may be missed while the server is unavailable. */
   onChange(listener: (revision: number) => void): void
-  /** Resolves when the store listens for changes, or could not reach the server. */
+  /** Resolves when the store listens for changes, or when it could not reach the server. */
   readonly listening: Promise<void>
   close(): Promise<void>
 }

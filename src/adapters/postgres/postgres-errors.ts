@@ -1,10 +1,13 @@
-// Translates failures of PostgreSQL and its driver into PortErrors. It drops what they say about rows (`detail`,
-// `where`): that is people's data, and errors are logged.
+// Translates failures of PostgreSQL and its driver into PortErrors. Drops what the errors say about rows (`detail`,
+// `where`), because that is people's data, and errors are logged.
 
 import pg from 'pg'
 import { PortError, type PortErrorCode } from '#ports/port-error.ts'
 
-/** By SQLSTATE, or by its class, the first two characters. https://www.postgresql.org/docs/current/errcodes-appendix.html */
+/**
+ * By SQLSTATE, or by the class of a SQLSTATE, which is its first two characters.
+ * https://www.postgresql.org/docs/current/errcodes-appendix.html
+ */
 const codes: Readonly<Record<string, PortErrorCode>> = {
   '57014': 'timeout', // statement_timeout, or cancelled by an operator
   '55P03': 'timeout', // lock_timeout
@@ -58,7 +61,7 @@ export function isConcurrencyRollback(cause: unknown): boolean {
   return code === '40001' || code === '40P01'
 }
 
-/** The SQLSTATE of a driver error, or of the one inside a PortError. */
+/** The SQLSTATE of a driver error, also if the error is inside a PortError. */
 export function readSqlState(cause: unknown): string | undefined {
   const origin = cause instanceof PortError ? cause.cause : cause
   return origin instanceof Error && 'code' in origin && typeof origin.code === 'string' ? origin.code : undefined

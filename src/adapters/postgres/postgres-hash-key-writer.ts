@@ -7,7 +7,7 @@ import type { HashKeyOverrideWriter, HashKeyRow } from '#ports/state/subject-sto
 import type { Logger } from '#telemetry/log.ts'
 import { openPool } from './open-postgres.ts'
 
-/** Concurrent calls of one writer; more wait for a session. */
+/** The most concurrent calls of one writer; further calls wait for a session. */
 export const hashKeySessionsMax = 4
 /** An evaluation waits no longer than this for a lock or the disk. */
 const defaultStatementMsMax = 250
@@ -56,7 +56,7 @@ export function openPostgresHashKeyWriter(options: {
     (await pool.query<[string, string]>({ name, text, values, rowMode: 'array' })).rows
   return {
     async keepHashKey({ projectId, distinctId, anonDistinctId, flagKeys }) {
-      // No person can have an id with a NUL, and the statement would fail for one.
+      // No person can have an id that contains NUL, and the statement would fail for such an id.
       const ids = [distinctId, anonDistinctId].filter(id => !id.includes('\0'))
       if (ids.length === 0) return []
       const keep = () => run('keep-hash-key', insertText, [projectId, ids, flagKeys, toStorableText(anonDistinctId)])

@@ -18,7 +18,7 @@ import { isConcurrencyRollback, toPostgresPortError } from './postgres-errors.ts
 
 const sessionsMax = 4
 const connectMsMax = 5_000
-/** A start may wait longer than a request: nothing else is under way. */
+/** A start may wait longer than a request, since nothing else is waiting for it. */
 const startConnectMsMax = 15_000
 const statementMsMax = 10_000
 /** How long a write waits for other writes: their transactions are short, so a longer wait means trouble. */
@@ -79,7 +79,7 @@ export function openPostgresManagementStore(options: {
   }
 }
 
-/** Every method is one transaction, so one that was rolled back because of another can simply run again. */
+/** Every method is one transaction, so if it was rolled back because of another transaction, it can simply run again. */
 function retrying<T extends Methods<T>>(methods: T): T {
   return wrapMethods(methods, method => async (...args) => {
     for (let attempt = 0; ; attempt++) {

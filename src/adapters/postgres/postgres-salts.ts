@@ -25,7 +25,7 @@ export function openPostgresSalts(options: { readonly url: string; readonly logg
       if (known !== undefined) return new Uint8Array(known)
       await run(insertText, [day, Buffer.from(fresh)])
       const kept = await find(day)
-      // A worker whose clock is ahead may have deleted it since. Hashing must not continue with an empty key.
+      // A worker whose clock is ahead may have deleted the salt since. Hashing must not continue with an empty key.
       if (kept === undefined) throw new PortError('state', 'unavailable')
       return new Uint8Array(kept)
     },

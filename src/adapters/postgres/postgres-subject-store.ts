@@ -1,6 +1,6 @@
 // Stored persons and groups for evaluations, on PostgreSQL or on a replica of it. The look-ups of one turn of the event
-// loop become one statement for each kind. Once enough statements are under way, look-ups wait for the next one, so a
-// busier front puts more of them into one statement.
+// loop become one statement for each kind. Once enough statements are running, look-ups wait for the next statement, so a
+// busier front puts more look-ups into one statement.
 
 import { propertiesOf } from '#adapters/sql/tables/rows.ts'
 import type { VisitorName } from '#core/processing/visitors.ts'
@@ -11,8 +11,8 @@ import { batchLookUps, type LookUps } from './look-ups.ts'
 import { openPool } from './open-postgres.ts'
 
 /**
- * Statements of each kind under way. Each costs this process about 70 µs, plus about 3 µs for each name: with few under
- * way, a busy front's look-ups share them, and with a round trip of 1 ms there is still room for 1,000 look-ups per ms.
+ * The most statements of each kind that run at once. Each costs this process about 70 µs, plus about 3 µs for each name.
+ * With few at once, a busy front's look-ups share them, and a round trip of 1 ms still allows 1,000 look-ups per ms.
  */
 const underWayMax = 2
 const sessionsMax = 4 * underWayMax
@@ -38,7 +38,7 @@ const findGroupsText = `
   JOIN "group" AS g
     ON g.project_id = k.project_id AND g.group_type_index = k.type_index AND g.group_key = k.group_key`
 
-/** A person without rows yields one row of NULLs; a distinct id without a person yields none. */
+/** A person without hash keys yields one row of NULLs; a distinct id without a person yields no row. */
 const findHashKeysText = `
   SELECT k.place, o.feature_flag_key, o.hash_key
   FROM unnest($1::bigint[], $2::text[]) WITH ORDINALITY AS k (project_id, distinct_id, place)
@@ -135,7 +135,7 @@ export function openPostgresSubjectStore(options: {
     ([count]) => count,
   )
   return {
-    // Text in PostgreSQL holds no NUL, so such an id finds nothing; in a statement it would fail all its look-ups.
+    // PostgreSQL stores no NUL, so such an id finds nothing; in a statement, it would make all look-ups fail.
     findPerson: async (projectId, distinctId, wanted) => {
       if (distinctId.includes('\0')) return null
       const found = await persons.find(`${projectId} ${distinctId}`, { projectId, distinctId })

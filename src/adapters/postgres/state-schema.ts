@@ -17,8 +17,8 @@ export type StateSchema =
 
 /**
  * Adds a search path to the URL, so that its sessions find our tables by their bare names.
- * @param schema PENNON_DATABASE_SCHEMA; null for `pennon`, and after it the role's own path, where a state may be
- *   that was made with another setting. A `search_path` in the URL's own `options` stays as it is.
+ * @param schema PENNON_DATABASE_SCHEMA; null for `pennon`, and after it the role's own path, which may have a state that
+ * was created with another setting. A `search_path` in the URL's own `options` stays as it is.
  */
 export function addSearchPath(url: string, schema: string | null): string {
   const place = new URL(url)
@@ -37,7 +37,7 @@ export function addSearchPath(url: string, schema: string | null): string {
  */
 export function chooseSchema(path: string, current: string | null, found: readonly FoundSchema[]): StateSchema {
   const [first = ''] = path.split(',').map(name => name.trim().replace(/^"(.*)"$/, '$1'))
-  // A URL with its own path is followed.
+  // If the URL sets a search path, its first schema is used.
   const wanted = first === '$user' ? (current ?? 'public') : first
   const there = found.find(({ schema }) => schema === wanted)
   if (there !== undefined && hasStateTables(there.tables)) return { schema: wanted, isMade: true, hasState: true }
@@ -47,13 +47,13 @@ export function chooseSchema(path: string, current: string | null, found: readon
     }
   const other = found.find(({ schema, tables }) => schema !== wanted && hasStateTables(tables))
   if (other === undefined) return { schema: wanted, isMade: there !== undefined, hasState: false }
-  // A new state would hide it.
+  // A new state would hide the existing state.
   return {
     refusal: `its state is in the schema ${other.schema}, not in ${wanted}. Set PENNON_DATABASE_SCHEMA=${other.schema}`,
   }
 }
 
-/** Tables that every version of the state has. Other programs may have some of these names, but hardly all. */
+/** Tables that every version of the state has. Other programs may have some of these names, but hardly all of them. */
 const stateTables = ['schema_version', 'project', 'personal_api_key', 'log_position', 'chunk_outcome']
 
 function hasStateTables(tables: readonly string[]): boolean {

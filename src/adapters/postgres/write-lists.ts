@@ -25,7 +25,7 @@ export async function runInSlices<Answer extends object>(
   return { rowCount, rows: answers }
 }
 
-/** Expects the statement to find or change a row for each one. @throws CommitRefused when it does not. */
+/** Expects the statement to find or change one row for each given row. @throws CommitRefused when it does not. */
 export async function runForEach<Answer extends object>(
   session: Session,
   statement: string,

@@ -1,5 +1,6 @@
-// The scripts of the installed `posthog-js` package. A file is in memory once while any answer uses it; only its packed
-// form, which nearly every browser accepts, is cached, up to a bound. Adds the one file that the package leaves out.
+// The scripts of the installed `posthog-js` package. While any answer uses a file, the file is in memory once; only its
+// compressed form, which nearly every browser accepts, is cached, up to a limit. Adds the one file that the package leaves
+// out.
 
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
@@ -12,11 +13,13 @@ import type { BrowserScript, BrowserScripts, ScriptPacking } from '#ports/browse
 import { PortError } from '#ports/port-error.ts'
 
 export interface InstalledScriptsOptions {
-  /** Bytes of packed files that are kept. Further files are sent unpacked, rather than packed for every request. */
+  /** The most bytes of compressed files that are cached. Further files are sent uncompressed. */
   readonly keptBytesMax?: number
 }
 
-/** Every script of version 1.449.2 in both packings takes 5.4 MB; the two that each page loads take 0.3. */
+/**
+ * All scripts of version 1.449.2 in both compressed forms take 5.4 MB; the two scripts that each page loads take 0.3 MB.
+ */
 const keptBytesDefault = 8 * 1024 * 1024
 
 /**
@@ -104,10 +107,10 @@ async function describe(bytes: () => Promise<Buffer>, budget: { bytes: number })
 
 const gzipInPool = promisify(gzip)
 const brotliInPool = promisify(brotliCompress)
-/** Quality 9 takes 0.1 s of a pool thread for the largest script a page loads, 11 takes 1.5 s for 4 % less. */
+/** For the largest script of a page, quality 9 takes 0.1 s of a pool thread, and quality 11 takes 1.5 s and saves 4 %. */
 const brotliQuality = 9
 
-/** Null when it does not fit: nothing is packed twice, and memory stays within the bound. */
+/** Null when the result exceeds the budget. No file is compressed twice, and memory stays within the limit. */
 async function packWithinBudget(
   whole: Buffer,
   packing: ScriptPacking,

@@ -1,5 +1,5 @@
-// The salts of an instance with its state in the data folder: one file per day in a separate folder. In the state file
-// they would get into backups, copies of the state and its write-ahead log, and stay there.
+// The salts of an instance with its state in the data folder: one file per day in a separate folder. In the state file, the
+// salts would get into backups, into copies of the state and into its write-ahead log, and stay there.
 
 import { randomBytes } from 'node:crypto'
 import { link, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
@@ -9,7 +9,7 @@ import { PortError } from '#ports/port-error.ts'
 import type { CookielessSalts } from '#ports/state/cookieless-visitors.ts'
 
 const saltBytes = 16
-/** The name of a salt, or of a draft of one. */
+/** The file name of a salt, or of a draft of a salt. */
 const saltName = /^\.?(\d{4}-\d\d-\d\d)/
 
 /** Does nothing before the first call. */
@@ -26,7 +26,7 @@ async function readOrCreateSalt(folder: string, day: string, fresh: Uint8Array):
   const file = join(folder, day)
   const known = await readSalt(file)
   if (known !== null && known.length === saltBytes) return known
-  // With a damaged file, all visitors of the day would be refused. A new salt only counts them a second time.
+  // With a damaged file, all visitors of the day would be refused; with a new salt, they are only counted a second time.
   if (known !== null) await overwriteAndRemove(folder, day, day)
   await mkdir(folder, { recursive: true, mode: 0o700 })
   await makeFile(draftPath(folder, day), file, fresh)
@@ -95,7 +95,7 @@ async function listNames(folder: string): Promise<string[]> {
   }
 }
 
-/** What a disk keeps of a removed file is not a salt. */
+/** Overwrites a file before its removal, so that what the disk keeps of the file is not a salt. */
 async function overwriteWithZeros(path: string): Promise<void> {
   const file = await open(path, 'r+')
   try {

@@ -1,4 +1,5 @@
-// The list of migrations, and which of them a state lacks. Starts ask that on their main thread, which does without Kysely.
+// The list of migrations, and which of them a state lacks. Each start checks this on its main thread, which does not load
+// Kysely.
 
 import { inDocs } from '#distribution.ts'
 import { isTooOld, UnfitSchemaError } from '#ports/port-error.ts'
@@ -13,8 +14,9 @@ import type { Migration } from './migrations/migration.ts'
 export const migrations: readonly Migration[] = [baseline, activity, history, personRepairs]
 
 /**
- * @param version number of a state's last migration; 0 for a state that has none yet, NaN for one that does not say.
- * @returns one line for the operator when that is no number of one, older than the first migration or newer than the last.
+ * @param version number of a state's last migration; 0 for a state that has none yet, NaN for a state that does not record
+ * it. @returns one line for the operator when this is not the number of a migration, is older than the first migration or
+ * is newer than the last.
  */
 export function findSchemaProblem(version: number, known: readonly Migration[] = migrations): string | null {
   const [oldest, newest] = [known[0]!.version, known.at(-1)!.version]
@@ -39,11 +41,11 @@ export function isNewestSchema(version: number, known: readonly Migration[] = mi
 }
 
 export interface StateMigration {
-  /** Number of the last migration before; 0 for a state that is made only now. */
+  /** Number of the last migration before the start; 0 for a state that is created only now. */
   readonly from: number
   readonly to: number
   readonly durationMs: number
-  /** Name of the copy of the state from before, next to the state; null without one. */
+  /** File name of the copy of the previous state, which is next to the state; null without a copy. */
   readonly copy: string | null
 }
 

@@ -9,9 +9,8 @@ import type { StateSchema } from './tables/schema.ts'
 /**
  * Brings the state up to the newest known schema. Running it again changes nothing. Two processes may run it at once,
  * because each step is decided inside its own transaction.
- * @returns the number of the last migration before and afterwards; 0 for a state that is made only now.
- * @throws UnfitSchemaError; then nothing was changed.
- * Source: ours.
+ * @returns the number of the last migration before and afterwards; 0 for a state that is created only now. @throws
+ * UnfitSchemaError; then nothing was changed. Source: ours.
  */
 export async function migrateState(
   db: Kysely<StateSchema>,

@@ -22,7 +22,7 @@ import { createProjectQueries } from './projects/project-queries.ts'
 import type { StateSchema } from './tables/schema.ts'
 import { translateErrors, withStorableTexts } from './tables/wrap-methods.ts'
 
-/** @param toPortError makes a PortError of a failure of the engine, and returns anything else as it is. */
+/** @param toPortError converts a failure of the engine to a PortError, and returns any other error unchanged. */
 export function createSqlManagementStore(
   db: Kysely<StateSchema>,
   toPortError: (cause: unknown) => unknown,

@@ -1,5 +1,5 @@
-// Decides whether the log may grow, by its size limit and the free disk space. Imports may take half of either, so that
-// an import never causes live events to be refused. Several processes write and delete in the same folder, so sizes are
+// Decides whether the log may grow, by its size limit and the free disk space. Imports may take half of each, so that an
+// import never causes live events to be refused. Several processes write and delete in the same folder, so sizes are
 // measured once a second, and this process adds what it writes in between.
 
 import { statfsSync } from 'node:fs'
@@ -23,7 +23,7 @@ const lookAgainWhenFullAfterMs = 200
 /** The share of each limit reserved for writes before the next measurement. */
 const headroomShare = 1 / 8
 
-/** The share for imports of the log's limit, and of the disk that would be free above the reserve without them. */
+/** The imports' share of the log's limit, and of the disk space above the reserve that would be free without imports. */
 const importShare = 1 / 2
 
 /** @throws system errors. */
@@ -62,7 +62,7 @@ export class DiskSpace {
     this.#options = options
   }
 
-  /** Null when this many bytes may be written, else the reason why not. */
+  /** Null when this many bytes may be written; otherwise the reason why not. */
   refusal(bytes: number): string | null {
     this.#lookAgain(bytes > Math.min(this.#logLeftBytes, this.#diskLeftBytes))
     const { logBytesMax, minFreeBytes } = this.#options
@@ -84,7 +84,7 @@ export class DiskSpace {
     )
   }
 
-  /** Counts written bytes; those of imports count toward their share. */
+  /** Counts written bytes; the bytes of imports also count toward the share of imports. */
   wrote(bytes: number): void {
     this.#logLeftBytes -= bytes
     this.#diskLeftBytes -= bytes

@@ -56,14 +56,12 @@ export function writeLogIdentity(folder: string, id: string): void {
   syncFolder(folder)
 }
 
-/**
- * Removes side files of segments that were removed by hand. Call it before a stream is opened. @throws system errors.
- */
+/** Removes side files of segments that were removed manually. Call it before a stream is opened. @throws system errors. */
 export function tidyStreams(folder: string): void {
   for (const stream of embeddedStreamNames) removeOrphans(join(folder, stream))
 }
 
-/** Whether anything was ever appended to a log, or could have been. */
+/** Whether anything was, or could have been, appended to a log. */
 export function hasLogSegments(folder: string): boolean {
   return embeddedStreamNames.some(stream => listSegments(join(folder, stream)).length > 0)
 }

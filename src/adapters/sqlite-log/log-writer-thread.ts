@@ -1,8 +1,8 @@
 // The thread of one stream, which owns the connection to the newest segment. Its commit is the only sync before a 200.
 // Each message gets one answer, in order, and never before its commit has returned.
 //
-// Detects failures without appends, too: once a second it is asked to check the files and the disk space. After a
-// failed commit it tries one without records, since clients that got a 503 may send nothing more. It also ends a
+// Detects failures without appends, too: once a second, the thread is asked to check the files and the disk space. After a
+// failed commit, it tries a commit without records, since clients that got a 503 may send nothing more. It also ends a
 // segment that has reached its age limit.
 
 import { join } from 'node:path'
@@ -46,7 +46,7 @@ export type FromLogThread =
   | { readonly kind: 'looked' }
   /** Sent on each change, before the answer to the append that caused it. */
   | { readonly kind: 'condition'; readonly condition: LogCondition }
-  /** The stream ended before the offset at which it has to continue. */
+  /** The stream ended before the offset at which the process has to continue. */
   | ({ readonly kind: 'gap' } & StreamGap)
   /** A segment was set aside and is now at `path`. */
   | { readonly kind: 'damage'; readonly path: string; readonly message: string }

@@ -2,8 +2,8 @@
 // have dealt with it. Only the process that processes the log writes it; any process that reports lost records reads
 // it.
 //
-// The file is bounded. At the bound, the older half becomes one line per stream with the number of records missing
-// within a span: the count stays exact, and the newest losses stay in full.
+// The file has a size limit. When it is reached, the older half becomes one line per stream with the number of records
+// missing within a span. So the count stays exact, and the newest losses stay in full.
 
 import { appendFileSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -13,7 +13,7 @@ import { syncFile, syncFolder } from './segment-file.ts'
 /** In `<PENNON_DATA>/log`. */
 export const lostRecordsFile = 'lost-records.jsonl'
 
-/** About 350 damaged records with all of their bytes, or 60,000 spans. */
+/** Enough for about 350 damaged records with all of their bytes, or for 60,000 spans. */
 const fileBytesMax = 8 * 1024 * 1024
 
 /** Every method @throws system errors. */
@@ -74,7 +74,7 @@ export class LostRecords {
   }
 }
 
-/** The newest losses that fit, after one sum per stream of the older ones. */
+/** One line per stream that sums up the older losses, then the newest losses that fit. */
 function shortenLosses(losses: readonly LogLoss[], bytesMax: number): LogLoss[] {
   let bytes = 0
   let from = losses.length

@@ -7,7 +7,7 @@ import { openReadable, type ReadableSegment, toReadError } from './readable-segm
 import { isDamage, type SegmentName } from './segment-file.ts'
 import { setAside } from './set-aside.ts'
 
-/** Enough for the segment being read, the newest one, and a few for reads that jump. */
+/** Enough for the segment being read, the newest segment, and a few more for reads that jump. */
 const openSegmentsMax = 6
 
 /** @param damage `path` is where the file is now. */
@@ -21,8 +21,8 @@ export class OpenSegments {
   readonly #open = new Map<string, ReadableSegment>()
 
   /**
-   * @param onDamage null when another process sets damaged segments aside; here they are then `corrupt`.
-   * @param mode as of `openSegment`.
+   * @param onDamage null when another process sets damaged segments aside; reading them here then fails as `corrupt`.
+   * @param mode as in `openSegment`.
    */
   constructor(stream: LogStream, onDamage: OnDamage | null, mode: 'read' | 'look') {
     this.#stream = stream
@@ -32,8 +32,8 @@ export class OpenSegments {
 
   /**
    * Opens the segment, unless it is open, and reads from it.
-   * @throws PortError: `corrupt` for damage; `unavailable` if the file was just set aside, in which case a new listing
-   * has it.
+   * @throws PortError: `corrupt` for damage; `unavailable` if the file was just set aside, in which case it is in a new
+   * listing.
    */
   use<T>(segment: SegmentName, read: (opened: ReadableSegment) => T): T {
     if (segment.form === 'damaged' && this.#onDamage === null) {
@@ -59,7 +59,7 @@ export class OpenSegments {
     }
   }
 
-  /** As `use`; null when the segment is damaged. */
+  /** Like `use`, but returns null when the segment is damaged. */
   useUnlessDamaged<T>(segment: SegmentName, read: (opened: ReadableSegment) => T): T | null {
     try {
       return this.use(segment, read)

@@ -1,9 +1,9 @@
-// Rewrites complete segments compressed: events are similar, so they shrink to about a tenth. Appending is unaffected,
-// and the segments that the worker usually reads are still plain. One process packs; others may read both files at the
+// Rewrites complete segments compressed: events are similar, so they shrink to about a tenth. Appending is unaffected, and
+// the segments that the worker usually reads are still plain. Only one process packs; others may read both files at the
 // same time.
 //
-// A packed segment has the tables of a plain one and is never written again. Frames that were appended within a second
-// become one frame, since small ones compress badly; it has the time of the first one.
+// A packed segment has the same tables as a plain segment and is never written again. Frames that were appended within a
+// second become one frame with the time of the first, since small frames compress badly.
 
 import { existsSync, linkSync } from 'node:fs'
 import { promisify } from 'node:util'
@@ -33,7 +33,7 @@ export interface FrameRow {
 
 /** An open segment, whatever its form. */
 export interface ReadableSegment {
-  /** The frame that holds `offset` and those after it. Only a damaged segment may have holes between them. */
+  /** The frame that contains `offset`, and all later frames. Only a damaged segment may have gaps between frames. */
   framesFrom(offset: number): IterableIterator<FrameRow>
   /** When the record at `offset` was appended; null when it does not exist. */
   appendedAtMs(offset: number): number | null
@@ -45,12 +45,12 @@ export interface ReadableSegment {
 const packedVersion = 2
 const zstdMagic = 0xfd2fb528
 const mergedWithinMs = 1_000
-/** Without zstd's checksum, a changed byte costs only the records that contain it, which have their own checksums. */
+/** Without zstd's checksum, a changed byte costs only the records that contain it; records have their own checksums. */
 const compression = { params: { [constants.ZSTD_c_compressionLevel]: 1 } }
 const compress = promisify(zstdCompress)
 
 /**
- * Packs a complete segment. The packed file is durable before the plain one is removed.
+ * Packs a complete segment. The packed file is durable before the plain file is removed.
  * @returns false if the segment may still grow or the signal stopped packing.
  * @throws SqliteError, NotASegmentError, system errors; nothing was changed in that case.
  */
@@ -145,7 +145,7 @@ async function writePacked(draft: string, { firstOffset, nextOffset, plain }: Pa
   }
 }
 
-/** Merges the first frame with the following ones that fit. @returns null without a frame. */
+/** Merges the first frame with the following frames that fit. @returns null if there is no frame. */
 function mergedFrame(frames: IterableIterator<FrameRow>): FrameRow | null {
   const bodies: Buffer[] = []
   let first: FrameRow | null = null
@@ -162,14 +162,14 @@ function mergedFrame(frames: IterableIterator<FrameRow>): FrameRow | null {
     bodies.push(frame.body)
     recordCount += frame.record_count
     bytes += frame.body.length
-    // A damaged length must not reach into other frames.
+    // A frame with a damaged length is not merged, so that the damage does not affect other frames.
     if (bodies.length === 1 && !isWhole(frame)) break
   }
   if (first === null) return null
   return { ...first, record_count: recordCount, body: bodies.length === 1 ? first.body : Buffer.concat(bodies, bytes) }
 }
 
-/** Whether the lengths of its records add up to its length. */
+/** Whether the lengths of a frame's records add up to the length of its body. */
 function isWhole({ body, record_count: recordCount }: FrameRow): boolean {
   const view = new DataView(body.buffer, body.byteOffset, body.byteLength)
   let count = 0

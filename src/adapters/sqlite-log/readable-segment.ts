@@ -8,7 +8,7 @@ import { DamageError, frameRecordsMax, NotASegmentError, openSegment, type Segme
 
 export type { FrameRow, ReadableSegment }
 
-/** @param mode as of `openSegment`. @throws SqliteError, NotASegmentError, system errors. */
+/** @param mode as in `openSegment`. @throws SqliteError, NotASegmentError, system errors. */
 export function openReadable(name: SegmentName, mode: 'read' | 'look'): ReadableSegment {
   return name.form === 'damaged' ? new SalvagedSegment(name) : new SoundSegment(name, mode)
 }
@@ -43,7 +43,7 @@ class SoundSegment implements ReadableSegment {
       .pluck()
   }
 
-  /** @throws DamageError for rows that SQLite returns and no writer can have written. */
+  /** @throws DamageError for rows that SQLite returns but that no writer can have written. */
   *framesFrom(offset: number): IterableIterator<FrameRow> {
     let expected: number | null = null
     for (const frame of this.#frames.iterate(offset) as IterableIterator<FrameRow>) {
@@ -74,7 +74,7 @@ class SoundSegment implements ReadableSegment {
   }
 }
 
-/** Only SQLite's own errors are translated: any other is a bug and stays as it is. */
+/** Translates only SQLite's own errors: any other error is a bug and stays unchanged. */
 export function toReadError(error: unknown, path: string): unknown {
   const code = (error as { code?: unknown }).code
   const isNoSegment = error instanceof NotASegmentError || error instanceof DamageError

@@ -1,6 +1,6 @@
-// Salvages the frames of a segment that SQLite refuses. It scans the file page by page and finds each frame in an
-// intact page, whatever the damage to the header and other pages. It also scans the side file, even beyond the point
-// where SQLite's own recovery ends.
+// Salvages the frames of a segment that SQLite refuses. It scans the file page by page and finds each frame in an intact
+// page, regardless of damage to the header and other pages. It also scans the side file, even beyond the point where
+// SQLite's own recovery ends.
 //
 // Format: https://www.sqlite.org/fileformat2.html (1.6 B-tree pages, 2.1 record format, 4.1 WAL format). Rows of a
 // segment are never changed or deleted, so a row found twice is the same row, and pages are never reused.
@@ -24,7 +24,7 @@ const leafPage = 0x0d
 const walHeaderBytes = 32
 const walFrameHeaderBytes = 24
 const saltBytes = 8
-/** The longest payload that is stored in the page of its row alone. */
+/** The longest payload that is stored completely in the page of its row. */
 const localBytesMax = pageBytes - 35
 const localBytesMin = Math.floor(((pageBytes - 12) * 32) / 255) - 23
 const overflowBytes = pageBytes - 4
@@ -118,7 +118,7 @@ export class SalvagedSegment implements ReadableSegment {
     }
   }
 
-  /** Skips frames left from an earlier round of the side file: they have other salts. */
+  /** Skips frames left from before the side file was last restarted, which have other salts. */
   #readWal(wal: number, take: (frame: Found) => void): void {
     const { size } = fstatSync(wal)
     const step = walFrameHeaderBytes + pageBytes
@@ -129,7 +129,7 @@ export class SalvagedSegment implements ReadableSegment {
       return salts
     }
     const [own, first, second] = [16, walHeaderBytes + 8, walHeaderBytes + step + 8].map(saltsAt) as Salts
-    // Damage at the start may have changed the salts in the file header, in the first frame, or both.
+    // Damage at the start of the file may have changed the salts in the file header, in the first frame, or in both.
     const salts = own.equals(first) ? [own] : [first, second]
     const page = Buffer.alloc(pageBytes)
     for (let at = walHeaderBytes; at + step <= size; at += step) {
@@ -188,7 +188,7 @@ function countLocalBytes(payloadBytes: number): number {
   return local <= localBytesMax ? local : localBytesMin
 }
 
-/** By serial type. 8 and 9 mean the numbers 0 and 1 and take no bytes. */
+/** Bytes of an integer by serial type. Types 8 and 9 mean the numbers 0 and 1 and take no bytes. */
 const integerBytes: Readonly<Record<number, number>> = { 1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8, 8: 0, 9: 0 }
 
 function readInteger(cursor: { readonly page: Buffer; at: number }, type: number): number {
@@ -199,7 +199,7 @@ function readInteger(cursor: { readonly page: Buffer; at: number }, type: number
   return bytes === 8 ? Number(page.readBigInt64BE(at)) : page.readIntBE(at, bytes)
 }
 
-/** Up to 2^53; a larger value becomes one that fails every check. Reads nothing beyond the page. */
+/** Reads values up to 2^53; a larger value becomes a value that fails every check. Reads nothing beyond the page. */
 function readVarint(cursor: { readonly page: Buffer; at: number }): number {
   let value = 0
   for (let count = 0; count < 8; count++) {
@@ -210,7 +210,7 @@ function readVarint(cursor: { readonly page: Buffer; at: number }): number {
   return Number.POSITIVE_INFINITY
 }
 
-/** A damaged page may seem to have a row: drops rows that claim offsets of an earlier one. */
+/** Drops rows that claim offsets of an earlier row, since a damaged page may seem to have a row. */
 function removeOverlaps(frames: readonly Found[]): readonly Found[] {
   let end = 0
   return frames.filter(frame => {

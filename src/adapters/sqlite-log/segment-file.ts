@@ -2,8 +2,8 @@
 // tables, creates segments and sets up connections; the appender and the reader decide when to write and read.
 //
 // A commit stores its records in frames, rows of up to 500 records. Writing the next segment's first offset into
-// `segment.next_offset` closes a segment permanently; only then is the next file created. So only the newest file may
-// still grow, and every other one is complete.
+// `segment.next_offset` closes a segment permanently; only then is the next file created. So only the newest file may still
+// grow, and every other file is complete.
 
 import { closeSync, fsyncSync, linkSync, mkdirSync, openSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -22,7 +22,7 @@ export interface SegmentName {
 
 /** The file is a SQLite database, but not a segment of this version. */
 export class NotASegmentError extends Error {
-  /** False if a later version may have written the file, whose form is then unknown. */
+  /** False if a later version may have written the file, in which case its format is unknown. */
   readonly isDamage: boolean
   constructor(version: unknown) {
     super(`its version is ${version}, expected ${segmentVersion}`)
@@ -31,7 +31,7 @@ export class NotASegmentError extends Error {
   }
 }
 
-/** The process's log line for a damaged segment, whether the appender or the reader found it. */
+/** The log line for a damaged segment, whether the appender or the reader found it. */
 export const damagedSegmentLine = 'a log segment is damaged and has been set aside; processing its readable records'
 
 /** SQLite reads the file, but no writer can have produced its contents. */
@@ -39,7 +39,7 @@ export class DamageError extends Error {
   override name = 'DamageError'
 }
 
-/** The error for a newest segment that ends before the offset in the mark of its stream. */
+/** The error for when the newest segment ends before the offset in its stream's mark. */
 export function createMissingEndError(endOffset: number, markedOffset: number): DamageError {
   return new DamageError(`it ends at offset ${endOffset}, but the stream had reached ${markedOffset}`)
 }
@@ -57,7 +57,7 @@ const segmentVersion = 1
  * the CPU time of a 100 KB commit, at no measurable cost for a commit of one event.
  */
 export const pageBytes = 32 * 1024
-/** Bounds of one frame, the unit that a reader decodes and can lose. A larger record has a frame to itself. */
+/** The limits of one frame, which is the unit that a reader decodes and can lose. A larger record has its own frame. */
 export const frameRecordsMax = 500
 export const frameBytesMax = 1024 * 1024
 /** 16 MiB. With SQLite's default of 4 MiB, p99 with 64 callers was 7 ms instead of 1–2. */
@@ -68,8 +68,8 @@ const fileName = /^(\d{16})(?:\.(packed|damaged\d*))?\.db$/
 const abandonedAfterMs = 60_000
 
 /**
- * Segments of a stream, oldest first; none when the folder does not exist yet. A packed segment is listed once, as
- * packed. Of two that begin at the same offset the damaged one is first: it was set aside before any of it was read.
+ * Segments of a stream, oldest first; none when the folder does not exist yet. A packed segment is listed once, as packed.
+ * Of two segments that begin at the same offset, the damaged segment comes first.
  */
 export function listSegments(streamFolder: string): SegmentName[] {
   const segments: SegmentName[] = []
@@ -169,7 +169,7 @@ export function hasSideFile(path: string): boolean {
  * @throws SqliteError; NotASegmentError.
  */
 export function openSegment(path: string, mode: 'write' | 'read' | 'look', busyTimeoutMs = 0): Database.Database {
-  // Not otherwise, since a read-only connection would leave an empty side file.
+  // Not read-only without a side file, since a read-only connection would leave an empty side file.
   const readonly = mode === 'look' && hasSideFile(path)
   const db = new Database(path, { readonly, fileMustExist: true, timeout: mode === 'write' ? busyTimeoutMs : 0 })
   try {
@@ -201,7 +201,7 @@ export function removeOrphans(streamFolder: string): void {
   }
 }
 
-/** Removes the drafts of processes that died while making them. */
+/** Removes the drafts of processes that died while writing them. */
 export function removeAbandonedDrafts(streamFolder: string, nowMs: number): void {
   for (const name of listFiles(streamFolder)) {
     const path = join(streamFolder, name)

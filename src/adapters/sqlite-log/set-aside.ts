@@ -1,6 +1,6 @@
-// Renames a segment that SQLite can no longer read, or whose end it does not see: no process appends to it again, its
-// remaining records are read page by page, and operators see which file it is. Any process that finds the damage does
-// this, at any time.
+// Renames a segment that SQLite can no longer read, or whose end SQLite does not see: no process appends to it again, its
+// remaining records are read page by page, and operators see which file it is. Any process that finds the damage does this,
+// at any time.
 //
 // A process that has the file open checks its name before each commit. If the name is gone, even because the file was
 // since processed and deleted, the process continues in the newest segment. The rename may still happen during a

@@ -1,5 +1,5 @@
-// The embedded log's writer: the `EventLogWriter` port with one log-writer thread per stream. Most instances never
-// import, so the import stream gets its thread, which takes 10 MiB, with its first append.
+// The embedded log's writer: the `EventLogWriter` port with one log-writer thread per stream. Most instances never import,
+// so the import stream gets its thread, which takes 10 MiB, only with its first append.
 
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -24,8 +24,8 @@ export interface SqliteLogWriterOptions {
   /** `PENNON_MIN_FREE_BYTES`. */
   readonly minFreeBytes?: number
   /**
-   * The state's position in each stream, 0 when absent. An empty stream begins there, since earlier records were in
-   * another folder. A stream that ends earlier continues there, since the records from its end on are gone.
+   * The state's position in each stream, 0 when absent. An empty stream begins at this position, since earlier records were
+   * in another folder. A stream that ends earlier continues at this position, since the records in between are lost.
    */
   readonly firstOffsets?: Readonly<Record<LogStream, number>>
   readonly segmentBytesMax?: number
@@ -83,7 +83,7 @@ export async function openSqliteLogWriter(options: SqliteLogWriterOptions): Prom
   }
 }
 
-/** Whole segments are deleted, but never the newest one, so it may take only a little of the limit. */
+/** Whole segments are deleted, but never the newest, so a segment may take only a small part of the limit. */
 function computeSegmentBytes(logBytesMax: number): number {
   return Math.min(256 * MiB, Math.max(1 * MiB, Math.floor(logBytesMax / 16)))
 }
@@ -128,7 +128,7 @@ function openStream({ stream, traffic }: StreamInfo, options: SqliteLogWriterOpt
   })
 }
 
-/** Logs a new reason at once and a repeated one once a minute, since every commit may fail for it. */
+/** Logs a new reason at once and a repeated reason once a minute, since every commit may fail for the same reason. */
 function limitComplaints(complain: (line: string) => void): (line: string) => void {
   let [told, fromMs] = ['', Number.NEGATIVE_INFINITY]
   return line => {

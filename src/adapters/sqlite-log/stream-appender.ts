@@ -1,6 +1,6 @@
-// Appends to one stream: group commit into the newest segment, and the step to the next one. Synchronous, because it
-// runs in a separate thread (`log-writer-thread.ts`). Several processes append to the same stream at once, so it reads
-// the next offset, and whether the segment is still open, only inside `BEGIN IMMEDIATE`.
+// Appends to one stream: group commit into the newest segment, and the change to the next segment. Synchronous, because it
+// runs in a separate thread (`log-writer-thread.ts`). Several processes append to the same stream at once, so it reads the
+// next offset, and whether the segment is still open, only inside `BEGIN IMMEDIATE`.
 
 import { existsSync } from 'node:fs'
 import { sealRecords } from '#core/log/record-codec.ts'
@@ -37,14 +37,13 @@ export interface StreamAppenderOptions {
   /** How long to wait for other processes' commits. */
   readonly busyTimeoutMs: number
   /**
-   * Called in the appender that continued the stream beyond its end when no file can hold the records in between: the
-   * records from `endOffset` on are gone. `isLost` means that, by the stream's mark, this log had accepted them and
-   * they were not processed, so `endOffset` is at least the state's position. Otherwise an older copy of the log was
-   * restored.
+   * Called when this appender continued the stream beyond its end and no file can contain the records in between: the
+   * records from `endOffset` on are lost. `isLost` means that, by the stream's mark, this log had accepted them and they
+   * were not processed, so `endOffset` is at least the state's position. Otherwise an older copy of the log was restored.
    */
   readonly onGap?: (gap: StreamGap) => void
   /**
-   * Called when a segment that is unreadable or lacks its end was set aside. The stream continues in another segment.
+   * Called when a segment was set aside because it is unreadable or lacks its end. The stream continues in another segment.
    */
   readonly onDamage?: (damage: { path: string; error: unknown }) => void
 }
@@ -73,7 +72,7 @@ export class StreamAppender {
   #firstOffset: number
   /** The end of the stream according to its mark. */
   #markedOffset = 0
-  /** Segments set aside in a row: on a disk that returns different bytes each time the appender must not continue. */
+  /** Segments set aside in a row, which is limited: the appender must not continue on a disk that returns random bytes. */
   #setAsideCount = 0
 
   /** Opens the newest segment, or creates one: the first, or one at the state's position if that is beyond the end. */
@@ -92,8 +91,8 @@ export class StreamAppender {
   }
 
   /**
-   * Commits runs of encoded records in one transaction and returns when they are on the disk.
-   * @returns the offset of the first one.
+   * Commits runs of encoded records in one transaction and returns when they are on the disk. @returns the offset of the
+   * first record.
    * @throws CommitUnknownError, FilesGoneError; any other error (SqliteError, a system error) means that nothing was stored.
    */
   append(runs: readonly Uint8Array<ArrayBuffer>[], nowMs: number): number {
@@ -126,14 +125,14 @@ export class StreamAppender {
     return beganAtMs !== undefined && Math.abs(nowMs - beganAtMs) >= this.#options.segmentAgeMs
   }
 
-  /** @param nowMs null without frames, where the age of the segment does not matter. */
+  /** @param nowMs null without frames, when the age of the segment does not matter. */
   #append(frames: readonly Frame[], nowMs: number | null, isProbe = false): number {
     try {
       for (;;) {
         const segment = this.#segment ?? this.#openNewest()
         this.#segment = segment
         segment.begin()
-        // A process that was suspended may hold a file that was deleted long ago, where its commit would be lost.
+        // A process that was suspended may still have a file open that was deleted long ago; a commit to it would be lost.
         const whereabouts = segment.whereaboutsAtCommit()
         if (whereabouts === 'gone') throw new FilesGoneError(segment.name.path)
         if (whereabouts === 'set_aside' && this.#setAsideCount < setAsideCountMax) {
@@ -146,12 +145,12 @@ export class StreamAppender {
           segment.rollback()
           this.#moveOn(state.nextOffset)
         } else if (state.endOffset < this.#markedOffset && !segment.isEmpty(state)) {
-          // SQLite stops at the first bad checksum of the side file, and its next write would overwrite the pages after
-          // it.
+          // SQLite stops reading the side file at the first bad checksum, and its next write would overwrite the pages
+          // after that.
           throw createMissingEndError(state.endOffset, this.#markedOffset)
         } else if (state.endOffset < this.#firstOffset) {
           segment.closeForGood(this.#firstOffset)
-          // Records before the state's position were processed, so only later ones are lost with the file.
+          // Records before the state's position were processed, so only later records are lost with the file.
           const lostFrom = Math.max(state.endOffset, this.#options.firstOffset)
           const isLost = this.#markedOffset > lostFrom
           const endOffset = isLost ? lostFrom : state.endOffset
@@ -188,7 +187,7 @@ export class StreamAppender {
     }
   }
 
-  /** Syncs and returns the system's error, null without one. SQLite itself reports no details. */
+  /** Syncs and returns the system's error, or null if there is none. SQLite itself reports no details. */
   diskError(): string | null {
     try {
       this.#mark.sync()
@@ -226,7 +225,7 @@ export class StreamAppender {
   }
 
   /**
-   * Continues after a completed segment. The next one may be complete too, and packed or deleted already: creating it
+   * Continues after a completed segment. The next segment may also be complete, and already packed or deleted: creating it
    * again would store records at used offsets.
    */
   #moveOn(nextOffset: number): void {
@@ -249,7 +248,7 @@ export class StreamAppender {
     try {
       return new WritableSegment(name, busyTimeoutMs)
     } catch (error) {
-      // Another process may have set it aside since it was listed.
+      // Another process may have set the segment aside since it was listed.
       const isGoneOrDamaged = isDamage(error) || !existsSync(name.path)
       if (!isGoneOrDamaged || this.#setAsideCount >= setAsideCountMax) {
         const message = `cannot open log segment ${name.path}: ${(error as Error).message}`
@@ -283,7 +282,7 @@ function findSalvagedEnd(segment: SegmentName): number {
   }
 }
 
-/** Seals a run and cuts it into frames, without copying. */
+/** Seals a run and divides it into frames, without copying. */
 function divideIntoFrames(run: Uint8Array<ArrayBuffer>): Frame[] {
   const places = sealRecords(run)
   const frames: Frame[] = []

@@ -1,6 +1,6 @@
-// Records the end of a stream in a small file outside its folder: a segment that lost its end, by damage or by hand,
-// looks exactly like one that never had more. It is written only after each commit, so it never exceeds the true end.
-// It is synced only once a second, since a power cut that sets it back does no harm.
+// Records the end of a stream in a small file outside its folder: a segment that lost its end, by damage or by an
+// operator's change, looks exactly like a segment that never had more. It is written only after each commit, so it never
+// exceeds the true end. It is synced only once a second, since a power cut that sets it back does no harm.
 //
 // Each process that appends to the stream writes to a separate slot, and the largest offset counts.
 
@@ -10,12 +10,12 @@ import { syncFile, syncFolder } from './segment-file.ts'
 
 const placeCount = 64
 /**
- * The offset as a double, followed by its negation, which reveals damage. A checksum would take a fifth of a write's
- * time.
+ * The offset as a double, followed by its negation, which reveals damage. A checksum would take a fifth of the time of a
+ * write.
  */
 const placeBytes = 16
 
-/** The path of a stream's mark, beside the stream's folder. */
+/** The path of a stream's mark, next to the stream's folder. */
 export function markPath(streamFolder: string): string {
   return `${streamFolder}.end`
 }
@@ -38,7 +38,7 @@ export function readStreamMark(streamFolder: string): number {
   return end
 }
 
-/** For a log that starts again empty. */
+/** Call it for a log that starts again empty. */
 export function removeStreamMark(streamFolder: string): void {
   rmSync(markPath(streamFolder), { force: true })
 }
@@ -56,7 +56,7 @@ export class StreamMark {
     this.#descriptor = openSync(path, 'r+')
   }
 
-  /** Survives the death of this process at once, and a power cut after `sync`. @throws system errors. */
+  /** Writes an offset. It survives the death of this process, and after `sync` also a power cut. @throws system errors. */
   write(endOffset: number): void {
     this.#place.writeDoubleLE(endOffset)
     this.#place.writeDoubleLE(-endOffset, 8)
@@ -65,7 +65,8 @@ export class StreamMark {
   }
 
   /**
-   * Syncs even when nothing was written since: only a sync shows that the kernel made the file system read-only.
+   * Syncs even when nothing was written since the last sync: only a sync shows that the kernel made the file system
+   * read-only.
    * @throws system errors.
    */
   sync(): void {
@@ -80,7 +81,7 @@ export class StreamMark {
   }
 }
 
-/** Creates it at its final size, so that a full disk cannot prevent later writes. Another process may do the same. */
+/** Creates the file at its final size, so that a full disk cannot prevent later writes. Another process may do the same. */
 function makeFile(path: string): void {
   try {
     writeFileSync(path, Buffer.alloc(placeCount * placeBytes, 0xff), { flag: 'wx', mode: 0o600 })

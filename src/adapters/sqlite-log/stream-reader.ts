@@ -1,4 +1,4 @@
-// Reads one stream's segments by offset, and removes or packs complete ones. No transaction stays open after a call, so
+// Reads one stream's segments by offset, and removes or packs complete segments. No transaction stays open after a call, so
 // that writers can always checkpoint.
 
 import { statSync } from 'node:fs'
@@ -14,7 +14,7 @@ import { readStreamMark } from './stream-mark.ts'
 
 type Limits = Pick<LogReadOptions, 'recordCountMax' | 'bytesMax'>
 
-/** Where reading began and where it continues. */
+/** The offset at which reading began, and the offset at which it continues. */
 interface Walked {
   readonly firstOffset: number
   readonly nextOffset: number
@@ -22,11 +22,11 @@ interface Walked {
 
 export interface StreamReaderOptions {
   /**
-   * Set by the one process that processes the log: a segment that SQLite cannot read is set aside, reported here, and read
-   * page by page. In other processes such a segment is `corrupt`.
+   * Set only by the process that processes the log: a segment that SQLite cannot read is set aside, reported here, and read
+   * page by page. In other processes, reading such a segment fails as `corrupt`.
    */
   readonly onDamage?: OnDamage
-  /** Leaves the files unchanged, even where a start would first repair them. */
+  /** Whether files stay unchanged, even where a start would first repair them. */
   readonly isAsFound?: boolean
   /** For tests: lists the segments in a stream's folder. */
   readonly list?: typeof listSegments
@@ -63,7 +63,7 @@ export class StreamReader {
   }
 
   /**
-   * Lists the segments only when the last listing does not lead on from `fromOffset`.
+   * Lists the segments only when the last listing has nothing after `fromOffset`.
    * @param readKnown reads from the segments of the last listing.
    */
   #lookAgain<T extends Walked>(fromOffset: number, readKnown: () => T): T {
@@ -77,8 +77,8 @@ export class StreamReader {
     this.#listAgain()
     let found = readKnown()
     if (found.firstOffset > fromOffset) {
-      // A listing of a large folder may miss a file that was created during it and still include a later one. The next
-      // listing has both, so only a gap in two listings is real.
+      // A listing of a large folder may miss a file that was created meanwhile and still include a later file. The next
+      // listing has both, so only a gap that is in two listings is real.
       this.#listAgain()
       found = readKnown()
     }
@@ -106,7 +106,7 @@ export class StreamReader {
     return null
   }
 
-  /** The index of the last segment that begins at or before `offset`, or else of the first one. */
+  /** The index of the last segment that begins at or before `offset`, or of the first segment if there is none. */
   #indexOf(offset: number): number {
     return Math.max(
       0,
@@ -139,7 +139,7 @@ export class StreamReader {
     }
   }
 
-  /** A segment with a future timestamp, from a clock that was ahead, is no newer than the segments after it. */
+  /** A segment with a future timestamp, from a clock that was ahead, counts as no newer than the segments after it. */
   #hasOldBehind(offset: number, oldestMs: number, olderThanMs: number): boolean {
     const processed = this.#segments.filter((_, index) => this.#isProcessed(index, offset))
     // If timestamps ascend, one check is enough.
@@ -153,7 +153,7 @@ export class StreamReader {
     return next !== undefined && next.firstOffset <= offset
   }
 
-  /** Packs every segment but the newest, oldest first. A damaged one stays as it is; reading it reports the damage. */
+  /** Packs every segment but the newest, oldest first. A damaged segment stays unchanged; reading it reports the damage. */
   async pack(signal: AbortSignal): Promise<number> {
     let packedCount = 0
     for (const segment of this.#list(this.#folder).slice(0, -1)) {
@@ -214,9 +214,8 @@ export class StreamReader {
   }
 
   /**
-   * Passes the frames from `fromOffset` on to `take`, which returns the offset to continue at and whether it has
-   * enough. Walks the segments of the last listing; all but the newest are complete, so each one's end leads to the
-   * next.
+   * Passes the frames from `fromOffset` on to `take`, which returns the offset to continue at and whether it has enough.
+   * Goes through the segments of the last listing; all but the newest are complete, so the end of each leads to the next.
    */
   #walk(
     fromOffset: number,
@@ -238,7 +237,7 @@ export class StreamReader {
             if (frame.first_offset + frame.record_count <= nextOffset) continue
             if (frame.first_offset >= before) break
             if (frame.first_offset > nextOffset) {
-              // This frame follows a hole, which the caller must see first.
+              // This frame follows a gap, which the caller must see first.
               if (nextOffset > firstOffset) {
                 isEnough = true
                 break
@@ -252,7 +251,7 @@ export class StreamReader {
           }
         })
       } catch (error) {
-        // Return the records before the damage; the next call meets the damage again and reports it.
+        // Return the records before the damage; the next call will reach the damage again and report it.
         if (nextOffset > firstOffset && error instanceof PortError && error.code === 'corrupt') break
         throw error
       }
@@ -267,7 +266,7 @@ export class StreamReader {
   }
 
   /**
-   * The first offset that the next segment holds, or will hold. The newest segment may have been set aside with records that
+   * The first offset that the next segment has, or will have. The newest segment may have been set aside with records that
    * were never acknowledged: those are not part of the stream.
    */
   #endOfSegment(index: number): number {
@@ -276,7 +275,7 @@ export class StreamReader {
     return this.#segments[index]!.form === 'damaged' ? readStreamMark(this.#folder) : Number.POSITIVE_INFINITY
   }
 
-  /** Every offset of this log has had a record, so each skipped offset is a lost record. */
+  /** Every offset of this log had a record at some time, so each skipped offset is a lost record. */
   #missingBetween(fromOffset: number, toOffset: number): MissingRecords | null {
     if (toOffset === fromOffset) return null
     const segment = this.#segments.findLast(each => each.firstOffset <= fromOffset)
@@ -293,7 +292,7 @@ export class StreamReader {
     return this.#open.useUnlessDamaged(newest, opened => opened.endOffset()) ?? readMark()
   }
 
-  /** For an unreadable segment, the time of its file, so that retention deletes it, too. */
+  /** For an unreadable segment, the modification time of its file, so that retention deletes it, too. */
   #newestAppendMs(segment: SegmentName): number {
     const newest = this.#open.useUnlessDamaged(segment, opened => opened.newestAppendMs())
     return newest ?? statSync(segment.path, { throwIfNoEntry: false })?.mtimeMs ?? 0

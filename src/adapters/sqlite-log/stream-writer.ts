@@ -1,8 +1,8 @@
 // The caller's side of a stream's log-writer thread: gathers appends while the thread handles one message, and sends
 // all of them in the next. The event loop neither syncs nor posts a message per request.
 //
-// A waiting append is either queued or in flight. A queued append was never sent, so if it fails nothing was stored.
-// One in flight was sent to the thread, so its outcome is unknown if the thread dies or stays silent.
+// A waiting append is either queued or in flight. A queued append was never sent, so if it fails, nothing was stored. An
+// append in flight was sent to the thread, so its outcome is unknown if the thread dies or stays silent.
 
 import type { Worker } from 'node:worker_threads'
 import { backOffMs } from '#core/back-off.ts'
@@ -23,9 +23,7 @@ export interface StreamWriterOptions {
   readonly queueBytesMax: number
   /** Appends that may wait: each belongs to a request, which takes more memory than its bytes. */
   readonly queueCountMax: number
-  /**
-   * After this long without an answer, appends fail with `timeout`, and new ones are refused until the answer comes.
-   */
+  /** After this long without an answer, appends fail with `timeout`, and new appends are refused until the answer comes. */
   readonly commitTimeoutMs: number
   readonly onSynced?: (synced: Synced) => void
   readonly onTrouble?: (what: string) => void
@@ -52,8 +50,8 @@ interface Append {
 }
 
 /**
- * Runs of at least this size that own their buffer are transferred; copying smaller ones is cheaper than another object
- * per message.
+ * Runs of at least this size that own their buffer are transferred; copying smaller runs is cheaper than another object per
+ * message.
  */
 const transferredBytesMin = 32 * 1024
 const messageBytesMax = 8 * 1024 * 1024
@@ -123,7 +121,7 @@ export class StreamWriter {
     return new Promise((resolve, reject) => {
       this.#queue.push({ records, bytes, resolve, reject })
       if (this.#inFlight === null && !this.#sendScheduled) {
-        // After everything that this turn of the event loop still reads, so that all of it goes into one commit.
+        // Sends after everything that this turn of the event loop still reads, so that all of it goes into one commit.
         this.#sendScheduled = true
         setImmediate(() => this.#send())
       }
@@ -199,7 +197,7 @@ export class StreamWriter {
     this.#flightTimer = setTimeout(() => this.#silent(), this.#options.commitTimeoutMs)
   }
 
-  /** Takes queued appends, up to the bound of one message. */
+  /** Takes queued appends, up to the size limit of one message. */
   #takeFlight(): Append[] {
     const queue = this.#queue
     let bytes = 0
@@ -257,7 +255,7 @@ export class StreamWriter {
     } else {
       if (answer.code !== 'full' && !this.#isGone) this.#options.onTrouble?.(`a commit failed: ${answer.message}`)
       for (const append of flight) append.reject(createPortError(answer.code, answer.message))
-      // Queued appends have already waited as long, and would have to wait as long again.
+      // Queued appends have already waited just as long, and would have to wait as long again.
       if (answer.code !== 'full') this.#failQueue(answer.message)
     }
     if (this.#queue.length > 0) this.#send()
@@ -285,7 +283,7 @@ export class StreamWriter {
     this.#ready.reject(createPortError('unavailable', failure?.message ?? 'the log writer ended'))
     // If the stream never opened, the caller of the start reports that; a stream that was open restarts by itself.
     if (this.#state === 'starting') return
-    // A restarted thread would append to new files, although the process reports that it refuses appends.
+    // Do not restart: a new thread would append to new files, although the process reports that it refuses appends.
     if (this.#isGone) {
       this.#state = 'closed'
       return
@@ -295,7 +293,7 @@ export class StreamWriter {
     this.#restartTimer = setTimeout(() => this.#start(), backOffMs(restartDelays, this.#restarts++))
   }
 
-  /** Appends in flight have an unknown outcome; queued ones were never sent. */
+  /** Appends in flight have an unknown outcome; queued appends were never sent. */
   #failAll(message: string): void {
     const flight = this.#inFlight ?? []
     this.#inFlight = null
@@ -325,7 +323,7 @@ export class StreamWriter {
   }
 }
 
-/** Copies small runs into one buffer and leaves large ones as they are, in order. */
+/** Copies small runs into one buffer and leaves large runs unchanged, in order. */
 function packMessage(flight: readonly Append[], nowMs: number): ToLogThread & { kind: 'append' } {
   const runs: Uint8Array<ArrayBuffer>[] = []
   let bytes = 0

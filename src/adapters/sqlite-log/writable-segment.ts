@@ -40,10 +40,10 @@ export class WritableSegment {
   readonly #pageCount: Database.Statement
   readonly #pageBytes: number
   readonly #busyTimeoutMs: number
-  /** The files as they were when they were opened: the segment and its side file, which holds the newest commits. */
+  /** The files that were opened, by inode: the segment and its side file, which has the newest commits. */
   readonly #files: readonly { readonly path: string; readonly inode: number }[]
   readonly #folder: string
-  /** The folder when all files were last seen with their names. */
+  /** The folder's state when all files were last seen under their names. */
   #folderInode = 0
   #folderChangedAtMs = 0
   /** When its first records were appended; undefined while empty. */
@@ -65,7 +65,7 @@ export class WritableSegment {
     this.#next = this.#db.prepare('SELECT next_offset FROM segment').pluck()
     this.#pageCount = this.#db.prepare('PRAGMA page_count').pluck()
     this.#pageBytes = Number(this.#db.pragma('page_size', { simple: true }))
-    // Only `begin` ever waits, and it does so itself.
+    // Only `begin` ever waits, and it implements the waiting itself.
     this.#db.pragma('busy_timeout = 0')
     this.#files = [name.path, `${name.path}-wal`, `${name.path}-shm`].map(path => ({ path, inode: readInode(path) }))
   }
@@ -100,7 +100,7 @@ export class WritableSegment {
     }
   }
 
-  /** Whether it has no records and its side file no pages. @param state of the open transaction. */
+  /** Whether the segment has no records and its side file has no pages. @param state of the open transaction. */
   isEmpty({ endOffset }: { readonly endOffset: number }): boolean {
     return endOffset === this.name.firstOffset && !hasSideFile(this.name.path)
   }
@@ -144,8 +144,8 @@ export class WritableSegment {
     const { inode } = this.#files[0]!
     // The worker packs or deletes complete segments even while other processes have them open.
     if (readInode(this.name.path) === 0 && this.#isComplete()) return 'completed'
-    // A segment that was set aside is also deleted, once processed. Processes move to a later segment only after this
-    // one has ended.
+    // A segment that was set aside is also deleted once it is processed, so a later segment shows the same: processes move
+    // on to a later segment only after this segment has ended.
     const isSetAside = listSegments(this.#folder).some(
       ({ form, path, firstOffset }) =>
         firstOffset > this.name.firstOffset || (form === 'damaged' && readInode(path) === inode),
@@ -153,7 +153,7 @@ export class WritableSegment {
     return isSetAside ? 'set_aside' : 'gone'
   }
 
-  /** False also when a damaged file cannot be read at that place. */
+  /** False also when the file is damaged and this value cannot be read. */
   #isComplete(): boolean {
     try {
       return this.#next.get() !== null
@@ -163,7 +163,7 @@ export class WritableSegment {
     }
   }
 
-  /** After this no process appends to this segment. Ends the transaction. */
+  /** Closes the segment: no process appends to it after this. Ends the transaction. */
   closeForGood(nextOffset: number): void {
     this.#db.prepare('UPDATE segment SET next_offset = ?').run(nextOffset)
     this.commit()
@@ -178,7 +178,7 @@ export class WritableSegment {
     try {
       this.#commit.run()
     } catch (error) {
-      // The end of the commit was not written to a full disk, and a busy file was not changed.
+      // The outcome is known: on a full disk, the end of the commit was not written, and a busy file was not changed.
       if (isBusy(error) || (error as { code?: string }).code === 'SQLITE_FULL') throw error
       throw new CommitUnknownError(error)
     }

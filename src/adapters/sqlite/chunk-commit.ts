@@ -1,5 +1,5 @@
-// Writes what one chunk changed, inside a transaction that the caller began. A conditional write that finds a row
-// changed since the load ends it: the caller rolls back, so nothing of the chunk stays.
+// Writes what one chunk changed, inside a transaction that the caller began. A conditional write that finds a row changed
+// since the load ends the transaction: the caller rolls back, so nothing of the chunk stays.
 
 import {
   CommitRefused,

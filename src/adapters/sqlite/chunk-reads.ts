@@ -15,7 +15,7 @@ import { personDistinctIdCountMax } from '#core/processing/person-merge.ts'
 import { loadTexts } from './chunk-texts.ts'
 import type { SqliteDatabase } from './open-sqlite.ts'
 
-/** Rows of other ids that the first query asks for: persons usually have few. */
+/** How many rows of other ids the first query requests; persons usually have few. */
 const usualMappingCount = 4
 const sparePersonMappings = 1_000
 

@@ -1,4 +1,4 @@
-// The chunk's statements for SQLite: one row each, or for a list of ids one parameter for each id.
+// The chunk's statements for SQLite: each is for one row, or for a list of ids with one parameter for each id.
 
 import { buildInserts, type LoadTexts, type WriteTexts } from '#adapters/sql/processing/chunk-queries.ts'
 
@@ -73,7 +73,7 @@ export const inserts = buildInserts((table, columns, onConflict = '') => {
   return `INSERT INTO ${table} (${names}) VALUES ${placeholders(names.length)} ${onConflict}`
 })
 
-/** By the row, with checks and clean-up that PostgreSQL does within its lists. */
+/** Statements for single rows, including checks and clean-up that PostgreSQL does within its list statements. */
 export const rowTexts = {
   /** …, project_id, uuid, loaded version */
   updatePersons: `
@@ -87,7 +87,7 @@ export const rowTexts = {
   updateMappings: `
   UPDATE person_distinct_id SET person_id = ?, version = ? WHERE project_id = ? AND distinct_id = ? AND version = ?`,
 
-  /** survivor's id, merged person's id. A row that the survivor has stays as it is. */
+  /** survivor's id, merged person's id. A row that the survivor already has stays unchanged. */
   moveOverrides: `
   INSERT INTO flag_hash_key_override (project_id, person_id, feature_flag_key, hash_key)
   SELECT project_id, ?, feature_flag_key, hash_key FROM flag_hash_key_override WHERE person_id = ?

@@ -1,5 +1,5 @@
-// Copies the state before its schema changes: migrations only go forward, so the copy is the only way back to the
-// former version. The last copy stays beside the state.
+// Copies the state before its schema changes: migrations only go forward, so the copy is the only way back to the former
+// version. The last copy stays next to the state.
 
 import { closeSync, existsSync, fsyncSync, openSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,15 +9,15 @@ import { openStateForWriting, writerWaitMs } from './open-sqlite.ts'
 
 const copyName = /^state\.db\.before-(\d{4})(\.upgrading)?$/
 const draftName = /^state\.db\.before-\d{4}\.upgrading\.\d+\.draft/
-/** Copies in one step: between several steps a write would make the copy start again. */
+/** Copies in one step: with several steps, a write between two of them would make the copy start again. */
 const allPages = 0x7fffffff
 
 /**
- * Copies the state to `state.db.before-NNNN`, NNNN being the first migration that it lacks, unless it lacks none.
- * During the upgrade the name ends in `.upgrading`: an upgrade interrupted between two migrations continues with that
- * copy.
+ * Copies the state to `state.db.before-NNNN`, NNNN being the first migration that the state lacks. Makes no copy if it
+ * lacks none. During the upgrade the name ends in `.upgrading`: an upgrade interrupted between two migrations continues
+ * with that copy.
  * @returns the copy's name, and a function to call when the upgrade is complete, which removes older copies; null when no
- *   copy is needed.
+ * copy is needed.
  * @throws UnfitSchemaError, SqliteError, PortError, system errors: then the state may not be changed.
  */
 export async function copyBeforeMigration(
@@ -36,7 +36,7 @@ export async function copyBeforeMigration(
     syncPath(dataFolder)
   }
   if (isNewestSchema(version, known)) {
-    // The upgrade was cut short after its last migration. The next one would take that copy for its own.
+    // The upgrade was interrupted after its last migration. Otherwise, the next upgrade would use this copy as its own.
     if (begun !== undefined) complete()
     return null
   }
@@ -60,7 +60,7 @@ async function copyState(dataFolder: string, path: string): Promise<void> {
   syncPath(dataFolder)
 }
 
-/** Also those of killed processes, each as large as the state. */
+/** Also removes drafts of killed processes, each of which is as large as the state. */
 function removeDrafts(dataFolder: string): void {
   for (const name of readdirSync(dataFolder)) if (draftName.test(name)) rmSync(join(dataFolder, name), { force: true })
 }

@@ -1,6 +1,5 @@
-// Encodes definitions that leave a state thread: one JSON text for each flag, cohort and survey, so that the main
-// thread parses thousands of them in short turns, and a kept number literal slows down the parsing of its own flag
-// only.
+// Encodes definitions that leave a state thread: one JSON text for each flag, cohort and survey, so that the main thread
+// parses thousands of them in short time slices, and a kept number literal slows down the parsing of its own flag only.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { ReadChanges, ReadProject } from '#adapters/sql/definitions/held-definitions.ts'
@@ -15,7 +14,7 @@ type PackedProject = Omit<ReadProject, 'read'> & {
 
 export type PackedChanges = Omit<ReadChanges, 'projects'> & { readonly projects: readonly PackedProject[] }
 
-/** How long one turn on the main thread may last. */
+/** How long one time slice on the main thread may last. */
 const sliceMs = 10
 
 export function packDefinitions(changes: ReadChanges): PackedChanges {

@@ -8,8 +8,8 @@ import { deferredCursorOf } from '#core/events/log-stream.ts'
 import { stateFilePath, throwStatePortErrors, writerWaitMs } from './open-sqlite.ts'
 
 /**
- * @returns the number of the state's last migration, NaN when it does not say; null when there is no state.
- * @throws PortError when the file cannot be read or is no database.
+ * @returns the number of the state's last migration, NaN when the state does not record it; null when there is no state.
+ * @throws PortError when the file cannot be read or is not a database.
  */
 export function findSqliteSchema(dataFolder: string): number | null {
   if (!existsSync(stateFilePath(dataFolder))) return null
@@ -20,7 +20,7 @@ export function findSqliteSchema(dataFolder: string): number | null {
   })
 }
 
-/** Not read only: such a connection leaves its files (`-wal`, `-shm`) behind. */
+/** Does not open the database read-only: such a connection leaves its files (`-wal`, `-shm`) behind. */
 function withDatabase<T>(dataFolder: string, work: (database: Database.Database) => T): T {
   return throwStatePortErrors(() => {
     const database = new Database(stateFilePath(dataFolder), { fileMustExist: true, timeout: writerWaitMs })
@@ -33,9 +33,9 @@ function withDatabase<T>(dataFolder: string, work: (database: Database.Database)
 }
 
 /**
- * As `findSqliteSchema`, but reads `state.db` without its `-wal`, and so leaves every byte of the folder as it is, even
- * where a killed process left a `-wal`. Migrations that are only in that `-wal` are not seen.
- * @returns null also when the file cannot be read like that.
+ * Like `findSqliteSchema`, but reads `state.db` without its `-wal`, and so changes nothing in the folder, even if a killed
+ * process left a `-wal`. Does not see migrations that are only in that `-wal`. @returns null also when the file cannot be
+ * read in this way.
  */
 export function findSettledSchema(dataFolder: string): number | null {
   const url = pathToFileURL(stateFilePath(dataFolder))
@@ -53,7 +53,7 @@ export function findSettledSchema(dataFolder: string): number | null {
 }
 
 /**
- * The offset of each stream below which every record is processed, from the state in a folder that no other process uses.
+ * The offset in each stream below which every record is processed, from the state in a folder that no other process uses.
  * @throws PortError
  */
 export function findSqlitePositions(dataFolder: string): ReadonlyMap<string, number> {

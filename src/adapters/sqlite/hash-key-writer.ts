@@ -6,7 +6,9 @@ import { toStorableText } from '#adapters/sql/tables/wrap-methods.ts'
 import type { HashKeyAssignment, HashKeyOverrideWriter, HashKeyRow } from '#ports/state/subject-store.ts'
 import { openStateForWriting, type SqliteDatabase, toStatePortError } from './open-sqlite.ts'
 
-/** An evaluation waits no longer for the lock. This also bounds how long a write holds up other calls of the thread. */
+/**
+ * An evaluation waits no longer than this for the lock. This also limits how long a write delays other calls of the thread.
+ */
 const lockMsMax = 250
 
 // The SELECT is complete before the first row is written, since it reads the same table.

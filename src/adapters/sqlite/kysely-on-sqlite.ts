@@ -44,8 +44,8 @@ export async function migrateSqlite(dataFolder: string, known = migrations): Pro
 }
 
 /**
- * Kysely on an open connection. Transactions that write begin `immediate`, so that they wait for the lock at their
- * start instead of failing half way; SQLite does not wait when a reader turns into a writer.
+ * Kysely on an open connection. Transactions that write begin `immediate`, so that they wait for the lock at their start
+ * instead of failing halfway; SQLite does not wait when a transaction that has read begins to write.
  */
 export function createSqliteKysely(database: SqliteDatabase, begin: 'immediate' | 'deferred'): Kysely<StateSchema> {
   const cached = withStatementCache(database)
@@ -60,7 +60,7 @@ export function createSqliteKysely(database: SqliteDatabase, begin: 'immediate' 
 }
 
 class StateQueryCompiler extends SqliteQueryCompiler {
-  /** A transaction that writes has the whole file: there are no locks of rows. */
+  /** Leaves out row locks (FOR UPDATE), which SQLite does not have: a transaction that writes locks the whole file. */
   protected override visitSelectModifier(node: SelectModifierNode): void {
     if (node.modifier !== 'ForUpdate') super.visitSelectModifier(node)
   }
@@ -85,7 +85,7 @@ class StateDriver extends SqliteDriver {
 
 const cachedStatementsMax = 300
 
-/** Kysely prepares every query again, but we have few different texts. */
+/** Kysely prepares every query again, although we have few different query texts. */
 function withStatementCache(database: SqliteDatabase) {
   const statements = new Map<string, Database.Statement<unknown[]>>()
   return {

@@ -1,7 +1,6 @@
 // Opens the state file with the settings that every connection needs, since SQLite keeps them per connection, and
 // translates SQLite's failures into PortErrors. The caller decides how long a connection waits for a lock. It does not
-// import Kysely (`kysely-on-sqlite.ts`), which takes 12 MiB in every thread and which a front's main thread does
-// without.
+// import Kysely (`kysely-on-sqlite.ts`), which takes 12 MiB in every thread and is not needed on a front's main thread.
 
 import { mkdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -14,7 +13,7 @@ export function stateFilePath(dataFolder: string): string {
   return join(dataFolder, 'state.db')
 }
 
-/** How long a writer of the state waits for other writers: their transactions are short, so longer means trouble. */
+/** How long a writer of the state waits for other writers: their transactions are short, so a longer wait means trouble. */
 export const writerWaitMs = 2_000
 
 /**
@@ -50,7 +49,7 @@ export function openStateForReading(dataFolder: string): SqliteDatabase {
   })
 }
 
-/** The statements by the names of their texts. */
+/** Prepares each statement under the name of its text. */
 export function prepareAll<T extends Readonly<Record<string, string>>>(database: SqliteDatabase, texts: T) {
   const statements = Object.entries(texts).map(([name, text]) => [name, database.prepare<unknown[]>(text)])
   return Object.fromEntries(statements) as { readonly [Name in keyof T]: Database.Statement<unknown[]> }
@@ -96,8 +95,8 @@ const suffixes = ['', '-wal', '-shm']
  * Checks once a second that the state's files still have their names: SQLite keeps using a file that was removed or
  * replaced, and all later writes to it are lost when the last process closes it. Stops when `isOpen` is false: SQLite
  * removes its side files with the last connection.
- * @param report called on each change: with the path of a missing or replaced file, or null once all are as they were.
- * @returns the same, as of the last check.
+ * @param report called on each change: with the path of a missing or replaced file, or null once all files are back.
+ * @returns a function that returns the same for the last check.
  */
 export function watchStateFiles(
   path: string,
@@ -118,7 +117,7 @@ export function watchStateFiles(
   function findMissing(): string | null {
     for (const [index, suffix] of suffixes.entries()) {
       const inode = readInode(path + suffix)
-      // A disk that does not answer says nothing about names; callers that read or write get its error.
+      // A disk that does not answer tells nothing about the files' names; callers that read or write get its error.
       if (inode === null) return missing
       // A side file that did not exist yet is accepted when it appears.
       inodes[index] ||= inode
@@ -136,7 +135,7 @@ export function refuseWritesWhileMissing(database: Database.Database): void {
   })
 }
 
-/** The inode of a file; 0 when there is no such file, null when the disk does not say. */
+/** The inode of a file; 0 when there is no such file, null when the disk does not answer. */
 function readInode(path: string): number | null {
   try {
     return statSync(path, { throwIfNoEntry: false })?.ino ?? 0

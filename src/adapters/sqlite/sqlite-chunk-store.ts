@@ -1,5 +1,5 @@
-// The worker's state on the state file. It has its own connection and calls SQLite directly, since a chunk is thousands
-// of rows. It reads and computes everything before it takes the write lock, and only writes while it holds it.
+// The worker's state on the state file. It has its own connection and calls SQLite directly, since a chunk is thousands of
+// rows. It reads and computes everything before it takes the write lock, and only writes while it holds the lock.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import Database from 'better-sqlite3'
@@ -67,13 +67,13 @@ export function openSqliteChunkStore(options: { dataFolder: string; busyTimeoutM
   )
 }
 
-/** The same pauses as in SQLite: most transactions end within milliseconds. */
+/** The same pauses as SQLite's own: most transactions end within milliseconds. */
 const pausesMs = [1, 2, 5, 10, 15, 20, 25] as const
 
 /**
- * Runs `work` repeatedly until no other writer blocks it, without blocking the thread. SQLite's own wait blocks it: when
- * another connection of the thread holds the lock, that one cannot reach its commit until the wait ends.
- * @param waitMsMax after this long the refusal is thrown.
+ * Runs `work` repeatedly until no other writer blocks it, without blocking the thread. SQLite's own wait would block the
+ * thread: if another connection of the thread holds the lock, that connection could not commit until the wait ends.
+ * @param waitMsMax after this time, SQLite's refusal is thrown.
  */
 async function retryWhileLocked<T>(work: () => T, waitMsMax: number): Promise<T> {
   const giveUpAtMs = performance.now() + waitMsMax

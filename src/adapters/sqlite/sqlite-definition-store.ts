@@ -23,13 +23,13 @@ export function openSqliteDefinitionStore(
   return translateErrors(
     {
       async revision() {
-        // Read before the counter: a commit in between is seen again next time instead of never.
+        // Reads SQLite's change counter before the revision: a commit in between is then seen twice, instead of never.
         const current = dataVersion.get()
         if (current !== seenDataVersion) {
           revision = revisionValue.get()!
           seenDataVersion = current
         }
-        // An open file is never exchanged for an older one, so one epoch is enough.
+        // An open file is never replaced by an older copy, so one epoch is enough.
         return { revision, epoch: '' }
       },
       loadChanges: options.loadChanges,

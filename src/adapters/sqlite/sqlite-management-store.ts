@@ -29,11 +29,14 @@ export function openSqliteManagementStore(options: {
   return createSqlManagementStore(db, toStatePortError)
 }
 
-/** For a caller in another thread: it asks which projects changed, and passes the versions that it holds of those. */
+/**
+ * For a caller in another thread: the caller asks which projects changed, and passes the versions that it holds of those
+ * projects.
+ */
 export interface DefinitionReader {
   /** The changed projects that exist, by id. */
   listChangedProjects(revision: number): Promise<readonly number[]>
-  /** @param held by project id; a project missing from it is read whole. */
+  /** @param held by project id; a project that is missing from it is read completely. */
   readChanges(revision: number, held: readonly (readonly [projectId: number, HeldVersions])[]): Promise<ReadChanges>
 }
 

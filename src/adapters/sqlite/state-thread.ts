@@ -1,5 +1,5 @@
-// The main thread's side of one thread that serves state calls: sends calls, matches answers, and restarts the thread
-// when it dies. The calls under way then fail; none is sent twice, because its outcome is unknown.
+// The main thread's side of one thread that serves state calls: sends calls, matches answers, and restarts the thread when
+// it dies. The pending calls then fail; no call is sent twice, because its outcome is unknown.
 
 import { Worker } from 'node:worker_threads'
 import { logStateMigration } from '#adapters/sql/known-migrations.ts'
@@ -16,17 +16,17 @@ import {
   toError,
 } from './state-writer-protocol.ts'
 
-/** Calls under way at once; beyond, a call is refused instead of queued. */
+/** The most calls that may be pending; further calls are refused instead of queued. */
 const pendingCallsMax = 1_000
 const restartDelays = { firstMs: 100, longestMs: 5_000 }
 const closeTimeoutMs = 5_000
 
 export interface StateThread {
-  /** Resolves to the methods it serves. @throws UnfitSchemaError or PortError when its first start failed. */
+  /** Resolves to the methods that the thread serves. @throws UnfitSchemaError or PortError when its first start failed. */
   readonly started: Promise<readonly StateMethod[]>
   /** @throws PortError `unavailable` when there is no thread, too many calls wait, or the thread died meanwhile. */
   call(method: StateMethod, args: readonly unknown[]): Promise<unknown>
-  /** Lets calls under way finish, then ends the thread. */
+  /** Lets pending calls finish, then ends the thread. */
   close(): Promise<void>
 }
 

@@ -1,6 +1,6 @@
 // The front's management store and definition loader: every call runs in a thread, so that neither a sync nor a search
-// stops the main thread, and Kysely is not loaded there. The thread names the methods that exist. The first search
-// starts a second thread for searches, so that they never hold up a write.
+// blocks the main thread, and Kysely is not loaded there. The thread reports which methods exist. The first search starts a
+// second thread for searches, so that they never hold up a write.
 
 import { addHeldDefinitions, listVersions } from '#adapters/sql/definitions/held-definitions.ts'
 import type { DefinitionStore } from '#ports/state/definition-store.ts'
@@ -34,7 +34,7 @@ export async function openStateWriter(options: {
     try {
       await thread.started
     } catch (cause) {
-      // It does not start itself again after a failed start; the next search tries.
+      // The thread does not restart itself after a failed start; the next search starts a new thread.
       if (search === thread) search = undefined
       throw cause
     }
@@ -52,7 +52,7 @@ export async function openStateWriter(options: {
     ...calls,
     async loadChanges(revision, held = () => null) {
       const changed = revision < 0 ? [] : await listChangedProjects(revision)
-      // Versions held at the time of this call; the thread reads a project that changes meanwhile whole.
+      // The versions held at the time of this call; if a project changes meanwhile, the thread reads it completely.
       const ofChanged = new Map(changed.map(projectId => [projectId, held(projectId)]))
       const versions = [...ofChanged].flatMap(([id, found]) =>
         found === null ? [] : [[id, listVersions(found)] as const],

@@ -15,8 +15,8 @@ export type StateCalls = Omit<ManagementStore, 'close'> & DefinitionReader & Has
 export type StateMethod = keyof StateCalls
 
 /**
- * Calls that may read a whole project: a separate thread serves them, so that they do not hold up a write. The writing
- * thread serves all others.
+ * Calls that may read a whole project: a separate thread serves them, so that they do not delay a write. The writing thread
+ * serves all other calls.
  */
 export const searchMethods: ReadonlySet<StateMethod> = new Set<StateMethod>([
   'listProjectFlagVersions',
@@ -42,14 +42,15 @@ export interface StateThreadData {
   readonly access: 'read' | 'write'
   readonly busyTimeoutMs: number
   /**
-   * Only a first start may create the state: a restarted thread that finds none must not put an empty one in its place.
+   * Only a first start may create the state: a restarted thread that finds no state must not create an empty state in its
+   * place.
    */
   readonly isFirst: boolean
 }
 
 /**
- * The first message of a thread: the calls it serves, or why it cannot.
- * @property migration null when the thread did not look whether the state is up to date.
+ * The first message of a thread: the calls that it serves, or why it cannot serve any. @property migration null when the
+ * thread did not check whether the state is up to date.
  */
 export type StateThreadStart =
   | { readonly ready: true; readonly methods: readonly StateMethod[]; readonly migration: StateMigration | null }
@@ -72,7 +73,7 @@ export type StateAnswer =
   | { readonly id: number; readonly failure: Failure }
 
 /**
- * What a state thread does with a call that `encodeCall` made. A call that fails has an answer too.
+ * Runs a call that `encodeCall` made, in a state thread. A call that fails has an answer, too.
  * @returns the answer, for `decodeAnswer`.
  * @throws Error for a method that is not among the calls.
  */

@@ -1,5 +1,5 @@
-// The body of a state thread: it owns connections to the state and serves calls that arrive as messages.
-// `state-thread.ts` starts it; the writing thread first brings the schema up to date, before anything opens the state.
+// The body of a state thread: it owns connections to the state and serves calls that arrive as messages. `state-thread.ts`
+// starts it; the writing thread brings the schema up to date before anything opens the state.
 
 import assert from 'node:assert/strict'
 import { parentPort, workerData } from 'node:worker_threads'
@@ -43,7 +43,7 @@ try {
   port.postMessage({ ready: false, failure: toFailure(cause) } satisfies StateThreadStart)
 }
 
-/** Replaces the writes in a thread that only reads; no caller sends it one. */
+/** Replaces the write methods in a thread that only reads; callers never send writes to such a thread. */
 function rejectWrite(): Promise<never> {
   return Promise.reject(new PortError('state', 'unavailable', new Error('this thread does not write')))
 }

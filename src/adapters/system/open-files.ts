@@ -7,7 +7,7 @@ export function readOpenFilesMax(): number | null {
   return process.platform === 'linux' ? parseLimits(readFileSync('/proc/self/limits', 'utf8')) : readLimitFromReport()
 }
 
-/** Takes microseconds; a report would take 35 ms at each start. */
+/** Parsing takes microseconds; a diagnostic report of Node would take 35 ms at each start. */
 function parseLimits(limits: string): number | null {
   const soft = /^Max open files +(\S+)/m.exec(limits)?.[1]
   if (soft === undefined) return readLimitFromReport()

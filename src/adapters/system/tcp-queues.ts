@@ -1,10 +1,10 @@
-// Reads how many bytes the system holds for connections: written, but not acknowledged by the peer. Only Linux has a
-// table of all connections.
+// Reads how many bytes the system holds for connections: bytes that are written, but not acknowledged by the peer. Only
+// Linux has a table of all connections.
 
 import { readFile, readlink } from 'node:fs/promises'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
-/** Rows of the table that are read in one turn of the event loop. */
+/** How many rows of the table are read in one turn of the event loop. */
 const rowsPerTurn = 500
 
 /**
@@ -40,7 +40,7 @@ export function* parseTcpTable(table: string): Generator<[inode: string, bytes: 
   }
 }
 
-/** The columns 4 (bytes for the peer : bytes from it) and 9 (inode) of a row; null when it has fewer. */
+/** The columns 4 (bytes for the peer : bytes from the peer) and 9 (inode) of a row; null when the row has fewer columns. */
 function readColumns(table: string, from: number, end: number): [inode: string, bytes: number] | null {
   let bytes = 0
   let at = from

@@ -1,4 +1,4 @@
-// Finds the private API of an instance: at `--host` or PENNON, else where the present configuration would serve it.
+// Finds the private API of an instance: at `--host` or PENNON, otherwise where the current configuration would serve it.
 
 import type { Command } from 'commander'
 import type { Config } from '#config.ts'
@@ -36,7 +36,7 @@ export function instanceAddress(given: string | undefined, config: AddressConfig
 }
 
 /**
- * PENNON is often exported once for an instance, and PORT set for another one on this machine.
+ * PENNON is often exported once for an instance, and PORT set for another instance on this machine.
  * @param port the text of the setting PORT; undefined if it is not set.
  * @returns a line for people if these are different instances; null otherwise.
  */

@@ -22,7 +22,7 @@ export type Query = Readonly<Record<string, string | number | readonly string[] 
 /** Why a command cannot continue. `exitCode` 2: repeating it changes nothing; 1: it failed during its work. */
 export class ClientError extends Error {
   readonly exitCode: 1 | 2 = 2
-  /** The status of the response; null without one. */
+  /** The status of the response; null if there was none. */
   readonly status: number | null = null
   /** The field or parameter that the response refuses; null if it names none. */
   readonly attr: string | null = null
@@ -37,7 +37,7 @@ export class ClientError extends Error {
 }
 
 const timeoutMsDefault = 60_000
-/** Rows of a page at first: a page of more than 8 MiB is refused. */
+/** Rows of the first page. Fewer are requested after a page was refused for exceeding 8 MiB. */
 const pageRowsMax = 200
 
 export class PrivateApi {
@@ -82,7 +82,7 @@ export class PrivateApi {
     return this.#object(await this.#send(path, query, { ...bodyOf(method, body), signal: this.#limited() }))
   }
 
-  /** @returns the last JSON line of a response that may take long, so without a time limit. @throws ClientError */
+  /** Has no time limit, since the response may take long. @returns its last JSON line. @throws ClientError */
   async postForLastLine(path: string, body: JsonObject, query: Query = {}): Promise<JsonObject> {
     const init = { ...bodyOf('POST', body), ...(this.#stop && { signal: this.#stop }) }
     const response = await this.#send(path, query, init)
@@ -97,7 +97,7 @@ export class PrivateApi {
     return this.#object(await this.#ask(`${this.instance}/api/personal_api_keys/@current/`, init))
   }
 
-  /** @returns the response with an unread body. For long downloads, so without a time limit. @throws ClientError */
+  /** For long downloads, so there is no time limit. @returns the response with an unread body. @throws ClientError */
   open(path: string, query: Query = {}, signal?: AbortSignal): Promise<Response> {
     return this.#send(path, query, { method: 'GET', ...(signal === undefined ? {} : { signal }) })
   }

@@ -18,7 +18,7 @@ export interface ClientOptions {
  * Runs a command with the private API of the instance that the options and settings name. Exits with code 2 if it cannot
  * start or continue, with 1 if it failed during its work, and with 0 if its output is no longer read.
  * @param scope that the key needs, for the message if there is no key.
- * @param optionOfField the option whose value is sent in a field, by the name of the field in errors.
+ * @param optionOfField maps a field, as named in errors, to the option whose value is sent in that field.
  */
 export async function runClient(
   options: ClientOptions,

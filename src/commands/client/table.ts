@@ -1,4 +1,4 @@
-// Tables of text for people: columns aligned in every script, and cut to the width of the terminal.
+// Tables of text for people: columns aligned in every script, and truncated to the width of the terminal.
 
 import { printableName } from '#core/printable.ts'
 import type { Style, Terminal } from './terminal.ts'
@@ -9,7 +9,7 @@ export interface Column<Row> {
   readonly value: (row: Row) => string
   readonly align?: 'right'
   readonly style?: (row: Row) => Style | null
-  /** May be cut for a narrow terminal, down to this many columns. Columns without it are never cut. */
+  /** May be truncated to this many columns for a narrow terminal. A column without `widthMin` is never truncated. */
   readonly widthMin?: number
 }
 
@@ -41,7 +41,7 @@ export function tableLines<Row>(columns: readonly Column<Row>[], rows: readonly 
   ]
 }
 
-/** Narrows the widest column that may be cut, until the lines fit or no column may be cut any more. */
+/** Narrows the widest column that may be narrowed, until the lines fit or no column may be narrowed further. */
 function shrink(widths: number[], columns: readonly Column<never>[], widthMax: number | null): void {
   if (widthMax === null) return
   let tooMany = widths.reduce((sum, width) => sum + width, gap.length * (widths.length - 1)) - widthMax

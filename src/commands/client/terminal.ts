@@ -1,11 +1,11 @@
-// The output of a command. Only a terminal gets colours, and lines cut to its width.
+// The output of a command. Only a terminal gets colours, and lines truncated to its width.
 
 import { styleText } from 'node:util'
 
 export type Style = 'bold' | 'dim' | 'green' | 'yellow' | 'red' | 'cyan'
 
 export interface Terminal {
-  /** Columns; null if nothing may be cut: for a file, a pipe, or a terminal of unknown size. */
+  /** Columns; null if nothing may be truncated: for a file, a pipe, or a terminal of unknown size. */
   readonly width: number | null
   /** @returns the text unchanged if there are no colours. */
   paint(style: Style, text: string): string
@@ -20,8 +20,8 @@ export function terminalOf(stream: NodeJS.WriteStream): Terminal {
 }
 
 /**
- * The present number of columns, since a window may be resized; null if it is no terminal, or its size is unknown: under
- * `script`, CI and `docker exec -t` it is often 0.
+ * The current number of columns, since a window may be resized. Null if the stream is not a terminal, or the size is
+ * unknown: it is often 0 under `script`, CI and `docker exec -t`.
  */
 export function widthOf({ isTTY, columns }: Pick<NodeJS.WriteStream, 'isTTY' | 'columns'>): number | null {
   return isTTY === true && columns > 0 ? columns : null

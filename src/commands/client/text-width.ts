@@ -1,5 +1,5 @@
-// Measures the columns that a text takes in a terminal, and cuts it to a number of columns. Node has the first for its own
-// prompt and does not export it.
+// Measures the columns that a text takes in a terminal, and truncates it to a number of columns. Node measures text for its
+// own prompt, but does not export that function.
 
 const segmenter = new Intl.Segmenter('en', { granularity: 'grapheme' })
 const isAscii = /^[\x20-\x7e]*$/
@@ -20,7 +20,7 @@ export function textWidth(text: string): number {
   return width
 }
 
-/** @returns the text if it fits, else its beginning with an ellipsis, of at most `widthMax` columns. */
+/** @returns the text if it fits; otherwise its beginning and an ellipsis, at most `widthMax` columns in total. */
 export function cutToWidth(text: string, widthMax: number): string {
   if (textWidth(text) <= widthMax) return text
   let width = 0

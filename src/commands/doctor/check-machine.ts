@@ -35,7 +35,7 @@ export function checkOpenFiles(openFilesMax: number | null = readOpenFilesMax())
   return badFinding('open files', found, remedy)
 }
 
-/** Reports optional packages. A missing one is no problem here: the feature that needs it says so. */
+/** Reports optional packages. A missing package is not a problem here: the feature that needs it says so. */
 export function checkPackages(): Finding {
   const folders = optionalPackageNames.map(name => [name, packageFolder(name)] as const)
   const installed = folders.flatMap(([name, folder]) => (folder === null ? [] : `${name} ${packageVersion(folder)}`))

@@ -1,5 +1,5 @@
-// Reports from the state, so no instance has to run. No check finds anything without a state that this version can read,
-// which other checks report.
+// Checks that read the state, so no instance has to run. They find nothing if this version cannot read the state, which
+// other checks report.
 
 import { openLogReader } from '#compose/log/log.ts'
 import { openExistingManagement } from '#compose/stores/existing-state.ts'
@@ -104,7 +104,7 @@ async function checkStream(
   const found = `${stream}: ${(await Promise.all(names)).join(', ')}; up to ${offset - doneOffset} records behind the other projects`
   try {
     const { appendedAtMs } = await log.status(stream, doneOffset)
-    // A new log does not have these records any more.
+    // A log that was created anew does not contain these records.
     const age = appendedAtMs === null ? '' : `, the oldest ${Math.round((nowMs - appendedAtMs) / 1000)} s old`
     return warningFinding(deferred, found + age, deferredRemedy)
   } catch (cause) {

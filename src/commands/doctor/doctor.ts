@@ -25,7 +25,7 @@ export async function doctor(options: { acceptMissingEvents?: boolean } = {}): P
 }
 
 async function examine(config: Config, acceptsMissingEvents: boolean): Promise<readonly Finding[]> {
-  // Waits for a process that loads the event store, or for a server, so it runs beside the other checks.
+  // Waits for a process that loads the event store, or for a server, so it runs in parallel with the other checks.
   const events = checkEvents(config)
   return [
     checkNode(),

@@ -30,7 +30,7 @@ export interface EventCounts {
   readonly namesLeftOut: number
 }
 
-/** Series of one query. */
+/** The most series in one query. */
 const seriesPerQuery = 20
 /** The most names to count separately if none are given. */
 const namesMax = 100
@@ -96,7 +96,7 @@ async function fetchEventNames(
   return { names, namesLeftOut: Math.max(0, Number(page.count) - visible.length + found.size - names.length) }
 }
 
-/** The names of the events of a pending job, which are not among those of the project yet. */
+/** The names of the events of a pending job, which are not among the project's event names yet. */
 async function fetchNamesOfJob(api: PrivateApi, importJob: string): Promise<string[]> {
   const report = await api.get(`/import_jobs/${encodeURIComponent(importJob)}/report/`)
   return (report.counts as JsonObject[]).map(({ event }) => String(event))

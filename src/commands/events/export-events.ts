@@ -201,7 +201,7 @@ function printResult(
   const isParquet = format === 'parquet'
   const rows = isParquet ? null : written.rowCount
   if (isJson) {
-    // Rows of Parquet are not counted here, so whether the limit ended it is unknown.
+    // Rows of Parquet are not counted here, so whether the limit ended the download is unknown.
     const limited = isParquet && limit !== null ? null : isCut
     process.stdout.write(`${JSON.stringify({ file, format, rows, bytes: written.bytes, limited })}\n`)
     return
@@ -219,7 +219,7 @@ function describePartialFile(file: string, format: FileFormat, rowCount: number,
 }
 
 /**
- * Describes the file of an incomplete download. Resuming counts its rows again, so lost ones do no harm.
+ * Describes the file of an incomplete download. Resuming counts the rows in the file again, so lost rows do no harm.
  * @param unclosed why the file could not be closed, in which case its last rows may be lost.
  */
 export function describeWritten(rowCount: number, part: string, unclosed: Error | null): string {

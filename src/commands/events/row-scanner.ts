@@ -1,4 +1,4 @@
-// Counts the rows in the bytes of an export as they arrive, and finds where the last whole one ends.
+// Counts the rows in the bytes of an export as they arrive, and finds where the last whole row ends.
 
 const newline = 0x0a
 const quote = 0x22

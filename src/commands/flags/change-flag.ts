@@ -73,7 +73,7 @@ export function switchFlag(key: string, how: keyof typeof switches, options: Cha
   })
 }
 
-/** The present state of a flag. */
+/** The current state of a flag. */
 export function describeFlagState({ key, active, archived, filters, version }: FlagJson): string {
   const state = archived ? 'archived' : active ? 'enabled' : 'disabled'
   return printableName(`${key} is ${state}. Rollout: ${describeRollout(filters)}. Version ${version}.`)

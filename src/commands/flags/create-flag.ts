@@ -44,7 +44,7 @@ export function createFlag(key: string, options: CreateOptions): Promise<void> {
   return runClient(options, 'feature_flag:write', command, { filters: '--filters', tags: '--tag', name: '--name' })
 }
 
-/** Called before anything is shown or asked. @throws ClientError if the project has a flag of this key. */
+/** Called before anything is shown or asked. @throws ClientError if the project has a flag with this key. */
 async function refuseTakenKey(api: PrivateApi, key: string): Promise<void> {
   try {
     // A key of digits may be the id of another flag.

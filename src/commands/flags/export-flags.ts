@@ -35,7 +35,7 @@ export function exportFlags(keys: readonly string[], options: ClientOptions): Pr
   })
 }
 
-/** All flags, archived ones too, all cohorts and all group types of the project. @throws ClientError */
+/** All flags (archived flags too), cohorts and group types of the project. @throws ClientError */
 export async function listDefinitions(api: PrivateApi): Promise<ApiLists> {
   return {
     flags: await api.list('/feature_flags/', { archived: 'all' }),

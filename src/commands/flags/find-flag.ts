@@ -3,7 +3,7 @@
 import { nearMiss } from '#core/nearest-name.ts'
 import { ClientError, type PrivateApi } from '../client/private-api.ts'
 
-/** The most keys that an unknown one is compared with. */
+/** The most keys that an unknown key is compared with. */
 const comparedFlagsMax = 5_000
 
 /** The path of a flag below the project. */

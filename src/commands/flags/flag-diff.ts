@@ -7,7 +7,7 @@ import { printableName } from '#core/printable.ts'
 import type { Terminal } from '../client/terminal.ts'
 import { describeConditions, variantLines } from './describe-rollout.ts'
 
-/** The flag after the write, which switches off an archived one. */
+/** The flag after the write, which also switches off an archived flag. */
 export function applyChange(flag: NarrowFlag, fields: Partial<NarrowFlag>): NarrowFlag {
   const { archived = flag.archived, active = flag.active, filters = flag.filters } = fields
   return { archived, active: active && !archived, filters }

@@ -26,7 +26,7 @@ import { createCohortSchema, updateCohortSchema } from '#wire/management/persons
 
 interface Write {
   readonly name: string
-  /** As the private API returns it; null if the project does not have it. */
+  /** The definition as the private API returns it; null if the project does not have it. */
   readonly before: JsonObject | null
   /** Empty if `before` is null. */
   readonly changes: readonly JsonChange[]
@@ -36,7 +36,7 @@ export type CohortWrite = Write & { readonly kind: 'cohort'; readonly wanted: Fi
 export type PlannedWrite = FlagWrite | CohortWrite
 
 export interface ImportPlan {
-  /** Each definition follows those it refers to. */
+  /** Each definition comes after the definitions that it refers to. */
   readonly writes: readonly PlannedWrite[]
   /** Definitions that the project already has unchanged. */
   readonly same: readonly PlannedWrite[]
@@ -179,7 +179,9 @@ const bodyParsers = {
   cohort: { create: bodyParserOf(createCohortSchema), update: bodyParserOf(updateCohortSchema) },
 }
 
-/** Problems that the instance would report for the request, as far as the request alone shows them, each with its field. */
+/**
+ * Problems that the instance would report for the request, as far as the request itself shows them, each with its field.
+ */
 async function findRequestProblems(write: PlannedWrite, ids: ReferenceIds): Promise<string[]> {
   const { kind, before } = write
   const body = buildBody(write, ids)
@@ -212,7 +214,7 @@ function sortByReferences(
 ): PlannedWrite[] {
   const byTitle = new Map(writes.map(write => [formatTitle(write), write]))
   const ordered: PlannedWrite[] = []
-  /** By title of a visited definition: the flag with rules that it is or leads to, if any. */
+  /** Maps the title of a visited definition to the flag with rules that it is or leads to; null for none. */
   const rulesReachedFrom = new Map<string, string | null>()
   const visit = (title: string, chain: readonly string[]): string | null => {
     const known = rulesReachedFrom.get(title)
@@ -252,7 +254,10 @@ export function hasRules({ wanted }: FlagWrite): boolean {
   return configVersion(wanted.filters) === 2
 }
 
-/** The request body: all fields of a new definition; else the changed fields, and the version they were compared with. */
+/**
+ * The request body: all fields of a new definition; otherwise the changed fields, and the version that they were compared
+ * with.
+ */
 export function buildBody(write: PlannedWrite, ids: ReferenceIds): JsonObject {
   const { before, wanted, changes } = write
   const changed = new Set(changes.map(({ path }) => path.split('.')[0]!))

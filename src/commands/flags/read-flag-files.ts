@@ -1,5 +1,5 @@
-// Reads the files of `pennon flags import`: one of `pennon flags export`, or lists from PostHog's API, in one page or
-// several.
+// Reads the files of `pennon flags import`: a file of `pennon flags export`, or lists from PostHog's API, in one or several
+// pages.
 
 import { readFileSync } from 'node:fs'
 import { normalizeFilters } from '#core/flags/definitions/normalize-filters.ts'
@@ -103,8 +103,8 @@ function normalizeFlag<T extends JsonObject>(flag: T): T {
 }
 
 /**
- * Removes experiments, since they belong to one project: a flag in a file that names some (no export does) would never
- * equal the stored flag.
+ * Removes experiments, since they belong to one project: a flag with experiments in a file would never equal the stored
+ * flag. Our exports have none.
  */
 function withoutExperiments(flag: FileFlag): FileFlag {
   return configVersion(flag.filters) === 2 ? { ...flag, filters: withExperimentsOf(flag.filters, null) } : flag

@@ -12,13 +12,13 @@ export interface LiveViewOptions {
   readonly personalKey: string
   /** The first message has the kind `ready`. */
   readonly onMessage: (kind: string, data: Data) => void
-  /** An instance sends something every 15 s; after this long without a byte, the connection counts as cut. */
+  /** An instance sends something every 15 s; after this long without a byte, the connection counts as broken. */
   readonly silentAfterMs: number
   readonly monotonicNowMs: () => number
 }
 
 export interface LiveViewEnd {
-  /** Only another command would help: the key or the project is refused, or the server is not Pennon. */
+  /** Only another command would help, because the key or the project is refused, or the server is not Pennon. */
   readonly isFinal: boolean
   /** For people. */
   readonly reason: string
@@ -78,7 +78,7 @@ function endWithReason(reason: string): LiveViewEnd {
   return { isFinal: reason in finalEnds, reason: finalEnds[reason] ?? reason }
 }
 
-/** A proxy whose instance is down may answer 404 or the like in its own words; such an error is temporary. */
+/** While the instance is down, a proxy may answer with its own 404 or the like; such an error is temporary. */
 async function readRefusal(response: Response): Promise<LiveViewEnd> {
   const { status } = response
   const text = await response.text()
@@ -99,7 +99,7 @@ function findHint(detail: string | null): string {
     : 'Check --project and --host.'
 }
 
-/** A page of another server is for browsers, and says no more than its status. */
+/** An HTML page of another server is meant for browsers, and says no more than its status. */
 function describeResponse(detail: string | null, text: string): string {
   if (detail !== null) return `: ${detail}`
   return /^\s*(<|$)/.test(text) ? `, ${notPennon}` : `: ${text.slice(0, foreignCharsMax)}`
@@ -160,7 +160,7 @@ function objectOf(text: string): Data {
 /** By the instance, or by a proxy in front of it. */
 const wasClosed = 'the connection was closed'
 
-/** "terminated" means that the body broke off, and "other side closed" that no response began. */
+/** "terminated" means that the body ended early, and "other side closed" that no response began. */
 function reasonOf(cause: unknown): string {
   const { message, cause: inner } = cause as Error
   if (message === 'terminated' || (inner as NodeJS.ErrnoException | undefined)?.code === 'UND_ERR_SOCKET')

@@ -1,5 +1,5 @@
-// Formats each message of `pennon tail` as exactly one line, whatever clients sent: a row of a table that never ends, so
-// that its columns have fixed widths. A terminal cuts what does not fit; a pipe gets everything.
+// Formats each message of `pennon tail` as exactly one line, no matter what clients sent. A line is a row of a table that
+// never ends, so the columns have fixed widths. On a terminal, what does not fit is truncated; a pipe gets everything.
 
 import { printable } from '#core/printable.ts'
 import { plainTerminal, type Terminal } from '../client/terminal.ts'
@@ -41,7 +41,7 @@ function formatRow(cells: readonly string[], { width }: Terminal): string {
 }
 
 /**
- * Person properties that were sent beside the event's properties come after them. The time is the arrival, so that
+ * Person properties that were sent along with the event's properties come after them. The time is the arrival, so that
  * lines are in order; an import is marked and also shows the time it is stored with.
  */
 function eventCells({

@@ -16,11 +16,11 @@ const descriptionSchema = Type.Object({
   format: Type.Literal(backupFormat),
   pennon: Type.String({ pattern: '^[\\w.+-]{1,40}$' }),
   createdAt: Type.String({ pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$' }),
-  /** Number of the state's last migration; null if the state is in PostgreSQL, and so not in the backup. */
+  /** Number of the state's last migration; null if the state is in PostgreSQL, and therefore not in the backup. */
   schema: Type.Union([count, Type.Null()]),
   /** The worker's positions in the state, by log stream. */
   positions: counts,
-  /** False if the events are in a ClickHouse server, and so not in the backup. */
+  /** False if the events are in a ClickHouse server, and therefore not in the backup. */
   events: Type.Boolean(),
   /** Rows by table, including repeats that are not merged yet. */
   rows: Type.Object({ state: counts, events: counts }),

@@ -1,9 +1,8 @@
-// Backs up an instance that may be running, into one file. The parts are copied at three moments, and their order alone
-// makes them consistent: first the state, then the event store, then the log. So everything before the state's
-// positions is in the event store, everything in the event store is in the log or before those positions, and
-// everything that was answered before the backup began is in the log or before those positions. A restored instance
-// processes again from these positions, where each row replaces itself. Source: ours,
-// docs/decisions/0033-a-backup-is-state-events-log.md.
+// Backs up an instance that may be running, into one file. The parts are copied at three moments, and only their order
+// makes them consistent: first the state, then the event store, then the log. So everything before the state's positions is
+// in the event store, everything in the event store is in the log or before those positions, and everything that was
+// answered before the backup began is in the log or before those positions. A restored instance processes again from these
+// positions, where each row replaces itself. Source: ours, docs/decisions/0033-a-backup-is-state-events-log.md.
 
 import { existsSync, linkSync, rmSync, statSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'

@@ -6,8 +6,8 @@ import { tryFileLock } from '#processes/data-lock.ts'
 const lockName = 'lock.db'
 
 /**
- * Creates a folder for unfinished files inside an existing one. Removes what a killed command left there.
- * @returns a function that removes it; null if another process uses it.
+ * Creates a folder for unfinished files inside an existing folder. Removes what a killed command left there. @returns a
+ * function that removes the new folder; null if another process uses it.
  */
 export function takeDraftFolder(folder: string): (() => void) | null {
   if (!existsSync(folder)) mkdirSync(folder, { mode: 0o700 })

@@ -42,7 +42,7 @@ export async function restore(
   const { dataFolder } = config
   const bytesInAll = statSync(file, { throwIfNoEntry: false })?.size
   if (bytesInAll === undefined) return err(`${file} does not exist.`)
-  // Before the folder is created.
+  // Checked before the folder is created.
   if (!(await isBackup(file))) return err(`${file} is not a backup made by \`pennon backup\`. Nothing was changed.`)
   const locked = await acquireDataLock(dataFolder, { command: 'restore', waitMsMax: 0 })
   if (!locked.ok) return locked

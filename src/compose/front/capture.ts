@@ -1,5 +1,5 @@
-// Composes how a front accepts events, session recordings and replayed rejects. They share the log, the quotas and each
-// project's limit on records that wait in the log.
+// Composes the part of a front that accepts events, session recordings and replayed rejects. All three share the log, the
+// quotas and each project's limit on records that wait in the log.
 
 import { HotKeys } from '#core/capture/hot-keys.ts'
 import type { Traffic } from '#core/events/log-stream.ts'

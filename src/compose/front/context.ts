@@ -1,4 +1,4 @@
-// The surroundings of a front: settings, time, randomness, and the process that supervises the worker.
+// What surrounds a front: settings, time, randomness, and the process that supervises the worker.
 
 import { randomBytes, randomFillSync, randomUUID } from 'node:crypto'
 import { systemTimers } from '#adapters/system/timers.ts'
@@ -25,7 +25,7 @@ export interface FrontHost {
   isEventStoreAway(): boolean
   /** How far the worker has processed traffic of this kind; null or absent when unknown. */
   processedUntil?(traffic: Traffic): ProcessedUntil | null
-  /** The latest metrics of the other processes. @param own the front's own, which it reports with the same message. */
+  /** The latest metrics of the other processes. @param own the metrics of this front, reported in the same message. */
   otherMetrics(own: MetricsSnapshot): Promise<readonly MetricsSnapshot[]>
 }
 
@@ -33,7 +33,7 @@ export interface FrontHost {
 export interface FrontSurroundings {
   readonly config: Config
   readonly clock: Clock
-  /** Null without a database of locations; evaluations then see no location. */
+  /** Null without a GeoIP database; evaluations then see no location. */
   readonly geoip: Geoip | null
   readonly logger: Logger
   readonly metrics: Metrics

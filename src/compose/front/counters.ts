@@ -16,7 +16,7 @@ const periods = {
   /** The worker counts every 10 s: quotas of events take effect within 20 s. */
   eventQuotaReadMs: 5_000,
   refusedFlushMs: 5_000,
-  /** Uses of personal keys are written this long after the first one, when their requests have been answered. */
+  /** Uses of personal keys are written this long after the first use, when their requests have been answered. */
   keyUsesDelayMs: 1_000,
   /** The worker looks for missing rows every 10 s. */
   missingEventsReadMs: 5_000,

@@ -1,4 +1,4 @@
-// Starts the decode threads of a front, and decides which senders take turns and which jobs go first.
+// Starts the decode threads of a front, and decides who is a sender (senders take turns) and which jobs go first.
 
 import {
   createDecodeThreads,
@@ -16,7 +16,7 @@ export interface DecodePoolOptions {
   readonly projectIdOf: (token: string) => number | null
   readonly logger: Logger
   readonly metrics: Metrics
-  /** For tests: other limits than an instance has, or another module than `decode-thread.ts`. */
+  /** For tests: limits that differ from those of an instance, or a module that replaces `decode-thread.ts`. */
   readonly overrides?: { readonly entry?: URL; readonly threadCount?: number; readonly queuedJobCountMax?: number }
 }
 
@@ -36,9 +36,9 @@ export function createDecodePool(options: DecodePoolOptions): DecodeThreads<Deco
 }
 
 /**
- * The sender is the project whose key is sent outside the body, or, without such a project, the client's network. A
- * made-up key says nothing about its sender, and a key inside the body is not known yet. Each project is a group; networks
- * are grouped as providers assign them, because one customer may have thousands.
+ * The sender is the project whose key is sent outside the body, or, without such a project, the client's network. A made-up
+ * key says nothing about its sender, and a key inside the body is not known yet. Each project is a group. Networks are
+ * grouped in the blocks that providers assign, because one customer may have thousands of networks.
  */
 function senderOf(asked: AnyJob<DecodeJobs>, projectIdOf: DecodePoolOptions['projectIdOf']) {
   const token = tokenBeside(asked)

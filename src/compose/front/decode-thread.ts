@@ -1,4 +1,4 @@
-// The code of a decode thread: it runs the same pure functions as the event loop, one for each kind of job.
+// The code of a decode thread: it runs the same pure functions as the event loop, one function for each kind of job.
 
 import { randomFillSync } from 'node:crypto'
 import { answerJobs } from '#adapters/decode-threads/answer-jobs.ts'

@@ -11,7 +11,7 @@ import type { FrontContext } from './context.ts'
 import type { FrontCounters } from './counters.ts'
 import type { FrontState } from './state.ts'
 
-/** All change streams of a front take some 100 MB when open; one project must leave some for others. */
+/** All change streams of a front take some 100 MB when open. No project may use all of them. */
 const changeStreamLimits = { readersMax: 10_000, readersPerProjectMax: 5_000, heartbeatMs: 20_000 }
 
 export interface FrontDefinitions

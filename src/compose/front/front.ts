@@ -27,7 +27,7 @@ import type { FrontParts } from './parts.ts'
 import { composeEventsServer, composeServers } from './servers.ts'
 import { openFrontStores } from './stores.ts'
 
-/** Called when everything is loaded and no request waits yet. */
+/** Called when everything is loaded, before any request arrives. */
 export interface FrontStart {
   readonly beforeListening?: () => void
 }
@@ -115,7 +115,7 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
   }
 }
 
-/** Per front. Each watcher may hold some 300 KiB while its client is slow; one project must leave some for others. */
+/** Per front. Each watcher may hold some 300 KiB while its client is slow. No project may use all watchers. */
 const watcherLimits = { watchersMax: 300, watchersPerProjectMax: 100 }
 
 function composeLiveEvents(

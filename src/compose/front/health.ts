@@ -1,4 +1,5 @@
-// Composes readiness and metrics of a front: whether its parts work, and its metrics with the other processes' metrics.
+// Composes readiness and metrics of a front: whether its parts work, and its metrics together with those of the other
+// processes.
 
 import type { Config } from '#config.ts'
 import { type HealthDeps, healthRoutes, metricsRoute } from '#http/handlers/health.ts'

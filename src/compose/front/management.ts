@@ -15,10 +15,10 @@ import type { ManagementParts } from './parts.ts'
 export interface ManagementFeatures {
   readonly decide: Pick<DecideService, 'traceEvaluation'>
   readonly rejects: RejectReplay
-  /** The version that the description names. */
+  /** The version of Pennon that the description states. */
   readonly version: string
   readonly addressBase: AddressBase
-  /** Routes to describe beside the private API. */
+  /** Routes to describe in addition to the private API. */
   readonly otherRoutes: readonly Route[]
 }
 

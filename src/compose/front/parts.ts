@@ -20,7 +20,7 @@ export interface FrontParts extends FrontContext {
   readonly counters: FrontCounters
   readonly definitions: FrontDefinitions
   readonly liveEvents: LiveEvents
-  /** Of visitors without cookies. */
+  /** The salts for ids of visitors without cookies. */
   readonly salts: DailySalts
   readonly decodeThreads: ThreadPool<DecodeJobs>
 }

@@ -1,6 +1,6 @@
-// Divides budgets for bodies, answers and connections between the ports of a process. A separate port of the private API
-// has its own share of each, and the port for dashboards its own share of answers and connections, so that the operator can
-// reach and configure the instance whatever happens on the public port.
+// Divides budgets for bodies, answers and connections between the ports of a process. A separate port for the private API
+// has its own share of each budget, and the port for dashboards has its own share of answers and connections, so that the
+// operator can reach and configure the instance whatever happens on the public port.
 
 import { readOpenFilesMax } from '#adapters/system/open-files.ts'
 import { readTcpQueues } from '#adapters/system/tcp-queues.ts'
@@ -36,7 +36,7 @@ export interface PortLimitsOptions {
 export function composePortLimits(options: PortLimitsOptions): {
   publicLimits: PortLimits
   adminLimits: PortLimits
-  /** For the port of dashboards. */
+  /** Connections of the port for dashboards. */
   eventsConnections: Connections
 } {
   const { hasAdminPort, logger, metrics, monotonicNowMs, trustedProxies } = options

@@ -1,5 +1,5 @@
-// Opens the ports of a front: one for everything, or a public one and one for the private API; and the read-only port for
-// dashboards, if the settings name one.
+// Opens the ports of a front: one port for everything, or a public port and a port for the private API; and the read-only
+// port for dashboards, if the settings name it.
 
 import { once } from 'node:events'
 import type { Server } from 'node:http'
@@ -24,8 +24,8 @@ export interface Served {
   /** Null without a separate port for the private API. */
   readonly adminRoutes: readonly Route[] | null
   /**
-   * They begin to close before the servers, which would otherwise wait for open streams until these are cut. Their end is
-   * awaited together with the last requests.
+   * Streams begin to close before the servers, which would otherwise wait until open streams are broken off. The end of the
+   * streams is awaited together with the last requests.
    */
   readonly streams: readonly { close(): unknown }[]
   /** Creates the server of the port for dashboards; returns null if the settings name no such port. */

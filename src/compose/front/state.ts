@@ -18,11 +18,11 @@ export interface FrontState {
   readonly definitions: DefinitionStore
   /** How often a front checks whether another process changed definitions: it follows a write within a second. */
   readonly definitionPollMs: number
-  /** How many log-ins are written at once. More would wait in the store, where projects take no turns. */
+  /** How many log-ins are written at once. More would wait in the store, where projects do not take turns. */
   readonly loginWritesAtOnceMax: number
   /** Whether the primary replaces the replica of `DATABASE_READ_URL`; false without a replica. */
   isReplicaDown(): boolean
-  /** A sentence for the operator while the state's files are missing, during which nothing is written; else null. */
+  /** A sentence for the operator while the state's files are missing and nothing is written; otherwise null. */
   missing(): string | null
   close(): Promise<void>
 }
@@ -31,12 +31,12 @@ export interface FrontState {
 const sqlitePollMs = 500
 const postgresPollMs = 1_000
 
-/** These writes share a transaction of the state thread and its sync, and the thread's other calls wait for it. */
+/** These writes share one transaction of the state thread and one sync to disk; the thread's other calls wait for it. */
 const sqliteLoginWritesAtOnceMax = 64
 
 /**
- * The replica gets half of the time that an evaluation waits, the primary the other half. A look-up that tries whether
- * the replica is back costs one request that half, so it is tried only every 5 s, which is soon enough.
+ * The replica gets half of the time that an evaluation waits, the primary the other half. A look-up that tries whether the
+ * replica is back delays one request by that half, so it is made only every 5 s, which is soon enough.
  */
 const replicaLimits = { ...storeLimits, timeoutMs: storeLimits.timeoutMs / 2, restMs: 5_000 }
 

@@ -25,7 +25,7 @@ export async function openFrontStores(
   opened: AsyncDisposableStack,
 ): Promise<FrontStores> {
   const stores: { close(): unknown }[] = []
-  // All at once: stores close independently, and servers that hang are then awaited together.
+  // All are closed at once: stores close independently, so servers that hang are awaited together.
   opened.defer(async () => {
     await Promise.all(stores.map(store => store.close()))
   })

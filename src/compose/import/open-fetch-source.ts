@@ -9,7 +9,7 @@ import type { FetchSource } from '#importer/fetch/fetch-source.ts'
 import { createHttpListSource } from '#importer/fetch/http-list.ts'
 import { createObjectFetchSource } from '#importer/fetch/object-parts.ts'
 
-/** The client requires a region, which storage outside AWS ignores. */
+/** The S3 client requires a region; storage outside AWS ignores it. */
 const anyRegion = 'us-east-1'
 
 /**

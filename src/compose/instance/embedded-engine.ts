@@ -1,5 +1,5 @@
-// Follows the embedded event store for `serve`: whether it answers, and the file by which other processes find it, which is
-// rewritten if it is lost while the engine runs.
+// Follows the embedded event store for `serve`: whether it answers, and the file by which other processes find it. That
+// file is rewritten if it is lost while the engine runs.
 
 import {
   type EngineEndpoint,
@@ -17,18 +17,18 @@ import { removeAbandonedFreezes } from '../backup/held-freezes.ts'
 export interface EmbeddedEngine {
   /**
    * Arguments for the child that runs the engine, with a new port and passwords on each call.
-   * @throws as `prepareEngine`.
+   * @throws like `prepareEngine`.
    */
   prepare(): Promise<readonly string[]>
   /** To be called each time the child reports that the engine answers. */
   answered(): void
-  /** To be called when the child has ended: no client may connect to its former port. */
+  /** To be called when the child has ended, since no client may connect to its former port. */
   ended(): void
   /** Whether clients find no engine: it has not answered since its last start, or its file is missing. */
   isAway(): boolean
 }
 
-/** @param onChange called with whether the engine is away. It is away at first. */
+/** @param onChange called with whether the engine is unavailable. It is unavailable at first. */
 export function followEmbeddedEngine(
   config: Config,
   logger: Logger,
@@ -37,7 +37,7 @@ export function followEmbeddedEngine(
   const { dataFolder } = config
   let endpoint: EngineEndpoint | null = null
   let isAway = true
-  /** If the file cannot be written, that is retried at each report of the engine, but logged once. */
+  /** If the file cannot be written, writing is retried at each report of the engine, but the failure is logged once. */
   let hasComplained = false
   const setAway = (now: boolean) => {
     if (now === isAway) return
@@ -85,8 +85,8 @@ export function followEmbeddedEngine(
 }
 
 /**
- * For a start: repairs a copy of the folder that followed links, on which no engine would start.
- * @returns one line for the operator if it must be repaired by hand.
+ * For a start: repairs a folder that was copied by following its links, on which no engine would start. @returns one line
+ * for the operator if it must be repaired manually.
  */
 export function mendCopiedEngine({ clickhouseUrl, dataFolder }: Config, logger: Logger): Result<null, string> {
   if (clickhouseUrl !== null) return ok(null)
@@ -104,7 +104,7 @@ export function mendCopiedEngine({ clickhouseUrl, dataFolder }: Config, logger: 
   }
 }
 
-/** Whether a client can find where the embedded engine listens; also true when the event store is elsewhere. */
+/** Whether clients can find the address of the embedded engine; also true when the event store is elsewhere. */
 export function isEngineListed({ clickhouseUrl, dataFolder }: Config): boolean {
   return clickhouseUrl !== null || listedSecret(dataFolder) !== null
 }

@@ -14,7 +14,7 @@ import type { Metrics } from '#telemetry/metrics.ts'
 import { otlpSignals } from '#wire/otlp/otlp-paths.ts'
 import { knownRejectReasons } from '#wire/rejects/reject-reasons.ts'
 
-/** The statuses that alerts use; others appear once they have been answered. */
+/** The statuses that alerts use; other statuses appear after their first response. */
 const statuses = [200, 400, 401, 500, 503]
 
 const flagResults = [

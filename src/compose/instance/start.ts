@@ -35,7 +35,7 @@ export function checkBootstrap(config: Config, management: ManagementStore): Pro
 
 /**
  * @returns one line for the operator if the data folder's log belongs to another state.
- * @throws as `bindLog` does.
+ * @throws like `bindLog`.
  */
 export async function bindOwnLog(
   config: Config,

@@ -1,4 +1,4 @@
-// Copies the log into a backup: its segments, held open while state and event store are copied, and the files beside them.
+// Copies the log into a backup: its segments, held open while state and event store are copied, and the files next to them.
 
 import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { basename, join } from 'node:path'
@@ -87,8 +87,8 @@ export class HeldSegments {
   }
 
   /**
-   * Copies the segments in their present state, after the files beside them, which must not describe more than the segments
-   * contain.
+   * Copies the segments in their current state, after the files next to them, since those files must not describe more than
+   * the segments contain.
    */
   async addTo(writer: BackupWriter, draft: string): Promise<void> {
     for (const [stream, mark] of this.#marks) await writer.addContent(join('log', basename(markPath(stream))), mark)

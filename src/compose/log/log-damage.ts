@@ -25,7 +25,7 @@ export function findLogDamage(config: Config): readonly LogDamage[] {
 }
 
 function damageOfStream(streamFolder: string): LogDamage[] {
-  // Read before listing the segments, so that they reach it.
+  // The mark is read before the segments are listed, so that the segments reach it.
   const markedOffset = readStreamMark(streamFolder)
   const segments = listSegments(streamFolder)
   const newest = segments.at(-1)

@@ -1,4 +1,4 @@
-// Opens the log of an instance from its configuration. Only this module knows which adapter the log has: at present, the
+// Opens the log of an instance from its configuration. Only this module knows which adapter the log has: currently, the
 // segments in the data folder.
 
 import { join, resolve } from 'node:path'
@@ -13,7 +13,7 @@ import type { Logger } from '#telemetry/log.ts'
 /**
  * Opens the log's reader and retention.
  * @param mender passed only by the process that processes the log: it sets damaged segments aside and logs them here.
- * @param isAsFound for reading a log from outside, whether its instance runs or not.
+ * @param isAsFound true to read a log from outside its instance, whether the instance runs or not.
  */
 export function openLogReader(
   config: Config,
@@ -31,7 +31,7 @@ export function openLogReader(
   })
 }
 
-/** The id of the log; null if it was not begun yet. @throws LogIdentityError, system errors. */
+/** The id of the log; null if the log does not exist yet. @throws LogIdentityError, system errors. */
 export function readLogId(config: Config): string | null {
   return readLogIdentity(logFolder(config))
 }

@@ -1,4 +1,4 @@
-// Opens the state that an earlier start created, for commands beside a running instance; creates and migrates nothing.
+// Opens the state that an earlier start created, for commands that run next to an instance; creates and migrates nothing.
 
 import { opendirSync } from 'node:fs'
 import { resolve } from 'node:path'
@@ -12,7 +12,7 @@ import type { Logger } from '#telemetry/log.ts'
 import { openMigratedManagement, stateUrlsOf } from './state.ts'
 import { findStateProblem } from './store-faults.ts'
 
-/** @returns one line for the operator if there is no state, it cannot be used, or it is not of this version. */
+/** @returns one line for the operator if there is no state, or the state cannot be used or is not of this version. */
 export async function openExistingManagement(config: Config, logger: Logger): Promise<Result<ManagementStore, string>> {
   let place = `the data folder ${resolve(config.dataFolder)}`
   let management: ManagementStore | undefined
@@ -61,7 +61,7 @@ async function isUntouched(management: ManagementStore): Promise<boolean> {
   return (await management.listProjects({ limit: 1, offset: 0 })).count === 0
 }
 
-/** A line for people if this user may not read the folder, in which everything would seem to be missing; else null. */
+/** A line for people if this user may not read the folder, in which everything would seem to be missing; otherwise null. */
 export function findAccessProblem(dataFolder: string): string | null {
   try {
     opendirSync(dataFolder).closeSync()

@@ -1,4 +1,4 @@
-// Opens an instance's database of locations: the file in `GEOIP_DATABASE`, else the optional package, else none.
+// Opens an instance's database of locations: the file in `GEOIP_DATABASE`, otherwise the optional package, if any.
 
 import { type GeoipDatabase, geoipPackage, openGeoipFile, openGeoipPackage } from '#adapters/geoip/open-geoip.ts'
 import type { Config } from '#config.ts'

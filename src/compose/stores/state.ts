@@ -36,17 +36,20 @@ export interface InstanceState {
   readonly management: StateWriter
   /** Where the state is, for messages; null when it is in the data folder. */
   readonly place: string | null
-  /** As in `InstanceLock`. Does nothing for state in the data folder, which never goes away and comes back. */
+  /**
+   * Like `judgeReturns` of `InstanceLock`. Does nothing for a state in the data folder, which is never lost and found
+   * again.
+   */
   readonly judgeReturns: InstanceLock['judgeReturns']
-  /** Lets other instances use the state; the owner of `management` closes that. Takes a second at most. */
+  /** Lets other instances use the state. Leaves `management` open for its owner to close. Takes a second at most. */
   release(): Promise<void>
 }
 
 /**
- * Like `openManagement`, for the one process of an instance that starts the others: it changes nothing before it owns
- * the state. State in the data folder is owned through the folder's lock.
+ * Like `openManagement`, for the one process of an instance that starts the other processes: it changes nothing before it
+ * owns the state. State in the data folder is owned through the folder's lock.
  * @param options.onSuperseded called with a line for the operator when another instance has taken the state over, which is
- *   possible once this one has lost its session with the server.
+ * possible once this instance has lost its session with the server.
  * @returns one line for the operator if another instance uses the state.
  */
 export async function openInstanceState(

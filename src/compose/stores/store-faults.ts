@@ -32,7 +32,7 @@ export function restoringFolderOf(dataFolder: string): string {
 
 /**
  * Called before locking or opening the data folder: a folder that is refused here is unchanged.
- * @returns one line for the operator if its state was written by a version that this one cannot follow; else null.
+ * @returns one line for the operator if this version cannot follow the version that wrote the state; null otherwise.
  */
 export function findStateProblem({ databaseUrl, dataFolder }: Config): string | null {
   const schema = databaseUrl === null ? findSettledSchema(dataFolder) : null
@@ -40,9 +40,9 @@ export function findStateProblem({ databaseUrl, dataFolder }: Config): string | 
 }
 
 /**
- * Checks whether `state.db` is damaged, as far as opening it shows, is of another version, or is missing from a folder that
- * was in use or in which a restore did not finish. To be called after `findStateProblem`, which does not see migrations of a
- * killed process that are only in the `-wal`.
+ * Checks whether `state.db` is damaged (as far as opening it shows), is of another version, or is missing from a folder
+ * that was in use or in which a restore did not finish. To be called after `findStateProblem`, which does not see
+ * migrations of a killed process that are only in the `-wal`.
  * @throws PortError if it cannot be opened for another reason.
  */
 export function findStateFault(config: Config): StoreFault | null {
@@ -73,7 +73,7 @@ export function findStateFault(config: Config): StoreFault | null {
   }
 }
 
-/** To be called without a `state.db`, which a restore puts into place last. */
+/** To be called if there is no `state.db`, which a restore puts into place last. */
 function findInterruptedRestore(dataFolder: string): StoreFault | null {
   const unpacked = restoringFolderOf(dataFolder)
   if (!existsSync(unpacked)) return null
@@ -103,7 +103,7 @@ export async function findForeignLog(config: Config): Promise<StoreFault | null>
   }
 }
 
-/** @param line for people, with the fault in its first sentence and the remedy in the others. */
+/** @param line for people, with the fault in its first sentence and the remedy in the rest. */
 export function faultOfLine(line: string): StoreFault {
   const [found, ...remedy] = line.replace(/\.$/, '').split('. ')
   return { found: found!, remedy: remedy.join('. ') }

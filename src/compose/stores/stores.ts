@@ -18,7 +18,8 @@ import type { Logger } from '#telemetry/log.ts'
 import { stateUrlsOf } from './state.ts'
 
 /**
- * Uses the ClickHouse of `CLICKHOUSE_URL`, or else the embedded engine, whose endpoint file says where it listens now.
+ * Uses the ClickHouse of `CLICKHOUSE_URL` or, if not set, the embedded engine, whose endpoint file says where it listens
+ * now.
  */
 export function openEventStore(config: Config, clock: Clock): EventStore {
   const given = config.clickhouseUrl === null ? null : parseEndpointUrl(config.clickhouseUrl)
@@ -32,7 +33,7 @@ export function openEventStore(config: Config, clock: Clock): EventStore {
   })
 }
 
-/** The salts of visitors without cookies, beside the state but not in its file. */
+/** The salts for visitors without cookies, stored next to the state but not in its file. */
 export async function openSalts(config: Config, logger: Logger): Promise<CookielessSalts> {
   const urls = stateUrlsOf(config)
   if (urls === null) return openSaltFiles(config.dataFolder)
@@ -45,7 +46,7 @@ function freeBytesOf(folder: string): number {
   return bavail * bsize
 }
 
-/** Takes its keys from `PENNON_ENCRYPTION_KEY`, or else from a file beside the state that holds the payloads. */
+/** Takes its keys from `PENNON_ENCRYPTION_KEY`, or else from a file next to the state; the state holds the payloads. */
 export function openPayloadCipher(config: Config): PayloadCipher {
   const keys = openEncryptionKeys({
     given: config.encryptionKeys,

@@ -35,7 +35,7 @@ import { openEventStore, openSalts } from '../stores/stores.ts'
 export interface WorkerOptions {
   readonly config: Config
   readonly clock: Clock
-  /** Null without a database of locations; events then get no location. */
+  /** Null without a GeoIP database; events then get no location. */
   readonly geoip: Geoip | null
   readonly logger: Logger
   readonly metrics: Metrics
@@ -63,7 +63,8 @@ export async function composeWorker(options: WorkerOptions): Promise<ComposedWor
   const { saltOf } = dailySalts
   const log = openLogReader(config, { mender: logger })
   const events = openEventStore(config, clock)
-  // The log is in this data folder, and one worker processes it: its id survives a restart, and no other worker has it.
+  // The owner's id is the id of the log: it survives a restart, and no other worker has it, since one worker processes the
+  // log of a data folder.
   const lease = createScheduleLease({ owners: management, ownerId: logId, clock })
   const mayRun = lease.isOurs
   const onLease = ({ round, everyMs, what }: Schedule) => ({

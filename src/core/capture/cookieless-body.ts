@@ -1,21 +1,23 @@
-// A refused body without what identifies the visitors of its cookieless events, for the reject store. Source:
-// docs/wire/ingestion.md 13.6.
+// Removes from a refused body what identifies the visitors of its cookieless events, before the reject store keeps it.
+// Source: docs/wire/ingestion.md 13.6.
 
 import { compactJson, isJsonObject, type JsonObject, type JsonValue, ownValue, parseJson } from '../json.ts'
 import { identifyingNames } from './cookieless-event.ts'
 
 const isIdentifying: ReadonlySet<string> = new Set(identifyingNames)
 
-/** A refused request may have its events in places where none are read, such as in a list of lists. */
+/** A refused request may contain events in places that are never read, such as a list of lists. */
 const depthMax = 16
 
-/** An escape that may spell a character of the mode's name; non-ASCII texts have others. */
+/** An escape that may spell a character of the mode's name; escapes of non-ASCII characters look different. */
 const escapedName = /\\u00(?:5f|[67])/i
 
-/** Reading longer texts, of which a request may have many, would take seconds, and at most a quarter would be kept. */
+/**
+ * Reading longer texts, of which a request may have many, would take seconds, and at most a quarter of each would be kept.
+ */
 const textCharsMax = 256 * 1024
 
-/** Whether a text may name the mode. Searches the text without parsing it. */
+/** Whether a text may name cookieless mode. Searches the text without parsing it. */
 export function mayHaveVisitors(text: string): boolean {
   return namesCookielessMode(text) || escapedName.test(text)
 }
@@ -26,7 +28,8 @@ function namesCookielessMode(text: string): boolean {
 
 /**
  * @param text what was sent, whole.
- * @returns null when there is nothing to remove; '' when it names the mode and is not JSON, or is too long to be read.
+ * @returns null when there is nothing to remove; '' when the text may name cookieless mode but is not JSON or is too long
+ * to be read.
  */
 export function stripVisitorsFromBody(text: string): string | null {
   const isNamed = namesCookielessMode(text)

@@ -1,5 +1,5 @@
-// An event of cookieless mode. What identifies its visitor is taken out before its record is made, and is kept beside
-// the records of its request only until the edge has hashed it (`services/capture/hide-visitors.ts`). Source:
+// An event of cookieless mode. What identifies its visitor is taken out before its record is made, and is kept with the
+// records of its request only until the edge has hashed it (`services/capture/hide-visitors.ts`). Source:
 // docs/wire/ingestion.md 13.
 
 import { cookielessSentinel } from '../cookieless/visitor-hash.ts'
@@ -28,7 +28,7 @@ export const missingProperties: Readonly<Partial<Record<CookielessDrop, string>>
   cookieless_missing_host: '$host',
 }
 
-/** Why the project's mode drops an event, whatever is in it; null when the event is hashed. */
+/** Why the project's mode drops an event, regardless of its content; null when the event is hashed. */
 export function findModeDrop(name: string, mode: CookielessMode): CookielessDrop | null {
   if (name === '$create_alias' || name === '$merge_dangerously') return 'cookieless_unsupported_event'
   if (name === '$identify' && mode === 1) return 'cookieless_stateless_no_identify'
@@ -81,8 +81,8 @@ const identifying = new MemberNames(identifyingNames)
 const ofVisitor = new MemberNames(visitorNames)
 
 /**
- * @param members the properties of `visitorNames`, where they are known.
- * @returns what the properties say about the visitor, and their text without that and without ids.
+ * @param members where the properties named in `visitorNames` are, if known. @returns what the properties say about the
+ * visitor, and their text without those facts and without ids.
  */
 export function readVisitor(
   propertiesJson: string,
@@ -118,7 +118,7 @@ export function stripIdentifyingMembers(text: string): string | undefined {
 
 /**
  * An event of cookieless mode without what identifies its visitor, and the facts about the visitor that were removed.
- * @param members of `readVisitor`.
+ * @param members as for `readVisitor`.
  */
 export function withoutVisitor(
   event: CapturedEvent,
@@ -152,11 +152,12 @@ export function isSameVisitor(one: VisitorFacts, other: VisitorFacts): boolean {
 }
 
 /**
- * Browsers and pages send far shorter parts. Hashing takes a millisecond per 100 KB, during which other requests wait.
+ * Limits each text that is hashed for a visitor; browsers and pages send far shorter ones. Hashing takes a millisecond per
+ * 100 KB, during which other requests wait.
  */
 const partCharsMax = 4_096
 
-/** The string value of a member, cut to `partCharsMax` characters; '' for a value that is not a string. */
+/** The string value of a member, truncated to `partCharsMax` characters; '' for a value that is not a string. */
 function textAt(text: string, start: number, end: number): string {
   if (text.charCodeAt(start) !== quote) return ''
   const value = keyAt(text, start, text.charCodeAt(end - 1) === quote ? end : stringEnd(text, start))

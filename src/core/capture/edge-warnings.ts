@@ -1,5 +1,5 @@
 // Ingestion warnings about data that the edge did not take as sent: accepted events that it had to change, and refused
-// requests and events. A refused one is also kept as a reject (`rejects.ts`).
+// requests and events. Refused ones are also kept as rejects (`rejects.ts`).
 
 import { type CapturedEvent, type CapturedReject, edgeNote } from '../events/captured-event.ts'
 import type { JsonObject } from '../json.ts'

@@ -24,12 +24,12 @@ const yearZeroMs = Date.parse('0000-01-01T00:00:00Z')
 /**
  * When an event happened, in epoch ms (UTC).
  *
- * A live event's `timestamp` is corrected by the client's clock error (`receivedAtMs - sentAtMs`). An `offset` counts
- * back from `receivedAtMs` and wins over `timestamp`. Unreadable text silently gives `receivedAtMs`, as every SDK
- * expects. In a historical migration `timestamp` is taken as written: today's clock error says nothing about the clock
- * that wrote it. In both cases a missing time, and one more than 23 h ahead of `receivedAtMs`, becomes `receivedAtMs`.
+ * A live event's `timestamp` is corrected by the client's clock error (`receivedAtMs - sentAtMs`). An `offset` counts back
+ * from `receivedAtMs` and wins over `timestamp`. Unreadable text silently gives `receivedAtMs`, as every SDK expects. In a
+ * historical migration `timestamp` is taken as written: today's clock error says nothing about the clock that wrote it. In
+ * both cases, a time that is missing or more than 23 h ahead of `receivedAtMs` becomes `receivedAtMs`.
  * @returns err('timestamp_invalid') for unreadable text in a historical migration only: the event is rejected, because
- *   event data cannot be deleted one by one later (docs/wire/service.md §8.1).
+ * event data cannot be deleted one by one later (docs/wire/service.md §8.1).
  * Source: docs/wire/service.md §2.3 and §4.4; docs/wire/ingestion.md 3; docs/wire/import.md §3.6; vectors.
  */
 export function eventTime(input: EventTimeInput): Result<number, 'timestamp_invalid'> {

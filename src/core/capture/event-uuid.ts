@@ -1,4 +1,5 @@
-// Makes the uuid of an event that came without one. Callers pass the randomness, so that equal input gives equal uuids.
+// Makes a uuid for an event that was sent without a uuid. Callers pass the randomness, so that equal input gives equal
+// uuids.
 
 /** A source of independent, unpredictable integers of 32 bits, 0 to 2^32 - 1. */
 export type RandomUint32 = () => number

@@ -1,11 +1,11 @@
-// Finds distinct ids that send more events than one person can cause: a runaway script, a shared id. Their further
-// events are stored without a person, so that one row of the state is not written thousands of times a second. Counts
-// cover the last minute in one-second steps, and memory is bounded whatever the number of ids.
+// Finds distinct ids that send more events than one person can cause: a runaway script, a shared id. Their further events
+// are stored without a person, so that one row of the state is not written thousands of times a second. Counts cover the
+// last minute in one-second steps, and memory is bounded, however many ids there are.
 
 const windowSeconds = 60
-/** Each key takes about 400 bytes. */
+/** Bounds the memory: each key takes about 400 bytes. */
 const keyCountMax = 16_384
-/** How many ids are compared to free a place for a new one. */
+/** How many ids are compared to free a place for a new id. */
 const probeCount = 8
 
 interface Window {
@@ -33,9 +33,8 @@ export class HotKeys {
   }
 
   /**
-   * Counts an event. @returns whether its id has sent more than the limit in the last 60 s, this event included. Never
-   * true for an id below the limit; an id above it may stay undetected while more than `keyCountMax` other ids are
-   * busy.
+   * Counts an event. @returns whether its id has sent more than the limit in the last 60 s, this event included. Never true
+   * for an id below the limit; an id above the limit may stay undetected while more than `keyCountMax` other ids are busy.
    */
   isHot(projectId: number, distinctId: string, nowMs: number): boolean {
     // When the clock is set back, time stops here until the clock catches up.
@@ -56,7 +55,8 @@ export class HotKeys {
   }
 
   /**
-   * Drops the quietest of the `probeCount` oldest ids and moves the others to the end of the map, as if they were new.
+   * Drops the quietest of the `probeCount` oldest ids and moves the other compared ids to the end of the map, as if they
+   * were new.
    */
   #dropQuietest(): void {
     let quietest: [key: string, window: Window] | null = null

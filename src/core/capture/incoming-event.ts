@@ -11,9 +11,9 @@ export type IncomingItem = IncomingEvent | ItemFault | PerformanceEvent
 export interface IncomingItems<Event> {
   /** The project API key, trimmed; of valid shape, not yet known to belong to a project. */
   readonly token: string
-  /** Read from the envelope only. */
+  /** Read only from the envelope of the request. */
   readonly historicalMigration: boolean
-  /** One for each item of the request, in its order. */
+  /** One entry for each item of the request, in the request's order. */
   readonly items: readonly (Event | ItemFault | PerformanceEvent)[]
   /**
    * True when bad items are left out one by one: always on v1, with `?verbose=1` on v0. Otherwise one bad item refuses
@@ -48,7 +48,7 @@ export interface ItemFault extends RefusedItem {
   readonly reason: 'missing_event_name' | 'invalid_shape'
   /** The field at fault; '' when the item is not an object. */
   readonly field: string
-  /** It has no name, or one that is not a string. */
+  /** The item has no name, or a name that is not a string. */
   readonly isNameless: boolean
 }
 
@@ -102,7 +102,10 @@ export interface IncomingV1Event {
   readonly timestamp: string
   readonly sessionId: string | null
   readonly windowId: string | null
-  /** Any JSON value; null when none were sent. The number in `product_tour_id` is as `parseJson` reads it. */
+  /**
+   * Any JSON value; null when none were sent. The number in `product_tour_id` keeps its literal if a double would not
+   * reproduce it, as with `parseJson`.
+   */
   readonly options: unknown
   /** The client's own JSON text; null when it is not an object. */
   readonly propertiesJson: string | null

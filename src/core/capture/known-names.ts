@@ -2,9 +2,9 @@
 
 export interface EventName {
   readonly name: string
-  /** When the first of them was accepted, epoch ms. */
+  /** When the first event of this name was accepted, epoch ms. */
   readonly firstCapturedAtMs: number
-  /** When the last of them happened, epoch ms. */
+  /** When the last event of this name happened, epoch ms. */
   readonly lastSeenMs: number
 }
 

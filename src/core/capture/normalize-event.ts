@@ -117,7 +117,7 @@ export function isOldEnough(
 }
 
 /**
- * Replaces NUL by U+FFFD and cuts after 200 code points. Gives '' for an id of blanks only, and keeps blanks otherwise.
+ * Replaces NUL by U+FFFD and truncates to 200 code points. Gives '' for an id of blanks only, and keeps blanks otherwise.
  */
 export function normalizeDistinctId(text: string): string {
   return cutToCodePoints(storableId(text), capturedDistinctIdLengthMax)
@@ -153,7 +153,7 @@ export function laneOf(name: string, historicalMigration: boolean): Lane {
 }
 
 /**
- * The name to store, cut to 200 code points. `$group_identify` and `$groupidentify` are the same event; an import
+ * The name to store, truncated to 200 code points. `$group_identify` and `$groupidentify` are the same event; an import
  * stores the SDKs' name. Source: docs/wire/import.md 3.7.
  */
 export function toStoredName(name: string, historicalMigration: boolean): string {

@@ -1,6 +1,6 @@
 // Turns one event of a v1 batch into a captured event, or drops it with the reason that the answer gives its client. No
-// fault of an event fails the batch. Fields that v1 sends beside the properties (session, options, SDK) are spliced
-// into their text, so that all readers of the log see one form of event.
+// fault of an event fails the batch. Fields that v1 sends along with the properties (session, options, SDK) are spliced
+// into the properties' text, so that all readers of the log see one form of event.
 
 import type { ClientSdk } from '../events/captured-event.ts'
 import { type CapturedEvent, importWithoutJob } from '../events/captured-event.ts'
@@ -139,8 +139,7 @@ const illegalDistinctIds = new Set([
 
 /**
  * Whether the id is a placeholder that many people would share. Its events are stored without a person.
- * @param distinctId trimmed.
- * Source: docs/wire/ingestion.md 6.4, the list of the v1 edge; merges have another list.
+ * @param distinctId trimmed. Merges have another list. Source: docs/wire/ingestion.md 6.4, the list of the v1 edge.
  */
 export function isIllegalV1DistinctId(distinctId: string): boolean {
   return distinctId.length <= 36 && illegalDistinctIds.has(distinctId.toLowerCase())
@@ -176,7 +175,7 @@ function readOptions(sent: unknown): Result<V1Options, string> {
   return ok({ cookielessMode, disableSkewCorrection, processPersonProfile, productTourId })
 }
 
-/** Whether a sound event is one of cookieless mode: the option says so, else the property. */
+/** Whether a valid event is of cookieless mode: the option decides, or else the property. */
 export function isCookielessV1({ options, properties }: IncomingV1Event): boolean {
   const sent = readOptions(options)
   return ((sent.ok ? sent.value.cookielessMode : null) ?? properties.$cookieless_mode) === true
@@ -204,7 +203,7 @@ function readTourId(value: unknown): string | null | undefined {
 }
 
 /**
- * The client's properties plus the fields that v1 sends beside them, which win over properties of the same name.
+ * The client's properties plus the fields that v1 sends along with them. These fields win over properties of the same name.
  * Source: docs/wire/ingestion.md 4.1.
  */
 function spliceV1Fields(text: string, item: IncomingV1Event, options: V1Options, sdk: ClientSdk | null): string {

@@ -1,7 +1,7 @@
-// The one table about a capture request: a row for each item, in order, and the records that the items became. It is
-// made where the body is read (a decode thread for a large body) and leaves that thread without a copy. Later decisions
-// (quotas, hot distinct ids, import-only) are passes that give rows another outcome. Metrics, counts, rejects and
-// answers are read from the final table. Source: docs/decisions/0039-one-outcome-table.md.
+// The one table about a capture request: a row for each item, in order, and the records that the items became. It is made
+// where the body is read (a decode thread for a large body) and is transferred out of that thread without being copied.
+// Later decisions (quotas, hot distinct ids, import-only) are passes that give rows another outcome. Metrics, counts,
+// rejects and answers are read from the final table. Source: docs/decisions/0039-one-outcome-table.md.
 
 import { type CapturedEvent, type CapturedReject, type Lane, lanes } from '../events/captured-event.ts'
 import { type Traffic, trafficOf } from '../events/log-stream.ts'
@@ -28,7 +28,7 @@ export interface OutcomeTable {
 
 type Run = Traffic | 'rejects'
 
-/** A project may have this many rejects stored per second; further ones need no body. */
+/** A project may have this many rejects stored per second; further rejects need no body. */
 export const rejectCountMax = 100
 
 const cellsPerRow = 2
@@ -64,7 +64,7 @@ export function outcomeAt(table: OutcomeTable, row: number): Outcome {
   return outcomes[codeAt(table, row)]!
 }
 
-/** Changes an item's outcome. With an outcome that is not stored, its record is not appended to the log. */
+/** Changes an item's outcome. If items with the new outcome are not stored, its record is not appended to the log. */
 export function setCode(table: OutcomeTable, row: number, code: number): void {
   writeColumn(table, row, column.code, code)
 }
@@ -77,7 +77,7 @@ export function laneAt(table: OutcomeTable, row: number): Lane {
   return lanes[laneIndexAt(table, row)]!
 }
 
-/** The index of its lane in `lanes`. */
+/** The index of the row's lane in `lanes`. */
 export function laneIndexAt(table: OutcomeTable, row: number): number {
   return readColumn(table, row, column.lane)
 }
@@ -99,7 +99,7 @@ export function hasGeneratedUuidAt(table: OutcomeTable, row: number): boolean {
   return readColumn(table, row, column.isUuidMade) === 1
 }
 
-/** Whether it is an event of cookieless mode that will be hashed. */
+/** Whether the row is an event of cookieless mode that will be hashed. */
 export function hasVisitorAt(table: OutcomeTable, row: number): boolean {
   return readColumn(table, row, column.hasVisitor) === 1
 }
@@ -110,8 +110,8 @@ export function isRejectAt(table: OutcomeTable, row: number): boolean {
 }
 
 /**
- * Reads the records of rows. A row that is not stored has its record until `compact` removes it, the others until the
- * log has taken them over.
+ * Reads the records of rows. A row that is not stored keeps its record until `compact` removes it; other rows keep theirs
+ * until the log has taken over the records.
  */
 export class TableRecords {
   readonly #table: OutcomeTable
@@ -153,7 +153,7 @@ export function requestRefusal(table: OutcomeTable): RequestRefusal | null {
 }
 
 /**
- * Why none of a request's valid events is stored: the reason of the first event that a quota or import-only left out.
+ * Why none of a request's valid events is stored: the reason of the first event that a quota or import-only mode left out.
  * Null when some item is stored or none was left out.
  */
 export function findLeftOutReason(table: OutcomeTable): string | null {
@@ -167,7 +167,10 @@ export function findLeftOutReason(table: OutcomeTable): string | null {
   return first
 }
 
-/** Builds a table. Events have to be added in the order of their rows. Each run is in the order of the additions. */
+/**
+ * Builds a table. Events have to be added in the order of their rows. Each run of records (live, imports, rejects) is in
+ * the order in which they were added.
+ */
 export class TableWriter {
   readonly #cells: Int32Array<ArrayBuffer>
   readonly #encoders: Record<Run, RecordEncoder | null> = { live: null, import: null, rejects: null }
@@ -243,7 +246,7 @@ export class TableWriter {
 }
 
 /**
- * V8 keeps arrays of up to 64 bytes on its own heap. Up to 4 KiB cells come from Node's pool; longer can be
+ * V8 keeps arrays of up to 64 bytes on its own heap. Arrays of up to 4 KiB come from Node's pool; longer ones can be
  * transferred.
  */
 function newCells(length: number): Int32Array<ArrayBuffer> {
@@ -278,8 +281,8 @@ const recordsPerStep = 512
 const bytesPerStep = 1024 * 1024
 
 /**
- * Removes the records that are not stored from the two runs of events, in place; the others keep their order. Works in
- * steps, since a run may be as long as a request.
+ * Removes the records that are not stored from the live events and the imports, in place; the remaining records keep their
+ * order. Works in steps, since a run may be as long as a request.
  */
 export function* compact(table: OutcomeTable): Steps<void> {
   for (const traffic of ['live', 'import'] as const) {
@@ -319,7 +322,10 @@ function* compactRecords(
   return null
 }
 
-/** Writes both runs of events again and fills in the settled visitors. The table does not change until `finish`. */
+/**
+ * Rewrites the records of the live events and of the imports, filling in the settled visitors. The table does not change
+ * until `finish`.
+ */
 export class EventRewriter {
   readonly #table: OutcomeTable
   readonly #records: TableRecords
@@ -357,7 +363,9 @@ export function isNoEventAt(table: OutcomeTable, row: number): boolean {
   return readColumn(table, row, column.isReject) === 1
 }
 
-/** Keeps the first `count` rejects, in the order in which they were found, and removes the records of the others. */
+/**
+ * Keeps the first `count` rejects, in the order in which they were found, and removes the records of all further rejects.
+ */
 export function keepRejects(table: OutcomeTable, count: number): void {
   const { cells, rejects } = table
   if (rejects === null) return
@@ -379,7 +387,7 @@ export function isKeptAt({ cells }: OutcomeTable, row: number): boolean {
   return cells[row * cellsPerRow] !== -1
 }
 
-/** A run that owns its whole buffer still does when shortened, so that it can be transferred. */
+/** Records that own their whole buffer still own all of it when shortened, so that they can be transferred. */
 function shortenBytes(bytes: Uint8Array<ArrayBuffer>, length: number): Uint8Array<ArrayBuffer> {
   if (length === bytes.length) return bytes
   const isWhole = bytes.byteOffset === 0 && bytes.length === bytes.buffer.byteLength

@@ -1,5 +1,6 @@
-// Every outcome that an item of a capture request can have. A row of the outcome table (`outcome-table.ts`) holds its
-// index, the code. Metrics, counts, kept rejects and the answers of both protocols all take their codes from this list.
+// Every outcome that an item of a capture request can have. A row of the outcome table (`outcome-table.ts`) holds the index
+// of its outcome in this list: the code. Metrics, counts, kept rejects and the answers of both protocols all take their
+// codes from this list.
 
 import { dropReasons } from '../events/event-drops.ts'
 import { type CookielessDrop, cookielessDrops } from './cookieless-event.ts'
@@ -18,7 +19,7 @@ export interface Outcome {
   readonly result: ItemResult
   /** A code of docs/wire/errors.md; null when there is nothing to report. */
   readonly reason: string | null
-  /** Its record is appended to the log. True also for events that the worker will drop. */
+  /** Whether the item's record is appended to the log. True also for events that the worker will drop. */
   readonly isStored: boolean
   /** The field that a warning is about. A reject's own record says which field is at fault. */
   readonly field: string | null
@@ -29,7 +30,7 @@ const list: Outcome[] = []
 export const outcomes: readonly Outcome[] = list
 
 export const okCode = defineOutcome('ok', null, true)
-/** Only on v1: stored without a person, because its distinct id is a placeholder such as `undefined`. */
+/** Only on v1: the event is stored without a person, because its distinct id is a placeholder such as `undefined`. */
 export const personlessCode = defineOutcome('ok', 'person_processing_disabled', true)
 
 export const warningCodes = Object.fromEntries(

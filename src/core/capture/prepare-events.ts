@@ -50,7 +50,7 @@ export interface PreparedRequest {
   readonly token: string
   readonly historicalMigration: boolean
   readonly table: OutcomeTable
-  /** The request's body for the reject store, in case one of its items refuses it; '' when none can. */
+  /** The request's body for the reject store, in case a bad item causes its refusal; '' when no item can. */
   readonly body: RejectedBody
 }
 
@@ -185,8 +185,8 @@ function prepareItems<Event extends IncomingEvent | IncomingV1Event, Context ext
 }
 
 /**
- * Adds an event. The record of a cookieless one contains nothing that identifies its visitor.
- * @param about `isImport`: its whole request is an import, whose visitors were hashed at the source. `members`: of
+ * Adds an event. The record of a cookieless event contains nothing that identifies its visitor.
+ * @param about `isImport`: its whole request is an import, whose visitors were hashed at the source. `members`: as for
  * `readVisitor`.
  */
 export function addEvent(
@@ -251,15 +251,15 @@ class RejectWriter<Event, Context extends RequestContext> {
     })
     const reject = this.#recordOf(item, reason, refusesRequest ? placeOf(row) + field : field)
     this.#table.addReject(row, { ...reject, body, source }, rejectCodes[reason], {
-      // Quotas apply before single events are checked (docs/wire/ingestion.md 1.7). A bad event that might have become
-      // an import by its age is checked all the same, since no quota applies to imports.
+      // Quotas apply before single events are checked (docs/wire/ingestion.md 1.7). A bad event that might have become an
+      // import because of its age is still checked, since no quota applies to imports.
       resource: refusesRequest && !historicalMigration && rerouteOlderThanMs === null ? resource : null,
       isNameless: item.isNameless === true,
       refusesRequest,
     })
   }
 
-  /** Its record is only for the answer to an itemised request and is never kept. */
+  /** The event's record is only for the answer to an itemised request and is never kept. */
   addPerformanceEvent(row: number, { uuid }: PerformanceEvent): void {
     const item = { uuid, name: '$performance_event', distinctId: '' }
     const reject = { ...this.#recordOf(item, 'dropped_performance_event', ''), body: '' }

@@ -1,6 +1,6 @@
-// Turns a recording request into one encoded log record, or into the reason why it cannot become one: the rules of
-// session ids, times and sizes. Pure, so that it runs on the event loop for small requests and in a decode thread for
-// large ones (`wire/recordings/decode-recording.ts`).
+// Turns a recording request into one encoded log record, or into the reason why it cannot become one. Has the rules of
+// session ids, times and sizes. Pure, so that it runs on the event loop for small requests and in a decode thread for large
+// ones (`wire/recordings/decode-recording.ts`).
 
 import type { RejectedBody } from '../events/captured-event.ts'
 import type { EncodedRecords } from '../log/record-codec.ts'
@@ -63,7 +63,7 @@ export type RecordingRequest =
       readonly kind: 'unfit'
       readonly token: string
       readonly refusal: RecordingRefusal
-      /** What was sent, decoded and cut for the reject store. */
+      /** What was sent, decoded and truncated for the reject store. */
       readonly body: RejectedBody
       /** Its first element. */
       readonly item: RefusedItem
@@ -79,8 +79,8 @@ export const refusedRecordingFields: Readonly<Record<RecordingRefusal, string>> 
 }
 
 /**
- * Bounds the unpacked text of the items, since a record is read, stored and returned in one piece. No unpacked body
- * that the wire accepts is that long, but a small packed one may unpack to more. Source: ours.
+ * Bounds the unpacked text of the items, since a record is read, stored and returned in one piece. The protocol accepts no
+ * unpacked body that long, but a small packed body may unpack to more. Source: ours.
  */
 export const recordingBytesMax = 32 * 1024 * 1024
 

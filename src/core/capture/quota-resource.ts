@@ -1,5 +1,5 @@
-// Which of a project's quotas an event counts against. Every live event counts against the `events` quota. Some also
-// have a separate quota; they are accepted until that one is used up, even when `events` is used up.
+// Which of a project's quotas an event counts against. Every live event counts against the `events` quota. Some also have a
+// separate quota; they are accepted until that separate quota is used up, even when `events` is used up.
 
 import { MemberNames, membersNamed } from '../json-text.ts'
 import type { Quotas } from '../project.ts'
@@ -20,8 +20,7 @@ export const llmEventPrefix = '$ai_'
 
 /**
  * Returns an event's own quota, or `events` when it has none.
- * @param hasProductTour whether its properties have `$product_tour_id`, whatever its value; called for survey events
- *   only.
+ * @param hasProductTour whether its properties have `$product_tour_id`, with any value; called for survey events only.
  * Source: docs/wire/ingestion.md 9.
  */
 export function quotaResourceOf(name: string, hasProductTour: () => boolean): EventResource {

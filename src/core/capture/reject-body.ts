@@ -1,4 +1,4 @@
-// A refused body as the reject store keeps it: cut to size, with what is needed to read it again.
+// A refused body as the reject store keeps it: truncated, and with what is needed to replay it.
 
 import type { KeptBody, RejectSource } from '../events/captured-event.ts'
 import { stripVisitorsFromBody } from './cookieless-body.ts'
@@ -7,7 +7,7 @@ import type { RefusedItem } from './incoming-event.ts'
 export const rejectBodyBytesMax = 64 * 1024
 const idLengthMax = 200
 
-/** Cuts a reject's body to the size that the reject store keeps, never in the middle of a character. */
+/** Truncates a reject's body to the size that the reject store keeps, never in the middle of a character. */
 export function cutRejectBody(text: string): string {
   if (text.length * 3 <= rejectBodyBytesMax) return text
   const bytes = Buffer.from(text.slice(0, rejectBodyBytesMax), 'utf8')
@@ -16,14 +16,14 @@ export function cutRejectBody(text: string): string {
   return bytes.toString('utf8', 0, end)
 }
 
-/** Cuts the fields that identify a rejected item, since a client may send texts of any length. */
+/** Truncates the fields that identify a rejected item, since a client may send texts of any length. */
 export function cutItem({ uuid, name, distinctId }: RefusedItem): RefusedItem {
   return { uuid, name: name.slice(0, idLengthMax), distinctId: distinctId.slice(0, idLengthMax) }
 }
 
 /**
- * Cuts a body and records whether it was cut. An empty body is marked as not replayable. For a request with cookieless
- * events, neither their visitors nor the sender's address are kept.
+ * Truncates a body and records whether anything was removed. An empty body is marked as not replayable. For a request with
+ * cookieless events, neither their visitors nor the sender's address are kept.
  */
 export function toKeptBody(sent: string, source: Omit<RejectSource, 'isCut'>): KeptBody {
   const stripped = stripVisitorsFromBody(sent)

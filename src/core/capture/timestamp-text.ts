@@ -1,5 +1,5 @@
-// Reads the time texts that clients send; `event-time.ts` decides what a readable or unreadable time means. Nearly
-// every event has RFC 3339, so that form is tried first and read by hand; the lenient forms follow.
+// Reads the time texts that clients send; `event-time.ts` decides what a readable or unreadable time means. Nearly every
+// event has an RFC 3339 time, so that form is tried first; the lenient forms follow.
 
 import { ascii } from '../ascii.ts'
 import { dayMs } from '../time.ts'
@@ -10,7 +10,7 @@ const { blank, plus, minus, dot, zero, colon, upperT, upperZ, lowerT, lowerZ, ca
 const textLengthMax = 64
 
 /**
- * Epoch ms (UTC) of a time text. A fraction of any length is cut to ms; a text without a zone is UTC.
+ * Epoch ms (UTC) of a time text. A fraction of any length is truncated to ms; a text without a zone is UTC.
  *
  * Tries in this order: RFC 3339 (`+03` is `+03:00`), also without a zone or with a blank for the `T`; a date alone, an
  * ISO week (`2021-W43-5`) and an ordinal date (`2021-302`), each at 00:00; slashed dates (year first, or

@@ -1,12 +1,12 @@
-// The part of a page's host that its subdomains share, by the public suffix list. Only suffixes of registries count:
-// `team.github.io` is a subdomain of `github.io`. Source: docs/wire/ingestion.md 13.
+// The part of a page's host that its subdomains share, according to the public suffix list. Only suffixes of registries
+// count: `team.github.io` is a subdomain of `github.io`. Source: docs/wire/ingestion.md 13.
 
 import { isIPv4, isIPv6 } from 'node:net'
 import { getDomain } from 'tldts-icann'
 import { detachSubstring } from '../own-copy.ts'
 
 const knownMax = 1_000
-/** Pages of one site usually follow each other. */
+/** A cache: consecutive calls are usually about pages of one site. */
 const known = new Map<string, string>()
 
 /**

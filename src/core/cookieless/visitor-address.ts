@@ -1,4 +1,4 @@
-// The one spelling of an address that is hashed: a visitor's events and flags may spell it in different ways.
+// The one spelling of an address that is hashed: a visitor's events and flag requests may spell it in different ways.
 
 /**
  * An IPv6 address in its shortest form, or as IPv4 when it maps an IPv4 address; any other text unchanged. Source:

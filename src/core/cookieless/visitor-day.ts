@@ -1,5 +1,5 @@
-// The calendar day for which a visitor without cookies is recognised: a day of the visitor's zone, open from when it may
-// have begun somewhere until late events of it have arrived. Source: docs/wire/ingestion.md 13.
+// The calendar day for which a visitor without cookies is recognised: a day of the visitor's zone. It is open from the
+// moment it may have begun somewhere until its late events have arrived. Source: docs/wire/ingestion.md 13.
 
 import { detachSubstring } from '../own-copy.ts'
 import { dayMs } from '../time.ts'
@@ -20,7 +20,7 @@ export interface VisitorDay {
 }
 
 const knownMax = 1_000
-/** The last day of each zone: times arrive roughly in order. */
+/** The day last found in each zone, since times arrive roughly in order. */
 const knownDays = new Map<string, VisitorDay>()
 
 /**
@@ -52,7 +52,7 @@ export function closesAtMs(day: string): number {
   return utcMidnightMs(day) + openAfterMs
 }
 
-/** The most recently requested day; nearly all calls ask for the same one. */
+/** The most recently requested day; nearly all calls ask for the same day. */
 let lastDay = ''
 let lastMidnightMs = 0
 

@@ -21,7 +21,7 @@ const extraLengthMax = 100
 
 /**
  * The base hash of a visitor, 16 bytes.
- * @param salt the day's, 16 bytes.
+ * @param salt the day's salt, 16 bytes.
  * @param root the root domain of the page (`rootDomain`).
  */
 export function visitorHash(salt: Uint8Array, parts: VisitorParts, root: string): Uint8Array<ArrayBuffer> {
@@ -30,8 +30,8 @@ export function visitorHash(salt: Uint8Array, parts: VisitorParts, root: string)
 }
 
 /**
- * The hash of a visitor who identified this often before on the same day: the base hash for 0. May be -1, for a page
- * that was left open over midnight.
+ * The hash of a visitor. @param identifies how often the visitor identified before on the same day; 0 gives the base hash.
+ * May be -1, for a page that was left open over midnight.
  */
 export function identifiedHash(salt: Uint8Array, hash: Uint8Array, identifies: number): Uint8Array {
   return identifies === 0 ? hash : hashOf(salt, `${hashText(hash)}-${identifies}`)
@@ -54,7 +54,7 @@ export function hashedDeviceId(hash: string): string {
 
 const userAgentLengthMax = 1_000
 
-/** As posthog-js cuts it: a user agent of more than 1,000 UTF-16 units keeps 997 and gets an ellipsis. */
+/** Truncated the way posthog-js does it: a user agent of more than 1,000 UTF-16 units keeps 997 and gets an ellipsis. */
 export function cutUserAgent(text: string): string {
   return text.length > userAgentLengthMax ? `${text.slice(0, userAgentLengthMax - 3)}...` : text
 }

@@ -4,10 +4,10 @@
 import { dayMs } from '../time.ts'
 import { type EventIdentity, identityKey } from './stored-event.ts'
 
-/** With more ids, a filter would exclude hardly anything from a search. */
+/** With more ids than this, a filter would exclude hardly anything from a search. */
 const idsMax = 1_000
 
-/** Events with distinct identities. It survives a structured clone. */
+/** A summary of events with distinct identities. It can be structured-cloned. */
 export interface BatchSummary {
   readonly count: number
   /** Whole UTC days since 1970. */

@@ -23,9 +23,9 @@ export const importWithoutJob = 1
 export const edgeNote = {
   /** `timestamp` is unreadable or outside what can be stored: the event has the time of receipt. */
   timeUnreadable: 1,
-  /** The distinct id was cut. */
+  /** The distinct id was truncated. */
   distinctIdCut: 2,
-  /** The name was cut. */
+  /** The name was truncated. */
   nameCut: 4,
   /** Its distinct id sends too many events, so the event is stored without a person. */
   personsSwitchedOff: 8,
@@ -33,7 +33,7 @@ export const edgeNote = {
 
 export interface CapturedEvent {
   readonly projectId: number
-  /** The project API key it was sent with, for people who inspect the log. */
+  /** The project API key that the event was sent with, for people who inspect the log. */
   readonly token: string
   readonly lane: Lane
   /**
@@ -94,7 +94,7 @@ export interface RejectSource {
    * accepted, its time settled. Null for a body that cannot be replayed.
    */
   readonly kind: 'request' | 'item' | 'event' | null
-  /** The body was cut and lacks its end. */
+  /** The body was truncated. */
   readonly isCut: boolean
   readonly protocol: 'v0' | 'v1'
   /** Posted to `/engage`, where an event needs no name. */
@@ -114,7 +114,7 @@ export interface ClientSdk {
   readonly version: string
 }
 
-/** A refused body, cut to size, with the data needed to replay it. */
+/** A refused body, truncated, with the data needed to replay it. */
 export interface KeptBody {
   readonly text: string
   readonly source: RejectSource
@@ -141,7 +141,7 @@ export interface CapturedReject {
   readonly uuid: string
   readonly name: string
   readonly distinctId: string
-  /** The original body, cut to 64 KiB. */
+  /** The original body, truncated to 64 KiB. */
   readonly body: string
   /** Absent when unknown; the reject then cannot be replayed. */
   readonly source?: RejectSource
@@ -161,7 +161,7 @@ export interface CapturedRecording {
   readonly windowId: string
   readonly distinctId: string
   readonly snapshotSource: 'mobile' | 'web'
-  /** The library that recorded. */
+  /** The library that made the recording. */
   readonly lib: string
   readonly itemCount: number
   /** Size in bytes of the JSON text that `items` contains. */

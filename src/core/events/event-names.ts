@@ -1,6 +1,6 @@
 // The names of events that do more than become a row.
 
-/** These link distinct ids and may merge persons. Source: docs/wire/ingestion.md 6.4. */
+/** Events with these names link distinct ids and may merge persons. Source: docs/wire/ingestion.md 6.4. */
 export const mergeEventNames: ReadonlySet<string> = new Set(['$identify', '$create_alias', '$merge_dangerously'])
 
 /**

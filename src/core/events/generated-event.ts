@@ -6,9 +6,8 @@ export function isGeneratedName(name: string): boolean {
 }
 
 /**
- * Whether an importer may have generated an event of its job, with a name-based uuid. Such events have no real time: an event
- * that another job stored earlier keeps the time that it has there.
- * Source: docs/wire/import.md §2.3, §3.12.
+ * Whether an importer may have generated an event of its job, with a name-based uuid. Such events have no real time: an
+ * event that another job stored earlier keeps the time that it was stored with. Source: docs/wire/import.md §2.3, §3.12.
  */
 export function mayBeGenerated(name: string, uuid: string): boolean {
   return uuid[14] === '5' && isGeneratedName(name)

@@ -67,7 +67,7 @@ export type StoredRecording = Omit<CapturedRecording, 'token' | 'capturedAtMs'>
 
 /** One row of `rejected_events`. */
 export interface RejectedEvent {
-  /** The same each time a chunk is processed, so that a repeated insert replaces itself. */
+  /** The same each time a chunk is processed, so that a repeated insert replaces the earlier one. */
   readonly rejectId: string
   readonly projectId: number
   readonly reason: string
@@ -78,7 +78,7 @@ export interface RejectedEvent {
   readonly event: string
   readonly distinctId: string
   readonly receivedAtMs: number
-  /** Cut to 64 KiB. */
+  /** Truncated to 64 KiB. */
   readonly body: string
   /** Null when unknown; the reject then cannot be replayed. */
   readonly source: RejectSource | null

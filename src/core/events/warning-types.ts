@@ -1,5 +1,5 @@
 // Every ingestion warning that processing raises: its category, its severity, and how many of its type are kept. Counts are
-// exact however many are kept. The names are PostHog's, so that existing filters keep working.
+// exact, however few warnings are kept. The names are PostHog's, so that existing filters keep working.
 
 import { type JsonObject, type JsonValue, textOf } from '../json.ts'
 
@@ -12,7 +12,10 @@ export type WarningSeverity = 'info' | 'warning' | 'error'
 interface WarningKind {
   readonly category: WarningCategory
   readonly severity: WarningSeverity
-  /** Keeps up to 1,000 a day instead of 20: merges are rare and each concerns a person; clients' own warnings must be readable. */
+  /**
+   * Up to 1,000 such warnings a day are kept instead of 20: merges are rare and each concerns a person; clients need to
+   * read their own warnings.
+   */
   readonly isKept?: true
 }
 
@@ -79,7 +82,7 @@ export function warningSamplesPerDay(type: string): number {
 
 const shownLengthMax = 200
 
-/** Cuts a client's value for a warning: warnings are stored, so their size is bounded. */
+/** Truncates a client's value for a warning: warnings are stored, so their size is bounded. */
 export function cutForWarning(value: JsonValue, lengthMax = shownLengthMax): string {
   const text = textOf(value)
   return text.length <= lengthMax ? text : text.slice(0, lengthMax).toWellFormed()

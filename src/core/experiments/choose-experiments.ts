@@ -23,7 +23,7 @@ export interface ExperimentFilter {
   readonly status?: ExperimentStatus
   readonly archived: boolean
   readonly flagId?: number
-  /** The experiment was made by one of them. */
+  /** Matches experiments made by one of these authors. */
   readonly createdBy?: readonly Author[]
   /** Newest first unless given. */
   readonly order?: { readonly by: (typeof experimentOrders)[number]; readonly isDescending: boolean }
@@ -42,7 +42,7 @@ export function statusOfExperiment(
   return flagIsActive ? 'running' : 'paused'
 }
 
-/** @param experiments of one project. @param nowMs the end of the duration of a running experiment. */
+/** @param experiments of one project. @param nowMs used as the end of a running experiment, to find its duration. */
 export function chooseExperiments<T extends ListedExperiment>(
   experiments: readonly T[],
   filter: ExperimentFilter,

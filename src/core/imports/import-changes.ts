@@ -25,7 +25,7 @@ export interface ImportNote {
 
 /** Why undoing a job leaves something unchanged. The names are the reasons of the job's notes. */
 export type UndoRefusal =
-  /** The stored events do not explain it, so neither do they say what it was before. */
+  /** The stored events do not explain what is there, so they do not show either what was there before. */
   | 'undo_left:history_is_incomplete'
   /** The event store cannot list the events: they are too many, or it takes too long. */
   | 'undo_left:events_not_readable'
@@ -35,7 +35,7 @@ export type UndoRefusal =
 /** How many samples a job keeps of each reason. Source: docs/wire/import.md §3.9. */
 export const noteSampleCountMax = 20
 
-/** Data that is stored beside a person and moves with it in a merge. */
+/** Data that is stored separately for a person and moves with the person in a merge. */
 export interface Assignments {
   /** The flags with experience continuity, each with the id that is hashed instead of the distinct id. */
   readonly hashKeys: readonly (readonly [flagKey: string, hashKey: string])[]
@@ -72,17 +72,20 @@ export interface ImportChanges {
   readonly storedRows: readonly { readonly importJobId: number; readonly count: number }[]
   /** A type that the job has named before stays as it was recorded. */
   readonly namedGroupTypes: readonly NamedGroupType[]
-  /** Types that the job added and leaves: another job that names one counts as the job that added it from now on. */
+  /**
+   * Types that the job added and that stay: from now on, another job that names such a type counts as the job that added
+   * it.
+   */
   readonly leftGroupTypes: readonly Pick<NamedGroupType, 'importJobId' | 'typeIndex'>[]
   /** The job that records the assignments of persons that these changes merge away; null if none does. */
   readonly keepsAssignmentsFor: number | null
   /** Assignments that return from the survivor to the person that was merged into it. The survivor keeps its own. */
   readonly returnedAssignments: readonly ReturnedAssignments[]
-  /** Removed from the list of links to publish. */
+  /** Ids of links that are done, to be removed from the list of links to publish. */
   readonly doneLinkIds: readonly number[]
-  /** What the changes make of the persons' events holds only while these are as loaded. */
+  /** Persons that stay unchanged. What the changes make of the events is right only while these persons are as loaded. */
   readonly unchangedPersons: readonly (LoadedRow & { readonly uuid: string })[]
-  /** Deleted without a survivor. The commit is a conflict also if one still has a distinct id. */
+  /** Persons to delete without a survivor. The commit is a conflict also if such a person still has a distinct id. */
   readonly removedPersons: readonly (LoadedRow & { readonly uuid: string })[]
   readonly removedMappings: readonly (LoadedRow & { readonly distinctId: string })[]
   readonly removedGroups: readonly (LoadedRow & { readonly typeIndex: number; readonly key: string })[]

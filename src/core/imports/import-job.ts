@@ -34,7 +34,7 @@ export type ImportStep =
   | 'groups'
   | 'person_properties'
   | 'rows'
-  /** Discarding a published job undoes its changes to persons and groups while its rows still show them. */
+  /** Discarding a published job undoes its changes to persons and groups while the job's rows still show these changes. */
   | 'undo'
   | 'clearing'
 
@@ -62,13 +62,13 @@ export const importJobHeader = 'x-import-job'
 
 /** How an import treats person properties written by live events, and what enriches it. Source: docs/wire/import.md 3.4 R4, R9; 3.8. */
 export interface ImportOptions {
-  /** On publishing, its `$set`s replace live values, as at PostHog. */
+  /** When the job is published, its `$set`s replace live values, as at PostHog. */
   readonly overwritesPersons: boolean
-  /** Its `$set_once`s replace those of later live events. */
+  /** The job's `$set_once`s replace the `$set_once`s of later live events. */
   readonly backdatesFirstTouch: boolean
-  /** Its events get the location of the `$ip` with which they were recorded. */
+  /** The job's events get the location of the `$ip` with which they were recorded. */
   readonly looksUpGeoip: boolean
-  /** Its flag calls count in experiments, by the time of the event. Source: docs/wire/import.md 3.3. */
+  /** The job's flag calls count in experiments, by the time of the event. Source: docs/wire/import.md 3.3. */
   readonly countsInExperiments: boolean
 }
 
@@ -142,7 +142,7 @@ export function isOpen(state: ImportJobState): state is OpenState {
 
 /** Whether the job's events are kept separate: until publishing has processed the last of them. */
 export function isPending({ state, step }: Pick<ImportJob, 'state' | 'step'>): boolean {
-  // A failed job may continue, and is discarded like the others.
+  // A failed job may continue, and is discarded like an open one.
   return isOpen(state) || state === 'failed' || (state === 'publishing' && step === 'draining')
 }
 
@@ -190,7 +190,7 @@ export const jobsPerDayMax = 500
  * 35 KB of memory.
  */
 export const keptJobsMax = 1_000
-/** How many discarded jobs of a project stay listed, the latest ones. Their data is deleted. */
+/** How many discarded jobs of a project stay listed (the latest ones). Their data is deleted. */
 export const discardedJobsMax = 1_000
 
 /** How often the implicit job of a project and day can be discarded: each time leaves a job behind for good. */

@@ -1,6 +1,6 @@
-// Cuts a range of time into the buckets of an insight: hours, days, weeks or months of the project's zone. Stores never
-// compute with zones: they get these edges and put each row between two of them.
-// Source: PostHog's TrendsQuery; docs/wire/private-api.md.
+// Divides a range of time into the buckets of an insight: hours, days, weeks or months of the project's zone. Stores never
+// compute with zones: they get the edges of the buckets and put each row between two edges. Source: PostHog's TrendsQuery;
+// docs/wire/private-api.md.
 
 export const bucketIntervals = ['hour', 'day', 'week', 'month'] as const
 export type BucketInterval = (typeof bucketIntervals)[number]
@@ -41,9 +41,8 @@ export interface Buckets {
 }
 
 /**
- * Cuts a range into buckets. The last bucket ends with the range; every other bucket ends where the next one begins. A
- * day of 23 or 25 hours is one bucket. A day that the zone skipped is an empty bucket at the start of the following
- * day.
+ * Divides a range into buckets. The last bucket ends with the range; every other bucket ends where the next one begins. A
+ * day of 23 or 25 hours is one bucket. A day that the zone skipped is an empty bucket at the start of the following day.
  * @param countMax the most buckets that the caller can use.
  * @returns null when there would be more. A range that is empty has no bucket, unless it begins with a skipped day.
  */
@@ -91,8 +90,8 @@ export function clampToRange({ endMs, firstDay }: Pick<TimeRange, 'endMs' | 'fir
 }
 
 /**
- * The same number of buckets, for a comparison, from an earlier start. Its last bucket is cut short like the last of
- * `current`: half of a month is compared with half a month.
+ * The same number of buckets, for a comparison, from an earlier start. Its last bucket ends early if the last bucket of
+ * `current` does: half of a month is compared with half a month.
  * @param shift the distance from the current start back to the earlier one.
  */
 export function earlierBuckets(current: Buckets, shift: Temporal.DurationLike, calendar: BucketCalendar): Buckets {
@@ -140,7 +139,7 @@ function earlierStart(
   return startAt(zonedStart(start, calendar).subtract(shift).epochMilliseconds, interval, calendar)
 }
 
-/** The end of the last bucket of an earlier period, which begins with `last`. */
+/** The end of an earlier period, whose last bucket begins with `last`. */
 function earlierEnd(current: Buckets, last: IntervalStart, calendar: BucketCalendar): number {
   const { interval, edges, days } = current
   const endMs = edges.at(-1)!
@@ -152,7 +151,7 @@ function earlierEnd(current: Buckets, last: IntervalStart, calendar: BucketCalen
   return Math.min(zonedStart(last, calendar).add(elapsed).epochMilliseconds, wholeMs)
 }
 
-/** An interval is never longer; bounds the work for a range of thousands of years. */
+/** No interval is longer than this, which bounds the work for a range of thousands of years. */
 const longestMs: Readonly<Record<BucketInterval, number>> = {
   hour: 2 * 3_600_000,
   day: 49 * 3_600_000,
@@ -201,7 +200,7 @@ function* steadyHours(start: Temporal.ZonedDateTime): Generator<StartingInterval
   }
 }
 
-/** Far from the limit of possible dates. */
+/** Keeps the hours far from the limit of possible dates. */
 const steadyHoursMax = 100_000
 
 function toZonedTime(timeMs: number, { timezone }: BucketCalendar): Temporal.ZonedDateTime {
@@ -225,7 +224,7 @@ function firstStart(
   return firstDayOfInterval(Temporal.PlainDate.from(firstDay), interval, calendar)
 }
 
-/** The start of a bucket, whose beginning may have been cut. */
+/** The start of a bucket's whole interval; the bucket itself may begin within it. */
 function startOfBucket(
   { startMs, day }: StartingInterval,
   interval: BucketInterval,
@@ -262,7 +261,7 @@ function nextStart(start: IntervalStart, interval: BucketInterval): IntervalStar
 function nextHour(start: Temporal.ZonedDateTime): Temporal.ZonedDateTime {
   const after = startOfHour(start.add({ hours: 1 }))
   if (after.epochMilliseconds > start.epochMilliseconds) return after
-  // A clock that is put back by half an hour repeats half of this hour, which is one bucket of an hour and a half.
+  // A clock that is put back by half an hour repeats half of this hour; the bucket is then an hour and a half long.
   return start.add({ hours: 1 }).round({ smallestUnit: 'hour', roundingMode: 'ceil' })
 }
 

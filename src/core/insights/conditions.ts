@@ -6,11 +6,11 @@ import type { JsonValue } from '../json.ts'
 /** Where a property is read. */
 export type PropertySource =
   | { readonly kind: 'event' }
-  /** The person's, as stored with the event. */
+  /** The person's properties, as stored with the event. */
   | { readonly kind: 'person' }
   /** The current properties of the group of this type. */
   | { readonly kind: 'group'; readonly groupTypeIndex: number }
-  /** The value of a flag that came with the event; the key is the property's, `$feature/…`. */
+  /** A flag's value that was sent with the event; the key is the name of the property, `$feature/…`. */
   | { readonly kind: 'flag' }
   /** The person's current properties; within `person_today` only. */
   | { readonly kind: 'person_today' }
@@ -23,8 +23,8 @@ export interface PropertyCondition {
   readonly operator: string
   readonly value: JsonValue
   /**
-   * 2 in filters of queries, as in PostHog's; in conditions of cohorts the project's, so that members match those of
-   * flags.
+   * 2 in filters of queries, as in PostHog; in conditions of cohorts the project's version, so that they have the same
+   * members as for flags.
    */
   readonly matchingVersion: 1 | 2
 }
@@ -35,7 +35,7 @@ export type Condition =
   | PropertyCondition
   /** The current person is one of these. */
   | { readonly kind: 'persons'; readonly personIds: readonly string[] }
-  /** Such a person exists now, and this holds for the person: `property`, `persons` and groups of them. */
+  /** The person exists now, and this condition (made of `property`, `persons` and groups of these) holds for the person. */
   | { readonly kind: 'person_today'; readonly condition: Condition }
   /** Member of a cohort; the service replaces it before a store sees it. */
   | { readonly kind: 'cohort'; readonly cohortId: number; readonly isMember: boolean; readonly path: string }

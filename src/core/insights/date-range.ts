@@ -15,7 +15,7 @@ export interface WrittenDateRange {
   readonly isExplicit: boolean
 }
 
-/** The calendar and the time that zone-less times and spans are read with. */
+/** The calendar and the current time that are used to read spans and times without a zone. */
 export interface RangeClock extends BucketCalendar {
   readonly nowMs: number
 }
@@ -29,10 +29,10 @@ export interface DateRangeIssue {
 export type DateRange = Omit<TimeRange, 'fromMs'> & { readonly fromMs: number | null }
 
 /**
- * The resulting range. A start that is a date, or a span of days or longer, is the start of that day, and a span of
- * hours the start of that hour; `makeBuckets` then begins with the whole bucket, except where a span of hours meets
- * buckets of a day, and for weeks, whose first begins with the start's day. The end is part of the range: the whole
- * day, or with buckets of an hour the whole hour, or the instant when it is an absolute time.
+ * The resulting range. A start that is a date, or a span of days or longer, is the start of that day, and a span of hours
+ * the start of that hour; `makeBuckets` then begins with the whole bucket, except where a span of hours meets buckets of a
+ * day, and except for weeks: the first week begins with the start's day. The end is part of the range: the whole day, or
+ * with buckets of an hour the whole hour, or the instant when it is an absolute time.
  */
 export function readDateRange(
   written: WrittenDateRange,
@@ -45,7 +45,7 @@ export function readDateRange(
   const isSkippedDay = firstDay !== undefined && firstDay === lastDay
   if (fromMs !== null && fromMs >= endMs && !isSkippedDay)
     return err({ field: 'from', message: 'Must not be after the end of the range.' })
-  // No event can be stored outside these times.
+  // No event can be stored before `storableFromMs`, or from `storableBeforeMs` on.
   if (fromMs !== null && fromMs < storableFromMs)
     return ok({ fromMs: storableFromMs, endMs, ...(range.value.startsExactly && { startsExactly: true }) })
   return ok({ ...range.value, endMs: Math.min(endMs, storableBeforeMs) })
@@ -107,7 +107,7 @@ interface ReadTime {
   /** The last millisecond of a span with `End`. */
   readonly time: Temporal.ZonedDateTime
   /**
-   * The unit that it was written in: `hour` also for shorter units, `day` for longer ones and dates; null for an
+   * The unit that it was written in: `hour` also for shorter units, `day` also for longer units and dates; null for an
    * instant.
    */
   readonly unit: 'hour' | 'day' | null

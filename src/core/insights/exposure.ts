@@ -7,7 +7,7 @@ import { chiSquareSurvival } from '../statistics/chi-square-survival.ts'
 
 export interface ExpectedVariant {
   readonly variant: string
-  /** From 0 to 1, of the persons exposed to any variant; null when the definition does not define it. */
+  /** The expected share of the persons exposed to any variant, from 0 to 1; null when the definition does not define it. */
   readonly expectedShare: number | null
 }
 
@@ -24,9 +24,9 @@ export interface ShareTest {
 }
 
 /**
- * The variants of the flag as it is now. A flag without variants has the answers `true` and `false`: how many subjects
- * get which follows from its conditions, so no share is expected. No share of persons is expected either when whole
- * groups get a variant.
+ * The variants of the flag as it is now. A flag without variants has the answers `true` and `false`: its conditions decide
+ * how many subjects get each answer, so no share is expected. No share of persons is expected either when whole groups get
+ * a variant.
  */
 export function expectedVariants(filters: JsonObject): readonly ExpectedVariant[] {
   if (configVersion(filters) === 2) return ruleVariants(filters) ?? trueAndFalse

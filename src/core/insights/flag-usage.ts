@@ -1,4 +1,4 @@
-// Ranks the counts of a flag's calls: the values called most are reported separately, the others together.
+// Ranks the counts of a flag's calls: the values called most are reported separately, all other values together.
 
 /** The calls of one value in one bucket, and the persons who made them. */
 export interface UsageCell {
@@ -20,7 +20,7 @@ interface UsageLine {
 export interface FlagUsage {
   /** Most calls first; of equally many, in the order of their text. */
   readonly values: readonly (UsageLine & { readonly value: string })[]
-  /** All other values together, null when there are none. A person counts once for each of them. */
+  /** All other values together, null when there are none. A person counts once for each of these values. */
   readonly rest: UsageLine | null
 }
 

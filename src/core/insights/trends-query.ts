@@ -14,7 +14,7 @@ export type TrendMath =
   | { readonly kind: 'events' }
   /** Current persons, each once. */
   | { readonly kind: 'persons' }
-  /** Groups of a type, each once; events without one are not counted. */
+  /** Groups of a type, each once; events without a group are not counted. */
   | { readonly kind: 'groups'; readonly groupTypeIndex: number }
   /** An event property's numbers. */
   | { readonly kind: 'numbers'; readonly aggregate: NumberAggregate; readonly property: string }
@@ -50,7 +50,7 @@ export interface TrendsQuery {
   readonly leavesOutTestAccounts: boolean
   readonly breakdowns: TrendBreakdowns | null
   readonly compare: TrendComparison | null
-  /** Each bucket shows its figure plus those of the buckets before it. */
+  /** Each bucket shows its figure plus the figures of all earlier buckets. */
   readonly isCumulative: boolean
 }
 

@@ -52,7 +52,7 @@ export class LiveEvent {
 
   #holds({ key, value }: PropertyEquality): boolean {
     const { propertiesJson } = this.event
-    // Most events lack the key, and most texts spell keys without escapes: no need to parse those.
+    // Most events lack the key, and most texts spell keys without escapes; such texts need no parsing.
     if (!propertiesJson.includes('\\') && !propertiesJson.includes(JSON.stringify(key))) return false
     this.#properties ??= parseObjectOrNull(propertiesJson)
     const stored = this.#properties === null ? undefined : ownValue(this.#properties, key)
@@ -88,7 +88,7 @@ function isEqual(stored: JsonValue, asked: JsonValue): boolean {
 
 function equalTexts(value: JsonValue): string[] {
   const number = numberOf(value)
-  // Above this, different integers share a double.
+  // Above the largest safe integer, different integers share a double.
   const isExact = number !== undefined && Math.abs(number) <= Number.MAX_SAFE_INTEGER
   return isExact ? [textOf(value), String(number)] : [textOf(value)]
 }

@@ -7,7 +7,7 @@ import { encodeRejectSource } from '../events/reject-source.ts'
 import { encodeVisitor } from '../events/visitor-text.ts'
 import { checksumStart, field, flag, headerBytes, kindEvent, kindReject, recordVersion } from './record-layout.ts'
 
-/** Concatenated encoded records, ready to hand to a thread without copying. */
+/** A run: concatenated encoded records, ready to hand to a thread without copying. */
 export interface EncodedRecords {
   /** The receiver owns the bytes and may transfer their buffer if the view covers all of it. */
   readonly bytes: Uint8Array<ArrayBuffer>
@@ -21,7 +21,9 @@ const laneCodes = new Map<Lane, number>(lanes.map((lane, index) => [lane, index]
  * garbage collection closer. A larger run keeps its buffer.
  */
 const copiedBytesMax = 256 * 1024
-/** A run up to this size may share a buffer with others; a larger run has a separate one, so that it can be transferred. */
+/**
+ * A run up to this size may share a buffer with others; a larger run has a separate buffer, so that it can be transferred.
+ */
 const pooledBytesMax = 2 * 1024
 const spareBytesMax = 512 * 1024
 const firstBufferBytes = 64 * 1024

@@ -1,5 +1,6 @@
-// Repairs of persons by their events: a rebuild makes persons what their events make of them, a split separates the distinct
-// ids of one. A request is stored in the state and carried out by the worker. Source: docs/wire/private-api.md 6.2.
+// Repairs of persons by their events: a rebuild makes persons what their events make of them, a split separates the
+// distinct ids of one person. A request is stored in the state and carried out by the worker. Source:
+// docs/wire/private-api.md 6.2.
 
 import type { Author } from '../author.ts'
 import { personUuid } from './person-uuid.ts'
@@ -9,7 +10,10 @@ export const repairedIdsMax = 1_000
 /** How many requests of a project may wait. */
 export const openRepairsMax = 100
 
-/** A distinct id that a split has separated. In the person's history, links of before with a cut id are not made. */
+/**
+ * A distinct id that a split has separated. When the person's history is folded, links with such an id that are older than
+ * the split are not made.
+ */
 export interface PersonCut {
   readonly projectId: number
   readonly distinctId: string
@@ -53,7 +57,7 @@ export interface RepairSample {
   readonly change: 'changed' | 'created' | 'removed'
   /** Names of properties, and of fields as the private API names them. */
   readonly keys: readonly string[]
-  /** Distinct ids that move to the person; of a removed one, those that it loses. */
+  /** Distinct ids that move to the person; for a removed person, the ids that it loses. */
   readonly distinctIds: readonly string[]
 }
 
@@ -89,8 +93,8 @@ export interface PersonRepair<Request = RepairRequest> {
 }
 
 /**
- * The uuid of the person that a distinct id gets by a split: as if the id had created it, unless another person has that one.
- * @param attempt counts the taken ones. No distinct id contains a NUL.
+ * The uuid of the person that a distinct id gets by a split: as if the id had created the person, unless another person has
+ * that uuid. @param attempt how many uuids were already taken. No distinct id contains a NUL.
  */
 export function splitUuid(projectId: number, distinctId: string, attempt: number): string {
   return personUuid(projectId, attempt === 0 ? distinctId : `${distinctId}\0${attempt}`)

@@ -67,7 +67,7 @@ export class ProfileDraft {
     const { properties } = this
     const replaced = this.#replaced
     this.properties = { ...properties }
-    // Undoing a removal in place could not restore the key's position among the others, so a copy is made.
+    // Undoing a removal in place could not restore the key's position among the other keys, so a copy is made.
     if (replaced !== null) restoreReplaced(properties, replaced)
     this.#replaced = null
   }

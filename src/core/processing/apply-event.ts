@@ -201,7 +201,8 @@ function toRowPerson(person: WorkingPerson, mode: RowPerson['mode'], propertiesJ
 }
 
 /**
- * Raises at most one warning per event, which may name thousands of types. Source: docs/wire/ingestion.md 6.7; ours.
+ * Raises at most one warning per event, since an event may name thousands of types. Source: docs/wire/ingestion.md 6.7;
+ * ours.
  */
 function warnOfRefusedGroupType(state: ProjectState, event: CapturedEvent, warn: RaiseWarning): void {
   const refused = state.takeRefusedGroupType()

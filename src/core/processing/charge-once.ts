@@ -27,7 +27,7 @@ export function lateLiveEvents(rows: readonly StoredEvent[]): readonly StoredEve
 /**
  * Sets the charge time of late events to the charge time of their first copy.
  * @param late the result of `lateLiveEvents(rows)`.
- * @param chargedTimes for each of `late`, when the stored copy was charged, epoch ms; null if there is no copy.
+ * @param chargedTimes for each event of `late`, when the stored copy was charged, epoch ms; null if there is no copy.
  * @returns `rows` in their order. Copies within the chunk share the earliest time.
  */
 export function chargeOnce(

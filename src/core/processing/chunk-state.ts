@@ -185,8 +185,8 @@ export class ProjectState {
   }
 
   /**
-   * Whether the id has rows without a person, which carry the uuid derived from it. False once an import that gave the id to
-   * another person was undone: then an override maps its rows to that uuid, whether or not any was personless.
+   * Whether the id has rows without a person; such rows carry the uuid derived from the id. False once an import that gave
+   * the id to another person was undone: then an override maps its rows to that uuid, whether or not any was personless.
    */
   hasPersonlessRows(distinctId: string): boolean {
     return this.nextVersionOf(distinctId) === 1
@@ -284,7 +284,7 @@ export class ProjectState {
     const copy = new ProjectState(this.project)
     for (const person of this.persons) {
       if (person.mergedInto !== null) continue
-      // Changed in place, they would change in both copies.
+      // If its properties were changed in place, they would change in both copies.
       person.ownsProperties = false
       const copied: WorkingPerson = { ...person, absorbed: null, mappings: [] }
       copy.persons.push(copied)

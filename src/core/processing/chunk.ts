@@ -13,8 +13,8 @@ import type { Project } from '../project.ts'
 import type { VisitorChanges } from './visitors.ts'
 
 /**
- * What to load for a chunk. Distinct ids, group types and group keys are well-formed text without NUL, as in the log. Convert
- * ids taken from properties first, or they do not match the stored ones.
+ * What to load for a chunk. Distinct ids, group types and group keys are well-formed text without NUL, as in the log.
+ * Convert ids taken from properties first; otherwise they do not match the stored ids.
  */
 export interface ChunkSubjects {
   readonly distinctIds: readonly { readonly projectId: number; readonly distinctId: string }[]
@@ -23,8 +23,9 @@ export interface ChunkSubjects {
   readonly groupKeys?: readonly { readonly projectId: number; readonly typeIndex: number; readonly key: string }[]
   readonly projectIds: readonly number[]
   /**
-   * The distinct ids that may take part in a merge: `personMappings` is loaded for their persons only. A person can
-   * have very many ids, and ordinary events need none of them. When absent, it is loaded for every person.
+   * The distinct ids that may take part in a merge: `personMappings` is loaded for their persons only, because a person can
+   * have very many ids and ordinary events need none of them. When this field is absent, `personMappings` is loaded for
+   * every person.
    */
   readonly mergingDistinctIds?: readonly { readonly projectId: number; readonly distinctId: string }[]
   /** Ids of records that touch no person: they may have been erased. */
@@ -45,9 +46,9 @@ export interface LoadedChunk {
    */
   readonly personPropertiesJson?: readonly string[]
   /**
-   * Every distinct id of those persons, or of the merging ones only (see ChunkSubjects), including those in `mappings`.
-   * A person with more than `personDistinctIdCountMax` ids has any `personDistinctIdCountMax + 1` of them here: it is
-   * never merged away.
+   * Every distinct id of those persons, or of the merging ones only (see ChunkSubjects), including those in `mappings`. A
+   * person with more than `personDistinctIdCountMax` ids has `personDistinctIdCountMax + 1` arbitrary ones of them here,
+   * which is enough: such a person is never merged away.
    */
   readonly personMappings: readonly DistinctIdMapping[]
   /** How many bytes of text the store counted against the limit of the load. */

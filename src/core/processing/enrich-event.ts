@@ -32,11 +32,10 @@ export function cacheGeoipLookups(lookUp: (address: string) => GeoipLocation | n
 export type ProfileUse = 'full' | 'read_only' | 'personless' | 'forced_off'
 
 /**
- * Adds `$ip`, `$sent_at` and the location of the address. An imported event, whatever its lane, does not get the sender's
- * address, which would locate it where the importer runs. If its job asks for look-ups, it gets the location of its recorded
- * address, whatever its `$geoip_disable` is, unless it already has a location. An event of cookieless mode has no address,
- * only the location found at the edge.
- * Source: docs/wire/ingestion.md 6.8, 7, 13; docs/wire/import.md 3.8.
+ * Adds `$ip`, `$sent_at` and the location of the address. An imported event of any lane does not get the sender's address,
+ * which would locate it where the importer runs. If its job asks for look-ups, it gets the location of its recorded
+ * address, even with `$geoip_disable`, unless it already has a location. An event of cookieless mode has no address, only
+ * the location found at the edge. Source: docs/wire/ingestion.md 6.8, 7, 13; docs/wire/import.md 3.8.
  */
 export function addAddress(
   project: Project,

@@ -8,7 +8,10 @@ import { readMergeRequest } from './person-merge.ts'
 /** The reason for which such a record is dropped. */
 export const personErased = 'person_erased'
 
-/** The item of a record that was accepted before its distinct id was erased, so that it is dropped; null for others. */
+/**
+ * The item of a record that was accepted before its distinct id was erased, so that it is dropped; null for any other
+ * record.
+ */
 export function findErasedItem(
   erased: ErasedRecords,
   record: ParsedRecord,
@@ -21,7 +24,7 @@ export function findErasedItem(
   return erased.has(what, item.projectId, item.distinctId, record.offset) ? { projectId: item.projectId, lane } : null
 }
 
-/** Whether the event links its id with one that was erased after the event was accepted. */
+/** Whether the event links its id with an id that was erased after the event was accepted. */
 export function linksErased(erased: ErasedRecords, { event, properties, offset }: ParsedEvent): boolean {
   if (erased.isEmpty) return false
   const merge = readMergeRequest(event.name, properties)

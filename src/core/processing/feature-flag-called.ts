@@ -1,5 +1,5 @@
-// The properties of a `$feature_flag_called` event that are worth storing. Such events are numerous and alike, so only these
-// are kept, unless the answer was a variant: its analysis may break down by any property.
+// The properties of a `$feature_flag_called` event that are worth storing. Such events are numerous and alike, so only
+// these properties are kept, unless the answer was a variant: an analysis of variants may break down by any property.
 
 import { mappedProperties } from '#core/processing/properties/mapped-properties.ts'
 import type { JsonObject } from '../json.ts'

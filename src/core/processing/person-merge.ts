@@ -24,7 +24,7 @@ export type MergeOutcome =
   | { readonly kind: 'create'; readonly uuid: string; readonly ownVersion: number; readonly otherVersion: number }
   /** With `merged` the survivor's version is already raised. */
   | { readonly kind: 'linked' | 'merged'; readonly person: WorkingPerson }
-  /** The person has the maximum number of ids. With `leavesOwnId`, the event's own id is the one left without a person. */
+  /** The person has the maximum number of ids. With `leavesOwnId`, the event's own id is left without a person. */
   | { readonly kind: 'full'; readonly person: WorkingPerson; readonly leavesOwnId: boolean }
   /** The merge is refused and both persons remain; `person`, which would have survived, becomes identified. */
   | {

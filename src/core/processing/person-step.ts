@@ -98,7 +98,7 @@ function stageLink(state: ProjectState, event: PersonEvent, merge: MergeRequest,
   return updateOrCreate(state, event, warn)
 }
 
-/** As if the link of the event had been refused. */
+/** Applies an event as if its link had been refused. */
 export function applyWithoutLink(state: ProjectState, event: PersonEvent, warn: RaiseWarning): PersonOutcome {
   return updateOrCreate(state, event, warn, true)
 }

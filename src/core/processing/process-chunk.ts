@@ -66,7 +66,7 @@ export interface ProcessOptions {
   readonly lookUpGeoip: (address: string) => GeoipLocation | null
   /** The jobs that collect imports without a job, by `dayKey` of project and day; none if absent. */
   readonly implicitJobs?: ImplicitJobs
-  /** Rebuilds rows that were stored before: those of a published job are visible, and nothing is rejected. */
+  /** Rebuilds rows that were stored before: rows of a published job are visible, and nothing is rejected. */
   readonly isRestoring?: boolean
   /** Overrides that earlier, uncommitted tries of the chunk wrote to the event store. */
   readonly publishedOverrides?: Iterable<PersonIdOverride>
@@ -86,7 +86,7 @@ export class ChunkTooLargeError extends Error {
   }
 }
 
-/** Identifies the record that made processing throw, so that it can be set aside and the others processed. */
+/** Identifies the record that made processing throw, so that it can be set aside and the remaining records processed. */
 export class RecordError extends Error {
   readonly offset: number
   constructor(offset: number, cause: unknown) {
@@ -313,7 +313,10 @@ function isOfPendingJob({ jobs }: ChunkWork, { importJobId }: CapturedEvent): bo
   return job !== undefined && isPending(job)
 }
 
-/** The persons and groups that an event touches: its project's, or its job's staging overlay. Null for a closed job. */
+/**
+ * The persons and groups that an event touches: those of its project, or of its job's staging overlay. Null for a closed
+ * job.
+ */
 function findSubjects(work: ChunkWork, event: CapturedEvent, project: ProjectState): ProjectState | null {
   const { importJobId, projectId } = event
   if (importJobId < firstImportJobId) return project

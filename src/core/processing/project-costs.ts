@@ -18,9 +18,8 @@ const rowBytes = 2_048
 /** Less than this, about 0.2 s of a worker's time, does not noticeably delay other projects. */
 const heavyBytesMin = 4 * 1024 * 1024
 /**
- * Fronts limit the waiting events of a project by the bytes sent
- * (docs/decisions/0030-one-project-has-so-much-waiting.md). With events that cost at most this many times their sent
- * bytes, the limit is a few seconds of the worker's time.
+ * Fronts limit the waiting events of a project by the bytes sent (docs/decisions/0030-one-project-has-so-much-waiting.md).
+ * If the events cost at most this many times their sent bytes, this limit amounts to a few seconds of the worker's time.
  */
 const usualTimes = 4
 

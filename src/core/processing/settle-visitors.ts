@@ -40,7 +40,7 @@ export function findVisitorEvents({ records }: ParsedChunk): readonly VisitorEve
 /**
  * What to load for the events: each visitor once, as of its first event in the chunk.
  * @param traffic live events that were rerouted because of their age are in the import stream, whose offsets cannot be
- *   compared with the live ones: all known `$identify` events count for them.
+ * compared with live offsets: all known `$identify` events count for them.
  */
 export function wantedIdentifies(events: readonly VisitorEvent[], traffic: Traffic): WantedIdentifies {
   const visitors = new Map<string, WantedIdentifies['visitors'][number]>()

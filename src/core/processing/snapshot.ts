@@ -48,8 +48,8 @@ export function textAfterChange(before: string | null, { properties, replaced }:
 
 /**
  * `json` with the values of `keys` taken from `set`; null if editing the text is not safe. A quote inside a string is
- * escaped, so `{"key":` and `,"key":` match only keys: at the top level, or of an object among the values. If there is such
- * an object, the key must occur only once after a comma.
+ * escaped, so `{"key":` and `,"key":` match only keys, either at the top level or in an object among the values. If there
+ * is such an object, the key must occur only once after a comma.
  */
 function replaceValues(json: string, properties: JsonObject, set: JsonObject, keys: readonly string[]): string | null {
   let text = json

@@ -68,8 +68,8 @@ export function closeChunkState(
 }
 
 /**
- * Raises a mapping's version above that of an override from an uncommitted try. Another worker's commit may have mapped
- * the id elsewhere since, and of overrides the highest version counts.
+ * Raises a mapping's version above the version of an override from an uncommitted try: another worker's commit may have
+ * mapped the id elsewhere since, and the override with the highest version counts.
  */
 function supersede(mapping: WorkingMapping | undefined, published: PersonIdOverride): void {
   if (mapping === undefined || mapping.version > published.version) return
@@ -79,8 +79,8 @@ function supersede(mapping: WorkingMapping | undefined, published: PersonIdOverr
 }
 
 /**
- * Adds the persons that were merged away, the nearest to the survivor first: of two flag assignments the nearer person's
- * wins, as if each merge had been in a separate chunk.
+ * Adds the persons that were merged away, the nearest to the survivor first: of two flag assignments, the nearer person's
+ * assignment wins, as if each merge had been in a separate chunk.
  */
 function addMergedAway(
   projectId: number,

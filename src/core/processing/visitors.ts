@@ -1,6 +1,6 @@
 // The stored state of a day's cookieless visitors, for projects with stateful cookieless mode: their `$identify` events and
-// sessions. Both contain the log offset at which they began, so that reprocessing a record, after a crash or to restore its
-// row, sees the same state as the first time. Source: docs/wire/ingestion.md 13.
+// sessions. Events and sessions contain the log offset at which they began, so that reprocessing a record, after a crash or
+// to restore its row, sees the same state as the first time. Source: docs/wire/ingestion.md 13.
 
 /** `hash` is the visitor's base hash (22 characters). It also identifies the day, since each day has its own salt. */
 export interface VisitorName {

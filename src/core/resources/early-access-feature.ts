@@ -1,5 +1,5 @@
-// A feature that people can try before its general release. Their choice is the person property
-// `$feature_enrollment/<flag key>`, which decides its flag. Source: docs/wire/evaluation.md 5.7, 7.4.
+// A feature that people can try before its general release. A person's choice is the person property
+// `$feature_enrollment/<flag key>`, which decides the feature's flag. Source: docs/wire/evaluation.md 5.7, 7.4.
 
 import {
   authorField,

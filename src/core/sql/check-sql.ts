@@ -9,7 +9,7 @@ import { type SqlRefusal, type SqlToken, sqlTokens } from './sql-tokens.ts'
 /** The engine's own functions, as `system.functions` lists them. */
 export interface SqlFunctions {
   readonly names: ReadonlySet<string>
-  /** Lower case: those whose case does not matter. */
+  /** The functions whose case does not matter, in lower case. */
   readonly anyCase: ReadonlySet<string>
   readonly aggregates: ReadonlySet<string>
   /** `If`, `Array` … that an aggregate function's name may end with. */
@@ -55,7 +55,7 @@ const keywordsBeforeParenthesis = new Set(
     .filter(Boolean),
 )
 
-/** Functions that the engine's parser turns into others, and so does not list. Lower case. */
+/** Functions that the engine's parser turns into other functions and therefore does not list. Lower case. */
 const parsedFunctions = new Set(
   `date_add dateadd date_sub datesub extract ltrim rtrim timestamp_add timestampadd timestamp_sub timestampsub trim untuple`.split(
     ' ',
@@ -123,7 +123,7 @@ function isTableOfSettings(tokens: CheckedSql['tokens'], index: number): boolean
   return dot?.kind === 'symbol' && dot.text === '.' && database?.kind === 'word' && database.text === 'system'
 }
 
-/** `SHOW SETTINGS LIKE 'max%'` and nothing else, which clients also send. */
+/** Whether the query is `SHOW SETTINGS LIKE 'max%'` and nothing else; clients send this, too. */
 function isShowSettings(tokens: CheckedSql['tokens']): boolean {
   const [show, settings, like, pattern] = tokens.map(({ kind, text }) => (kind === 'word' ? text.toLowerCase() : kind))
   const isOnAll = like === undefined || ((like === 'like' || like === 'ilike') && pattern === 'string')

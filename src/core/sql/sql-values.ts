@@ -1,5 +1,5 @@
-// Placeholders: `{name}` as in HogQL, or `{name:Type}` as in ClickHouse. Values are sent beside the query, so that no
-// value becomes SQL.
+// Placeholders: `{name}` as in HogQL, or `{name:Type}` as in ClickHouse. Values are sent along with the query as
+// parameters, so that no value becomes SQL.
 
 import { isRawNumber, type JsonObject, type JsonValue, ownValue } from '../json.ts'
 import { err, ok, type Result } from '../result.ts'
@@ -86,7 +86,7 @@ export function bindValues(
     return param
   }
 
-  /** SQL that joins a long value from parts; null for one that is a single parameter. */
+  /** SQL that joins a long value from parts; null for a value that is a single parameter. */
   function joinedParts(name: string, value: SqlParam, type: string): string | null {
     const key = `${name}:${type}`
     const known = joinedOf.get(key)
@@ -116,7 +116,10 @@ function partsOf(value: SqlParam, type: string, split: SplitParam): readonly Sql
 
 const quotesAndCommaChars = 4
 
-/** @returns the index of the brace after the one at `open`; it is another opening one when that is never closed. */
+/**
+ * @returns the index of the brace after the one at `open`; another opening brace there means that the first is never
+ * closed.
+ */
 function closeOf(tokens: readonly SqlToken[], open: number): number {
   let close = open + 1
   while (close < tokens.length && !isSymbol(tokens[close], '}') && !isSymbol(tokens[close], '{')) close++
@@ -140,7 +143,7 @@ function paramOf(value: JsonValue): TypedParam | null {
 function commonType(types: ReadonlySet<string>): string | null {
   if (types.size <= 1) return [...types][0] ?? 'String'
   const isEach = (...names: readonly string[]) => [...types].every(type => names.includes(type))
-  // Can represent all values of both; a Float64 would round the larger ones to their neighbours.
+  // Can represent all values of both; a Float64 would round large values to their neighbours.
   if (isEach('Int64', 'UInt64')) return 'Int128'
   return isEach('Int64', 'UInt64', 'Float64') ? 'Float64' : null
 }

@@ -1,5 +1,5 @@
-// The upper tail of the chi-squared distribution, computed directly: 1 minus the distribution function has no correct
-// digit below 1e-16. Formulas by their numbers in NIST's Digital Library of Mathematical Functions,
+// The upper tail of the chi-squared distribution, computed directly: 1 minus the distribution function has no correct digit
+// below 1e-16. Formulas are cited by their numbers in NIST's Digital Library of Mathematical Functions,
 // https://dlmf.nist.gov.
 
 /**

@@ -12,7 +12,7 @@ export interface SurveyCount {
 
 export interface SurveyCounts {
   readonly shown: SurveyCount
-  /** Without those that follow answered questions. */
+  /** Without dismissals that follow answered questions. */
   readonly dismissed: SurveyCount
   readonly sent: SurveyCount
   readonly personsDismissedAndSent: number

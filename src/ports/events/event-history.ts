@@ -1,12 +1,12 @@
-// The stored events that made persons and groups what they are, for undoing an import, and for repairing and splitting
+// Reads the stored events from which persons and groups result, for undoing an import, and for repairing and splitting
 // persons. Source: docs/decisions/0081-a-person-is-a-fold.md.
 
 import type { GroupIdentity } from '#core/events/group-identity.ts'
 import type { HistoricEvent } from '#core/processing/history/historic-event.ts'
 
 /**
- * The maximum of rows, and of characters in them, that one call finds; above it, the call throws a `QueryTooLargeError`. For
- * `readHistory`, it holds for the events that write or link something, and for the others.
+ * The most rows, and characters in them, that one call returns; above this, the call throws a `QueryTooLargeError`. In
+ * `readHistory`, the maximum applies separately to events that write or link something and to all other events.
  */
 export const foundRowsMax = 100_000
 export const foundCharsMax = 64 * 1024 * 1024
@@ -27,9 +27,9 @@ export type HistorySubjects =
  *   fewer ids or groups.
  */
 export interface EventHistory {
-  /** The distinct ids of a job's rows, explicit or implicit, in byte order: a page after `after`. */
+  /** The distinct ids of the rows of an explicit or implicit job, in byte order: the page after `after`. */
   listJobIds(projectId: number, importJobId: number, after: string | null, limit: number): Promise<readonly string[]>
-  /** The groups that a job's rows describe, in byte order of type name and key: a page after `after`. */
+  /** The groups that a job's rows describe, in byte order of type name and key: the page after `after`. */
   listJobGroups(
     projectId: number,
     importJobId: number,
@@ -40,7 +40,7 @@ export interface EventHistory {
   findLinks(projectId: number, distinctIds: readonly string[]): Promise<readonly HistoricLink[]>
   /**
    * The events with one of these distinct ids, or those that describe one of these groups. Of the events with one distinct
-   * id that write nothing, only those are returned that may have created the person or lowered its time of creation.
+   * id that write nothing, this returns only those that may have created the person or lowered its time of creation.
    */
   readHistory(projectId: number, subjects: HistorySubjects): Promise<readonly HistoricEvent[]>
 }

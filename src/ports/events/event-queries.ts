@@ -8,8 +8,8 @@ import type { JsonValue } from '#core/json.ts'
 import type { SurveyCounts } from '#core/surveys/survey-events.ts'
 
 /**
- * The events that a query sees: the visible ones of a project, and with `importJobId` also the pending ones of that job,
- * as if its rows were visible. The job must be pending, and belong to the project.
+ * The events that a query sees: the visible events of a project and, with `importJobId`, also that job's pending events, as
+ * if they were visible. The job must be pending, and belong to the project.
  */
 export interface EventScope {
   readonly projectId: number
@@ -22,14 +22,19 @@ export interface EventScope {
  *   if too many queries of the project wait or the answer would exceed the limits on memory and size, `corrupt`.
  */
 export interface EventQueries {
-  /** One page in the order of (time, uuid, `tieBreak`). Pages neither skip nor repeat an event while others arrive. */
+  /**
+   * One page in the order of (time, uuid, `tieBreak`). Pages neither skip nor repeat an event while other events arrive.
+   */
   listEvents(
     query: EventQuery,
     signal?: AbortSignal,
   ): Promise<{ events: readonly EventView[]; next: EventCursor | null }>
   /** The event with this uuid; the latest if several differ in day, name or distinct id. */
   findEvent(seen: EventScope, uuid: string, signal?: AbortSignal): Promise<EventView | null>
-  /** The names of the project's events, in byte order unless asked otherwise. Beyond 100,000 names, some are left out. */
+  /**
+   * The names of the project's events, in byte order unless the query has another order. Beyond 100,000 names, some are
+   * left out.
+   */
   listEventNames(
     query: EventNameQuery,
     signal?: AbortSignal,
@@ -40,8 +45,9 @@ export interface EventQueries {
     signal?: AbortSignal,
   ): Promise<{ readonly count: number; readonly results: readonly PropertyName[] }>
   /**
-   * The values of one property, the most frequent first, equal ones in byte order: of about the newest 2,000 events of
-   * a name, or of up to 50,000 current persons or groups. Leaves out null and values of more than 1,000 characters.
+   * The values of one property, the most frequent first, equally frequent values in byte order: of about the newest 2,000
+   * events of a name, or of up to 50,000 current persons or groups. Leaves out null and values of more than 1,000
+   * characters.
    * @throws MirrorFillingError for persons and groups while they are copied.
    */
   listPropertyValues(query: PropertyValueQuery, signal?: AbortSignal): Promise<PropertyValues>
@@ -109,7 +115,7 @@ export interface PropertyNameQuery extends NamesPage {
   readonly leavesOutCore?: boolean
   /** True: only properties of flags (`$feature/…`). False: all others. */
   readonly ofFlags?: boolean
-  /** The names of the events that `isSeenOnEvents` of an answer refers to. */
+  /** The names of the events to which `isSeenOnEvents` in an answer refers. */
   readonly events?: readonly string[]
   /** Samples only events named in `events`. */
   readonly onlyOfEvents?: boolean
@@ -133,14 +139,14 @@ export interface SurveyCountQuery {
   readonly toMs?: number
 }
 
-// Exports of events: everything that a list of events would show, day by day in its order, for as long as a client
-// reads it. Events of one day are in the order of the list too, unless there are so many that reading them by time
-// would cost more than reading them once: the events of such a day are in the order of (event, distinct id, uuid).
+// Exports of events: everything that a list of events would show, day by day in its order, for as long as a client reads
+// it. Events of one day are also in the order of the list, unless there are so many that reading them by time would mean
+// reading them several times: the events of such a day are in the order of (event, distinct id, uuid).
 
 export interface EventExports {
   /**
-   * Looks up which days the export has; the events themselves are read batch by batch. Each identity appears once, with
-   * its current person. Events that arrive while the export runs may be included, and do not affect the others.
+   * Looks up which days the export has; the events themselves are read batch by batch. Each identity appears once, with its
+   * current person. Events that arrive while the export runs may be included, and do not affect the other events.
    * @param signal ends the running query, here and in `batches`, which then reject with its reason.
    * @throws PortError as in `EventQueries`; so does each step of `batches`, after several attempts.
    */
@@ -150,7 +156,7 @@ export interface EventExports {
 /** `after` is exclusive: the export continues after that event. */
 export type EventExportQuery = Omit<EventQuery, 'limit' | 'after'> & { readonly after?: ExportCursor }
 
-/** A place in an export; a place in a list is one as well. */
+/** A place in an export; every place in a list is also a place in an export. */
 export interface ExportCursor extends EventCursor {
   /** The event's key, if its day is read in the order of (event, distinct id, uuid) instead of time. */
   readonly key?: {
@@ -162,10 +168,7 @@ export interface ExportCursor extends EventCursor {
 }
 
 export interface EventExport {
-  /**
-   * An upper bound of the export's events: repeats and events that only the finer filters leave out are counted as
-   * well.
-   */
+  /** An upper bound for the number of events: it also counts copies, and events that only the finer filters leave out. */
   readonly eventCountMax: number
   /**
    * About a mebibyte each, unless a single event is larger, to be read once and before the next is requested. A batch
@@ -176,6 +179,6 @@ export interface EventExport {
 
 export interface ExportedEvent {
   readonly event: EventView
-  /** The place of this event: an export with this `after` begins with the next one. */
+  /** The place of this event: an export with this `after` begins with the next event. */
   readonly cursor: ExportCursor
 }

@@ -16,23 +16,23 @@ export interface EventStoreUpkeep {
   /**
    * Creates or upgrades tables. Several processes may do so at the same time, and while the store is in use.
    * @returns changes of existing tables: names of migrations, and tables whose retention has changed.
-   * @throws PortError `conflict` when another version made the tables; then nothing was changed.
+   * @throws PortError `conflict` when another version created the tables; then nothing was changed.
    */
   migrate(): Promise<readonly string[]>
   /**
-   * Reports what the store holds now, without reading rows. Repeats, merges and replaced rows leave no hole in its
-   * ranges; lost rows do.
+   * Reports what the store holds now, without reading rows. Repeats, merges and replaced rows leave no gap in the ranges;
+   * lost rows do.
    * @param markId a mark that `writeMark` wrote for this instance, or null. Marks can be found for at least a week.
    * @returns null if the store's user lacks the permission for this.
    * @throws PortError `unavailable` also while tables are missing: call `migrate` first.
    */
   findHeldRows(instance: string, markId: string | null): Promise<HeldRows | null>
   /**
-   * Deletes rejects, recordings and cached counts past their retention; packed items of recordings by whole UTC days.
-   * Does nothing where a server deletes them by its own clock.
+   * Deletes rejects, recordings and cached counts that are past their retention, and packed items of recordings by whole
+   * UTC days. Does nothing if a server deletes them by its own clock.
    * @param by.isTrusted whether rows that are further in the future than their retention are deleted as well, since
-   *   they
-   *   would stay for as long as a clock was wrong.
+   * they
+   * would stay for as long as a clock was wrong.
    */
   deleteExpired(by: { readonly nowMs: number; readonly isTrusted: boolean }): Promise<void>
   /**
@@ -46,7 +46,7 @@ export interface EventStoreUpkeep {
 
 export interface HeldRows {
   readonly ranges: readonly HeldRange[]
-  /** Whether the store has the requested mark, or one that names it as `former`. */
+  /** Whether the store has the requested mark, or a mark that names it as `former`. */
   readonly isMarked: boolean
 }
 
@@ -54,7 +54,7 @@ export interface StoreMark {
   /** Id of the log whose events are stored, so that two instances in one database do not see each other's marks. */
   readonly instance: string
   readonly id: string
-  /** The previous mark, which the state still has if it crashed before it saved this one; null or '' if none. */
+  /** The previous mark, which the state still has if the worker crashed before it saved this mark; null or '' if none. */
   readonly former: string | null
 }
 
@@ -74,8 +74,8 @@ export interface UsageDay extends EventUsage {
   readonly day: string
 }
 
-// Removes the rows of erased persons from the event store. Only rows made before the erasure are removed, whenever and
-// however often it is carried out: each row says how often persons of its project had been erased
+// Removes the rows of erased persons from the event store. Only rows created before the erasure are removed, regardless of
+// when and how often the removal runs: each row records how often persons of its project had been erased
 // (`EventRows.erasures`).
 
 export interface CountedRows extends RemovedRows {
@@ -86,8 +86,8 @@ export interface CountedRows extends RemovedRows {
 /** @throws PortError from every method: repeat the call. */
 export interface PersonEraser {
   /**
-   * The current rows of each of them, by id; each event once. `under_way` while rows are being removed, for these or
-   * other erasures: call it again.
+   * The current row counts of each erasure, by id; each event counts once. `under_way` while rows are being removed, for
+   * these or other erasures: call it again.
    */
   countErased(erasures: readonly PersonErasure[]): Promise<ReadonlyMap<number, CountedRows> | 'under_way'>
   /**
@@ -100,15 +100,16 @@ export interface PersonEraser {
   ): Promise<'done' | 'under_way'>
 }
 
-// The mirror: current persons and groups beside the events, for queries that filter by a person's or group's current
+// The mirror: current persons and groups next to the events, for queries that filter by a person's or group's current
 // properties. The state is authoritative, and the worker writes what was committed there
 // (`services/worker/mirror-subjects.ts`, docs/decisions/0051).
 
 /** @throws PortError from every method, like `EventWriter`. Repeat the call. */
 export interface SubjectMirror {
   /**
-   * Resolves when the rows are durable and every query returns them. Of two rows of a subject the higher version wins,
-   * and of equal versions the later one. A deleted subject is no longer returned; it may reappear with a later row.
+   * Resolves when the rows are durable and every query returns them. Of two rows of a subject, the row with the higher
+   * version wins, and at equal versions the later row. A deleted subject is no longer returned; it may reappear with a
+   * later row.
    */
   writeSubjects(rows: MirrorRows, version: number): Promise<void>
   /**

@@ -1,7 +1,7 @@
 // The store of processed events: all of its ports, which one adapter implements. Callers depend on the single ports. An
-// event's identity is (project, UTC day of its time, name, distinct id, uuid). Every query that returns or counts
-// events sees each identity once, as soon as it is inserted, whichever lane, job or retry it came by; a live row wins
-// over an imported one.
+// event's identity is (project, UTC day of its time, name, distinct id, uuid). Every query that returns or counts events
+// sees each identity once, as soon as it is inserted, regardless of the lane, job or retry by which it came; a live row
+// wins over an imported row.
 
 import type { EventHistory } from './event-history.ts'
 import type { EventExports, EventQueries } from './event-queries.ts'

@@ -19,9 +19,9 @@ export interface EventWriter {
   /**
    * Writes rows; resolves when they are durable and every query sees them. Repeating the same rows replaces them.
    *
-   * Between two rows of one identity, a live row wins over an imported one; between two of the same kind, the one
-   * written later wins. Between two overrides of one distinct id, the higher version wins, and at equal versions the
-   * later one. Between two deduplicated calls of one identity, the one charged first wins.
+   * Between two rows of one identity, a live row wins over an imported row; between two rows of the same kind, the row
+   * written later wins. Between two overrides of one distinct id, the higher version wins, and at equal versions the later
+   * override. Between two deduplicated calls of one identity, the call charged first wins.
    *
    * A row whose content cannot be stored comes back in `refused` (its index in `events`, `pendingEvents` or
    * `recordings`); all others are stored. After an error, some, all or none of the rows are stored.
@@ -39,8 +39,8 @@ export interface EventWriter {
    */
   findFlagCalls(calls: readonly EventIdentity[]): Promise<readonly StoredFlagCall[]>
   /**
-   * The override that queries currently use, for each distinct id that has one. Any number of ids; answers in any
-   * order.
+   * The override that queries currently use, for each distinct id that has one. Takes any number of ids; the answers are in
+   * any order.
    */
   findOverrides(
     ids: readonly { readonly projectId: number; readonly distinctId: string }[],
@@ -49,13 +49,13 @@ export interface EventWriter {
   countPendingDistinctIds(importJobId: number): Promise<number>
   /**
    * Adds to `personPropertiesJson` of a job's pending rows with persons the known properties of their persons that are
-   * missing in the row. Existing properties of a row stay unchanged. Repeat it after a crash. Returns early when the
-   * signal aborts. It begins by removing what an earlier call left over. A call for the same job that is still running
-   * in another worker then adds no more, and does not disturb this one.
-   * @param share which of the job's distinct ids: there are `count` shares of about the same size.
+   * missing in the row. Existing properties of a row stay unchanged. Repeat it after a crash. Returns early when the signal
+   * aborts. It begins by removing what an earlier call left over. A call for the same job that is still running in another
+   * worker then adds nothing more, and does not disturb this call.
+   * @param share selects some of the job's distinct ids: there are `count` shares of about the same size.
    * @param knownOf the properties of some distinct ids' persons as JSON.stringify writes them; ids without a person are
-   *   left
-   *   out. If the properties exceed `knownBytesMax` bytes, only the shortest that fit are added.
+   * left
+   * out. If the properties exceed `knownBytesMax` bytes, only the shortest that fit are added.
    */
   addKnownProperties(importJobId: number, share: IdShare, knownOf: KnownOf, signal: AbortSignal): Promise<void>
   /** Makes a job's pending rows visible to queries. Repeat it after a crash. Job ids start at 2, as in `discardJob`. */
@@ -77,7 +77,7 @@ export interface IdShare {
 
 export type KnownOf = (distinctIds: readonly string[]) => Promise<ReadonlyMap<string, string>>
 
-/** A store that rewrites thousands of rows at once holds this for each of them, several times. */
+/** Limited because a store that rewrites thousands of rows at once holds this many bytes several times for each row. */
 export const knownBytesMax = 2 * 1024
 
 export interface EventRows {
@@ -90,8 +90,8 @@ export interface EventRows {
   /** Flag calls of projects that deduplicate them: they are charged, but not stored as events. */
   readonly deduplicated?: readonly DeduplicatedCall[]
   /**
-   * By project: how often persons of it had been erased when the rows were made; 0 for absent projects. Rows with an
-   * earlier count are erased with a person, rows with a later one stay.
+   * By project: how often persons of it had been erased when the rows were created; 0 for absent projects. An erasure of a
+   * person removes rows with a count from before it; rows with a later count stay.
    */
   readonly erasures?: ReadonlyMap<number, number>
   /** True for rows that were stored before and may have been lost: they replace no event that still exists. */

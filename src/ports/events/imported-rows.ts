@@ -17,7 +17,7 @@ export interface ImportedCountsQuery {
 /** Some events of one project. */
 export interface AskedBatch {
   readonly summary: BatchSummary
-  /** The same events, each once; only called when some of them may be stored. */
+  /** The identities of these events, each once; only called when some of the events may be stored. */
   identities(): MaybePromise<readonly Omit<EventIdentity, 'projectId'>[]>
 }
 
@@ -27,11 +27,11 @@ export interface AskedBatch {
  */
 export interface ImportedRows {
   countImportedRows(projectId: number, importJobId: number, signal?: AbortSignal): Promise<ImportedRowCounts>
-  /** By day, then by name in byte order, starting after `after`: a page of very many. */
+  /** One page, by day, then by name in byte order, starting after `after`. */
   listImportedCounts(query: ImportedCountsQuery, signal?: AbortSignal): Promise<readonly ImportedCount[]>
   /** How many pending rows a job has, each identity once. */
   countPendingRows(projectId: number, importJobId: number): Promise<number>
-  /** The rows with these uuids, whoever their persons are now. */
+  /** The rows with these uuids, regardless of who their persons are now. */
   findImportedRows(
     projectId: number,
     importJobId: number,
@@ -39,8 +39,8 @@ export interface ImportedRows {
     signal?: AbortSignal,
   ): Promise<readonly EventView[]>
   /**
-   * How many of these events are stored, visible or pending, live or by any job. Only a few calls of a project may wait
-   * at once: a further one is `full`.
+   * How many of these events are stored, visible or pending, live or by any job. Only a few calls of a project may wait at
+   * once: a further call fails as `full`.
    */
   countStored(projectId: number, batch: AskedBatch): Promise<number>
   /** Whether rows other than this job's, visible or pending, name a group of this type. */

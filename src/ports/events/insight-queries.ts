@@ -17,25 +17,23 @@ export interface InsightQueries {
   /** When the project's earliest event since 2015 happened, epoch ms; null while it has none. */
   findFirstEventTime(seen: EventScope, signal?: AbortSignal): Promise<number | null>
   /**
-   * The lines of one series of a trend: one, or with breakdowns one for each of the values with the highest sums,
-   * highest first and equal sums in byte order, then one for events without a value and one for all other values. Lines
-   * without any figure are left out. Conditions match as the evaluator of flags decides, but for values that the store reads differently
-   * (docs/wire/private-api.md 11.1).
+   * The lines of one series of a trend. Without breakdowns, there is one line. With breakdowns, there is a line for each of
+   * the values with the highest sums (highest first, equal sums in byte order), then a line for events without a value and
+   * a line for all other values. Lines without any figure are left out. Conditions match like in the evaluator of flags,
+   * except for values that the store reads differently (docs/wire/private-api.md 11.1).
    * @throws UnsupportedPattern, TooManyConditions
    */
   countTrend(query: TrendCountQuery, signal?: AbortSignal): Promise<readonly TrendLine[]>
   /** How often a flag was called, by value and bucket. Calls that were deduplicated count, and so do their callers. */
   countFlagUsage(query: FlagUsageQuery, signal?: AbortSignal): Promise<FlagUsage>
-  /**
-   * Which persons a flag exposed to which variant, by its calls, including deduplicated ones, and by exposure events.
-   */
+  /** Which persons a flag exposed to which variant, by its calls, including deduplicated calls, and by exposure events. */
   countExposures(query: ExposureQuery, signal?: AbortSignal): Promise<FlagExposure>
 }
 
 /** The store cannot search for a pattern or text of the conditions. */
 export class UnsupportedPattern extends Error {}
 
-/** The conditions of a query, with those of its cohorts, exceed what the store reads in one query. */
+/** The conditions of a query and of its cohorts exceed what the store reads in one query. */
 export class TooManyConditions extends Error {}
 
 export interface TrendCountQuery extends EventScope {
@@ -54,7 +52,7 @@ export interface TrendBreakdown {
   /** One or two. */
   readonly by: readonly Breakdown[]
   readonly limit: number
-  /** The values to show, instead of those that rank first. */
+  /** The values to show instead of the values that rank first. */
   readonly values?: readonly BreakdownValue[]
 }
 
@@ -64,13 +62,13 @@ export interface InsightSettings {
   readonly nowMs: number
 }
 
-/** A text per breakdown; '' for an event without the property, and for null. */
+/** One text per breakdown; '' for an event without the property, and for null. */
 export type BreakdownValue = readonly string[]
 
 export interface ExposureQuery extends FlagUsageQuery {
   /** The answers that expose a person, each once; calls with other answers do not count. */
   readonly variants: readonly string[]
-  /** Whether the flag has rules (a document of version 2), whose calls name the variant beside its value. */
+  /** Whether the flag has rules (a document of version 2), whose calls name the variant along with its value. */
   readonly isOfRules: boolean
   /** Import jobs whose calls count; other imports expose no person. */
   readonly importJobIds: readonly number[]
@@ -79,30 +77,30 @@ export interface ExposureQuery extends FlagUsageQuery {
 export interface FlagExposure {
   /** For each variant, the number of persons per bucket whose first call in the range had it. */
   readonly firsts: readonly (readonly number[])[]
-  /** Persons whose calls had more than one of the variants; they are counted for none. */
+  /** The number of persons whose calls had more than one of the variants; they are counted for none of them. */
   readonly multiple: number
 }
 
 export interface FlagUsageQuery {
   readonly projectId: number
-  /** Calls name a flag by its key, so those from before it was renamed are not found. */
+  /** Calls name a flag by its key, so calls from before the key was changed are not found. */
   readonly flagKey: string
   /** At least one. */
   readonly buckets: Pick<Buckets, 'edges'>
 }
 
 export interface TrendLine {
-  /** One figure per bucket; 0 for a bucket without any. */
+  /** One figure per bucket; 0 for a bucket without any events. */
   readonly data: readonly number[]
   /** `other` for all values without a line; null without breakdowns. */
   readonly value: BreakdownValue | 'other' | null
 }
 
-// Caches counts of hours and days in which a flag was called very often, so that its usage is answered without reading
-// its calls again. They only save time: `InsightQueries.countFlagUsage` uses those that are still correct, and counts
-// the calls of all other buckets (docs/decisions/0046).
+// Caches counts of hours and days in which a flag was called very often, so that its usage is answered without reading its
+// calls again. The cache only saves time: `InsightQueries.countFlagUsage` uses the counts that are still correct, and
+// counts the calls of all other buckets (docs/decisions/0046).
 
-/** How long cached counts are stored: those that are still requested are counted again then. */
+/** How long cached counts are stored. Counts that are still requested after that are counted again. */
 export const cachedUsageDays = 90
 
 /**
@@ -118,8 +116,8 @@ export interface FlagUsageUpkeep {
     signal?: AbortSignal,
   ): Promise<readonly BusyFlag[]>
   /**
-   * The UTC days on which distinct ids called flags, for ids that moved to another person since a time, each with when the
-   * last one moved, all in epoch ms.
+   * The UTC days on which distinct ids called flags that have moved to another person since a time. Each day comes with the
+   * time at which the last such id moved, all in epoch ms.
    */
   listMovedDays(projectId: number, movedFromMs: number, signal?: AbortSignal): Promise<ReadonlyMap<number, number>>
   /** The cached counts of these buckets that are still correct, each with a time before it was counted. */
@@ -127,7 +125,7 @@ export interface FlagUsageUpkeep {
     query: FlagUsageQuery,
     signal?: AbortSignal,
   ): Promise<readonly { readonly fromMs: number; readonly cachedAtMs: number }[]>
-  /** Counts the calls of these buckets, and caches the counts. Repeating it replaces them. */
+  /** Counts the calls of these buckets, and caches the counts. A repeated call replaces the counts. */
   cacheUsage(query: FlagUsageQuery & { readonly nowMs: number }, signal?: AbortSignal): Promise<void>
 }
 

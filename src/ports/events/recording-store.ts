@@ -3,14 +3,14 @@
 
 import type { StoredRecording } from '#core/events/stored-event.ts'
 
-/** Days that parts of a recording are stored: its items, and the row that says it had some. */
+/** How many days a recording's items are stored, and its row, which records that there were items. */
 export const recordingRetentionDays = { items: 3, row: 90 } as const
 
 /** @throws PortError from every method, like `EventQueries`. */
 export interface RecordingStore {
   /**
-   * One page by time, newest first, without the items. Of rows with the same project, session and uuid, only the one
-   * stored last is listed.
+   * One page by time, newest first, without the items. Of rows with the same project, session and uuid, only the row stored
+   * last is listed.
    */
   listRecordings(
     query: RecordingQuery,

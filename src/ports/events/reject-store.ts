@@ -7,7 +7,7 @@ import type { RejectedEvent } from '#core/events/stored-event.ts'
 
 export interface RejectStore {
   /**
-   * One page by the time of receipt. Pages neither skip nor repeat a reject while others arrive.
+   * One page by the time of receipt. Pages neither skip nor repeat a reject while other rejects arrive.
    * @throws PortError like `EventQueries`.
    */
   listRejected(
@@ -39,7 +39,7 @@ export interface RejectedFilter {
   readonly projectId: number
   readonly ids?: readonly string[]
   readonly reason?: string
-  /** Name of a field, with or without the place of its item before it (`batch.3.uuid`). */
+  /** Name of a field, with or without the index of its item before it (`batch.3.uuid`). */
   readonly field?: string
   readonly event?: string
   readonly distinctId?: string

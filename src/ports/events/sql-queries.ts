@@ -30,21 +30,20 @@ export type SqlFailure =
   | ({ readonly kind: 'refused' } & SqlRefusal)
   /** The engine's own message, without internal details. */
   | { readonly kind: 'failed'; readonly detail: string }
-  /** It reads something other than the views. */
   | { readonly kind: 'forbidden' }
   | { readonly kind: 'too_large'; readonly detail: string }
-  /** The store's user may not create the views and their user. */
+  /** The store's user may not create the views and the user that reads them. */
   | { readonly kind: 'not_set_up'; readonly detail: string }
 
 export interface SqlQueries {
   /**
-   * Runs in the project's queue, whose length is bounded. Returns each identity once, and current persons.
+   * Runs in the project's queue, whose length is limited. Returns each identity once, and current persons.
    * @throws PortError like `EventQueries`; `MirrorFillingError` for persons and groups while they are copied.
    */
   runSql(query: SqlQuery, signal?: AbortSignal): Promise<Result<SqlRows, SqlFailure>>
   /**
    * Forwards a query of a ClickHouse client, and streams its answer back in the format that the query requests.
-   * @throws PortError, also in the middle of the body, which is then cut off.
+   * @throws PortError, also in the middle of the body, which then ends early.
    */
   passSql(query: SqlPassage, signal: AbortSignal): Promise<Result<SqlAnswer, SqlFailure>>
 }
@@ -52,7 +51,7 @@ export interface SqlQueries {
 export interface SqlPassage {
   readonly projectId: number
   readonly sql: string
-  /** Parameters of ClickHouse's HTTP interface: none of them can widen access rights. */
+  /** Parameters of ClickHouse's HTTP interface, none of which can extend access rights. */
   readonly params: readonly (readonly [name: string, value: string])[]
   readonly acceptEncoding: string | null
 }

@@ -1,5 +1,5 @@
-// Implements `maxWaitMs` of `LogReadOptions` for a log's reader: it waits for records to be appended. A call of
-// `wakeUp` ends the wait, and it also polls, since not every commit of another process sends a wake-up.
+// Implements `maxWaitMs` of `LogReadOptions` for a log's reader: it waits for records to be appended. A call of `wakeUp`
+// ends the wait. It also polls, since not every commit of another process sends a wake-up.
 
 import type { LogStream } from '#core/events/log-stream.ts'
 import type { LogChunk, LogReadOptions } from './event-log.ts'

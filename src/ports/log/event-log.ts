@@ -1,6 +1,6 @@
 // The durable log between a client's 200 and the worker. It consists of streams, each an ordered sequence of records; a
-// record's offset is its place in its stream. Offsets ascend. Some may never be used: only the log knows whether an
-// offset without a record has lost it or never had one.
+// record's offset is its place in its stream. Offsets ascend. Some may never be used: only the log knows whether an offset
+// without a record has lost its record or never had one.
 
 import type { LogStream, RecordAt, StreamInfo, Traffic } from '#core/events/log-stream.ts'
 import type { EncodedRecords } from '#core/log/record-codec.ts'
@@ -17,7 +17,9 @@ export interface EventLogWriter {
    *   stored; appending them again does no harm, since a repeat counts once.
    */
   append(traffic: Traffic, records: EncodedRecords): Promise<void>
-  /** The condition that an append would most likely meet now: for readiness, never to decide whether to append. */
+  /**
+   * The condition that an append would most likely meet now. It is for readiness; do not decide by it whether to append.
+   */
   condition(): LogCondition
   /** How many records wait for their append to resolve, by stream, as far as the log has assigned one. */
   waitingRecords(): ReadonlyMap<LogStream, number>
@@ -40,9 +42,9 @@ export type LogCondition =
 /** Accepted records that the log no longer has. */
 export interface MissingRecords {
   readonly recordCount: number
-  /** The first of the offsets they had. */
+  /** The first offset of the missing records. */
   readonly fromOffset: number
-  /** The first offset after them. */
+  /** The first offset after the missing records. */
   readonly toOffset: number
   /** The damaged file that held them, if it still exists; null if it does not, or if the log has no files. */
   readonly file: string | null
@@ -57,18 +59,18 @@ export interface LogLoss {
   readonly file: string | null
   readonly noticedAtMs: number
   /**
-   * The bytes of a record that exists but fails its checksum, base64, cut to a limit. The record is also kept as a
+   * The bytes of a record that exists but fails its checksum, in base64, truncated to a limit. The record is also kept as a
    * reject.
    */
   readonly body?: string
-  /** How many records are missing within the span, if not all of its offsets. */
+  /** How many records are missing within the span, if fewer than it has offsets. */
   readonly recordCount?: number
 }
 
 export interface LogChunk extends StreamInfo {
   /** Their offsets ascend, starting at or after the requested offset. */
   readonly records: readonly RecordAt[]
-  /** Where to continue reading; commit this. It may be well past the last record, and advance even without records. */
+  /** Where to continue reading; commit it. It may be far beyond the last record, and advance even without records. */
   readonly nextOffset: number
   /** Lost records, all of them before the first of `records`; null if none were lost. */
   readonly missing: MissingRecords | null
@@ -105,13 +107,14 @@ export interface EventLogReader {
   /** All streams, those of live traffic first. @throws PortError */
   streams(): Promise<readonly StreamInfo[]>
   /**
-   * Reads records from `fromOffset` on, in order: up to `recordCountMax`, and up to `bytesMax` but at least one record.
-   * No records, nothing missing and an unchanged `nextOffset` mean that there is nothing yet. A record whose checksum
-   * fails comes back as `damaged`. If `fromOffset` has no record, reading starts at the next record; records lost in
-   * between are reported as `missing`, while offsets that never had a record are not. Reads of several streams may wait
-   * at the same time. A stream that was never written to is empty at any offset: it begins at the state's position.
+   * Reads records from `fromOffset` on, in order: up to `recordCountMax`, and up to `bytesMax` but at least one record. If
+   * there are no records, none is missing and `nextOffset` is unchanged, there is nothing to read yet. A record whose
+   * checksum fails comes back as `damaged`. If `fromOffset` has no record, reading starts at the next record; records lost
+   * in between are reported as `missing`, while offsets that never had a record are not. Reads of several streams may wait
+   * at the same time. A stream that was never written to counts as empty at any offset, since it begins at the state's
+   * position.
    * @throws PortError `corrupt` when stored records cannot be read at all (the cause names the file); `conflict` when
-   *   `fromOffset` is beyond the end of the log, since it then belongs to another log; `unavailable`: try again.
+   * `fromOffset` is beyond the end of the log, since it then belongs to another log; `unavailable`: try again.
    */
   read(stream: LogStream, fromOffset: number, options: LogReadOptions): Promise<LogChunk>
   /**
@@ -125,12 +128,12 @@ export interface EventLogReader {
    */
   status(stream: LogStream, offset: number): Promise<{ endOffset: number; appendedAtMs: number | null }>
   /**
-   * Adds losses to a list beside the log, for operators. A loss that is on the list is not added again.
+   * Adds losses to a list next to the log, for operators. A loss that is on the list is not added again.
    * @throws PortError
    */
   keepLoss(...losses: readonly LogLoss[]): Promise<void>
   /**
-   * The kept losses, until an operator removes them. If there are too many, one sum per stream replaces the older ones.
+   * The kept losses, until an operator removes them. If there are too many, one sum per stream replaces the older losses.
    * @throws PortError
    */
   losses(): Promise<readonly LogLoss[]>
@@ -139,7 +142,7 @@ export interface EventLogReader {
   close(): Promise<void>
 }
 
-// Keeps a log on our own disk small. Optional: a log that does its own housekeeping has no such port.
+// Keeps a log on our own disk small. Optional: a log that cleans up by itself has no such port.
 
 /** How much space the log takes, and how far it may grow. */
 export interface LogSpace {
@@ -151,12 +154,12 @@ export interface LogSpace {
   readonly freeBytes: number
   /** How much must stay free. */
   readonly freeBytesMin: number
-  /** Either limit is near: processed records should be deleted. */
+  /** Whether either limit is near, so that processed records should be deleted. */
   readonly isShort: boolean
   /** The imports' share of `bytes`, and its limit: the rest is reserved for live events. */
   readonly importBytes: number
   readonly importBytesMax: number
-  /** `importBytesMax` is near: processed imports should be deleted. */
+  /** Whether `importBytesMax` is near, so that processed imports should be deleted. */
   readonly areImportsShort: boolean
 }
 
@@ -169,14 +172,15 @@ export interface EventLogRetention {
   /** @throws PortError */
   measureSpace(): Promise<LogSpace>
   /**
-   * While space is short, deletes segments like `deleteBehind` but whatever their age, the oldest of all streams first.
-   * While only imports are short of space, deletes only theirs.
+   * While space is short, deletes segments like `deleteBehind` but regardless of their age, the oldest of all streams
+   * first. While only imports are short of space, deletes only segments of imports.
    * @param processed for each stream, the offset before which all records have been processed.
    */
   reclaimSpace(processed: Readonly<Record<LogStream, number>>): Promise<{ deletedSegmentCount: number }>
   /**
-   * Makes complete segments smaller, where the log can. Records and offsets stay; the reported time of an append may
-   * become up to a second too early. Takes seconds of another thread; `signal` ends it early, the next call continues.
+   * Makes complete segments smaller, where the log can. Records and offsets stay; the reported time of an append may become
+   * up to a second too early. Takes seconds of CPU time in another thread; `signal` ends it early, and the next call
+   * continues.
    */
   pack(signal: AbortSignal): Promise<{ packedSegmentCount: number }>
 }

@@ -12,8 +12,9 @@ export interface UsageStore {
    */
   addFlagRequests(counts: readonly { projectId: number; day: string; count: number }[]): Promise<void>
   /**
-   * Sets the event counts of these days to those of the event store. The first counts set for a day before
-   * `frozenBeforeDay` are final: later ones are ignored, so that a day stays as charged even if the schedule paused.
+   * Sets the event counts of these days to those of the event store. The first counts that are set for a day before
+   * `frozenBeforeDay` are final: later counts are ignored, so that a day stays as it was charged, even if the schedule
+   * paused.
    * @param lostDays days from which the event store has lost events: each count keeps the larger value.
    */
   saveEventCounts(

@@ -11,21 +11,21 @@ export interface ActivityQuery {
   readonly itemId?: string
   /** Numbers of authors (`authorNumber`). */
   readonly by?: readonly number[]
-  /** Only entries older than the one with this id. */
+  /** Only entries older than the entry with this id. */
   readonly belowId?: number
   readonly limit: number
 }
 
 export interface ActivityStore {
-  /** Records a change that is no write of the state. */
+  /** Records a change that is not a write to the state. */
   recordActivity(activity: NewActivity, change: Change): Promise<void>
   /**
-   * Newest first. A page is cut by bytes too, those of the flags' versions included, and a search ends after some
-   * thousands of entries, also when few or none of them match.
+   * Newest first. A page is also limited in bytes, including the bytes of the flags' versions, and a search ends after some
+   * thousands of entries, even if few or none of them match.
    */
   listActivity(query: ActivityQuery): Promise<{
     readonly results: readonly Activity[]
-    /** Below which the list continues; null at its end. */
+    /** The list continues below this id; null at its end. */
     readonly nextBelowId: number | null
   }>
 }

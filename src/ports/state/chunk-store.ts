@@ -24,7 +24,7 @@ export type {
 export interface ChunkPosition {
   readonly stream: LogStream
   readonly ownerId: string
-  /** The owner's position when it read the chunk: a commit from another one is refused. Not compared when absent. */
+  /** The owner's position when it read the chunk; if it has changed, the commit is refused. Not compared when absent. */
   readonly fromOffset?: number
   readonly offset: number
   readonly committedAtMs: number
@@ -44,9 +44,9 @@ export interface ChunkStore {
   findOwnPosition(stream: LogStream, ownerId: string): Promise<number | null>
   /**
    * Reads everything as of one point in time. Unknown subjects are left out, as are groups of projects that are not in
-   * `projectIds`. Ids are read in lists, so the number of queries does not grow with each id.
+   * `projectIds`. Ids are read in lists, so not every id takes a query.
    * @param textBytesMax limit on the property text, marks included, of all these persons and groups together; each
-   *   other id of a merging person counts as 256 bytes.
+   * other id of a merging person counts as 256 bytes.
    * @returns `too_large` if they exceed the limit; the store stops reading soon after that.
    * @throws PortError if the state cannot be read.
    */
@@ -67,12 +67,12 @@ export interface ChunkStore {
    * `calledFlags` that exist in the project and are not deleted, that time is stored as their last call, unless a later
    * call is known; the flags' versions and the revision stay unchanged.
    * @returns `version_conflict` if a person, mapping or group changed since it was loaded, if a group type in use was
-   *   deleted, if a distinct id that these changes use without a person now has one, or if one that they map to a
-   *   person has since been used without one: load and process again. `not_owner` if another worker has claimed the
-   *   stream: stop. `position_moved` if this owner's stream is not at `fromOffset`: the state was replaced by an older
-   *   copy, so continue reading from the state's position.
+   * deleted, if a distinct id that these changes use without a person now has a person, or if a distinct id that they map
+   * to a person has since been used without a person: load and process again. `not_owner` if another worker has claimed the
+   * stream: stop. `position_moved` if this owner's stream is not at `fromOffset`: the state was replaced by an older copy,
+   * so continue reading from the state's position.
    * @throws PortError if the state cannot be written. Nothing was written then, unless only the answer was lost:
-   *   compare the position.
+   * compare the position.
    */
   commitChunk(
     changes: ChunkChanges,

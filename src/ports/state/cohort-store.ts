@@ -1,4 +1,4 @@
-// Cohorts as the private API reads and writes them, and the members of static ones. Evaluations read cohorts from
+// Cohorts as the private API reads and writes them, and the members of static cohorts. Evaluations read cohorts from
 // `definition-store.ts` and memberships from `subject-store.ts`.
 
 import type { Change } from '#core/author.ts'
@@ -43,7 +43,7 @@ export interface CohortStore {
   ): Promise<void>
 }
 
-/** How many ids a call of `addCohortMembers` or `removeCohortMembers` may have, to bound the rows of a transaction. */
+/** How many ids a call of `addCohortMembers` or `removeCohortMembers` may have. It limits the rows of a transaction. */
 export const memberIdCountMax = 2_000
 
 /** Members of static cohorts. Evaluations read memberships when they need them, so a change raises no revision. */
@@ -64,8 +64,8 @@ export interface CohortMemberStore {
   /** Persons with an id above `afterPersonId`, ascending. Large persons make a page short: see `hasMore`. */
   listCohortMembers(projectId: number, cohortId: number, page: PersonsAfter): Promise<PersonsPage>
   /**
-   * All persons of a project in the same order, or those that `propertyParts` does not exclude. With it, a page before
-   * the last may be empty.
+   * All persons of a project in the same order, or only those that `propertyParts` does not exclude. With `propertyParts`,
+   * a page before the last may be empty.
    * @param ofCohortIds static cohorts to report in `staticCohortIds`.
    */
   listPersonsAfter(
@@ -103,7 +103,7 @@ export interface SearchedPersons extends PersonsPage<PersonInCohorts> {
 }
 
 export interface PassedPersons extends SearchedPersons {
-  /** How many persons before the next page are left out. */
+  /** How many persons before the start of the next page are left out because they do not match. */
   readonly leftOutCount: number
 }
 

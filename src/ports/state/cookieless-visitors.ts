@@ -17,22 +17,22 @@ export interface CookielessVisitors {
 /** @throws PortError from every method, like `ManagementStore`. */
 export interface CookielessVisitorUpkeep {
   /**
-   * Deletes what is known about visitors of all other days, including later ones, in all projects.
-   * @param days are kept as well.
+   * Deletes what is known about visitors of all other days, including later days, in all projects. @param days further days
+   * to keep.
    * @param rowCountMax how many rows of each kind one call deletes at most.
    * @returns how many rows were deleted; 0 when none remains.
    */
   deleteVisitorsExcept(kept: DayRange, days: readonly string[], rowCountMax: number): Promise<number>
 }
 
-// The salts used to hash visitors without cookies: one a day for the whole installation, deleted when the day has
-// ended. No log or backup contains one.
+// The salts used to hash visitors without cookies: one per day for the whole installation, deleted when the day has ended.
+// No log or backup contains a salt.
 
 export interface CookielessSalts {
   /**
    * The salt of a day, 16 bytes, the same for every caller.
    * @param day `2026-11-28`.
-   * @param fresh becomes the day's salt when it has none: the first caller wins.
+   * @param fresh becomes the day's salt if the day has none: the first caller wins.
    * @throws PortError
    */
   keepSalt(day: string, fresh: Uint8Array): Promise<Uint8Array>

@@ -16,7 +16,7 @@ import type { HeldRange } from '#core/processing/held-rows.ts'
 
 export interface NewErasure extends ErasureTerms, LogEnds {
   readonly projectId: number
-  /** In the order in which they are taken; missing persons are skipped. */
+  /** In the order in which the persons are erased; missing persons are skipped. */
   readonly personIds: readonly number[]
 }
 
@@ -27,11 +27,10 @@ export interface ErasureStore {
     by: { readonly uuids: readonly string[] } | { readonly distinctIds: readonly string[] },
   ): Promise<readonly number[]>
   /**
-   * Removes persons, their distinct ids, flag assignments and memberships, unless they are kept; their data in pending
-   * imports, if their events are deleted too; and what could restore them when an import is undone. Records the rest as
-   * work.
-   * @returns how many of `personIds` were taken, from the first on: a transaction is bounded. Call it again with the
-   *   rest.
+   * Removes persons with their distinct ids, flag assignments and memberships, unless the persons are kept; their data in
+   * pending imports, if their events are also deleted; and what could restore them when an import is undone. Records the
+   * rest as work. @returns how many of `personIds` were erased, from the first on, since a transaction is limited. Call it
+   * again with the remaining ids.
    */
   erasePersons(erasure: NewErasure, change: Change): Promise<{ takenCount: number; erasedCount: number }>
   /** Newest first. */
@@ -40,11 +39,11 @@ export interface ErasureStore {
     query: { personUuid?: string; isDone?: boolean; limit: number; offset: number },
   ): Promise<{ count: number; results: readonly ErasedPerson[] }>
 
-  /** How many erasures are not done, at a cost that does not grow with the done ones. */
+  /** How many erasures are not done, at a cost that does not grow with the number of erasures that are done. */
   countOpenErasures(): Promise<number>
   /** Erasures that are not done, after this id, in the order of their ids, up to 1,000. */
   listOpenErasures(after: number): Promise<readonly ErasureOutline[]>
-  /** The oldest of these erasures, up to some size, at least one if there is any. */
+  /** The oldest of these erasures, up to a size limit, at least one if there is any. */
   readErasures(erasureIds: readonly number[]): Promise<readonly PersonErasure[]>
   /** Deletes warnings and notes of imports that name one of these ids or uuids. */
   deleteMentions(projectId: number, names: readonly string[]): Promise<void>
@@ -54,20 +53,20 @@ export interface ErasureStore {
     removed: RemovedRows,
     pendingOfJobs: readonly { readonly importJobId: number; readonly count: number }[],
   ): Promise<void>
-  /** Adds ranges of the event store that the removal will empty, before it does. */
+  /** Adds ranges of the event store that the removal is about to empty. */
   noteEmptied(erasureId: number, ranges: readonly HeldRange[]): Promise<void>
   /** The noted ranges, until the erasures' ids are forgotten. */
   listEmptied(): Promise<readonly HeldRange[]>
   finishErasures(erasureIds: readonly number[], doneAtMs: number): Promise<void>
-  /** The oldest of the done erasures whose distinct ids are still stored, up to the same size. */
+  /** The oldest done erasures whose distinct ids are still stored, up to the same size limit as in `readErasures`. */
   listKeptErasures(): Promise<readonly PersonErasure[]>
   /** Reopens all erasures whose distinct ids are still stored. */
   reopenErasures(): Promise<void>
   /** Forgets the distinct ids of a done erasure, the uuids that derive from them, and the noted ranges. */
   forgetErasedIds(erasureId: number): Promise<void>
   /**
-   * Raises the erasure count of each project to at least this many: an older copy of the state has a lower count than
-   * the rows stored since, and its next erasure would not count as later than them.
+   * Raises the erasure count of each project to at least this many: an older copy of the state has a lower count than the
+   * rows stored since, so its next erasure would not count as later than these rows.
    */
   raiseErasureCounts(counts: readonly ErasureCount[]): Promise<void>
 }

@@ -19,7 +19,7 @@ export interface FlagVersion {
 }
 
 export interface FlagStore {
-  /** Who made the flags, surveys or experiments of a project, in any order. */
+  /** The authors of a project's flags, surveys or experiments, in any order. */
   listAuthors(projectId: number, ofWhat: 'feature_flag' | 'survey' | 'experiment'): Promise<readonly Author[]>
   createFlag(
     input: NewFlag,
@@ -28,9 +28,9 @@ export interface FlagStore {
   ): Promise<Result<Written<Flag>, 'key_taken' | 'definitions_changed'>>
   /**
    * Applies the patch, adds 1 to the version and stores a snapshot of the new version. If the patch changes nothing,
-   * nothing is written and the current flag is returned; the same if `expectedVersion` is not the current version, but
-   * as an error. A deleted flag is `not_found` unless the patch has `deleted: false`, which restores the flag as long
-   * as its key is free.
+   * nothing is written and the current flag is returned. If `expectedVersion` is not the current version, nothing is
+   * written either, and the current flag is returned as an error. A deleted flag is `not_found` unless the patch has
+   * `deleted: false`, which restores the flag as long as its key is free.
    */
   updateFlag(
     projectId: number,
@@ -39,19 +39,19 @@ export interface FlagStore {
     change: Change,
     options?: LinkedWrite & { expectedVersion?: number },
   ): Promise<Result<Written<Flag>, 'not_found' | 'key_taken' | 'definitions_changed' | { readonly staleVersion: Flag }>>
-  /** Finds `:id` of the API: an id in digits (deleted flags included) or else the key of a flag that is not deleted. */
+  /** Finds `:id` of the API: an id in digits (deleted flags included), otherwise the key of a flag that is not deleted. */
   findFlag(projectId: number, idOrKey: string): Promise<Flag | null>
   /** Finds a flag that is not deleted, by key only, even if the key looks like an id. */
   findFlagByKey(projectId: number, key: string): Promise<Flag | null>
   /** In any order, deleted flags included. Unknown ids are left out. */
   listFlagsById(projectId: number, flagIds: readonly number[]): Promise<readonly Flag[]>
-  /** Newest first, without deleted flags and those made for a survey. */
+  /** Newest first, without deleted flags and flags that were created for a survey. */
   listFlags(projectId: number, query: FlagQuery): Promise<Page<Flag>>
   /**
    * The ids of flags with these traits, newest first. Reads every candidate flag, so it takes longer than `listFlags`.
    */
   searchFlags(projectId: number, search: FlagSearch): Promise<readonly number[]>
-  /** The first of these flags that fit into one read, at least one, newest first as the ids must be. */
+  /** The first of these flags that fit into one read, at least one. The ids must be sorted newest first. */
   listFlagsFound(projectId: number, flagIds: readonly number[]): Promise<readonly Flag[]>
   /** Newest first. */
   listFlagVersions(
@@ -77,9 +77,9 @@ export interface FlagStore {
 }
 
 export interface FlagChoice {
-  /** Part of a key or a name, in any case. */
+  /** Part of a key or a name, ignoring case. */
   readonly search?: string
-  /** The key, in any case. */
+  /** The key, ignoring case. */
   readonly key?: string
   readonly active?: boolean
   /** Archived flags are left out by default. */
@@ -153,8 +153,8 @@ export interface LinkedWrite {
 
 export interface DefinitionLinkReader {
   /**
-   * The flags, cohorts and group types of a project that are not deleted, and what each refers to. At least as new as the
-   * answer's `revision`.
+   * The flags, cohorts and group types of a project that are not deleted, and what each of them refers to. At least as new
+   * as the answer's `revision`.
    */
   findLinks(projectId: number): Promise<DefinitionLinks>
 }

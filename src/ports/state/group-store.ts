@@ -15,10 +15,10 @@ export interface GroupStore {
   /** Includes types that are being deleted. */
   listGroupTypes(projectId: number): Promise<readonly GroupType[]>
   /**
-   * From now on, nothing is stored under the type and no definition has it. Its groups still exist and its index stays
-   * taken until `deleteGroupsOfType` has deleted the last group. A repeat changes nothing. If flags use the type,
-   * nothing is done, and the answer has their keys: inactive flags included, at most `namedFlagsMax`. Nothing is done
-   * either while events of a pending import job name the type.
+   * From now on, nothing is stored under the type, and definitions do not include it. Its groups still exist and its index
+   * stays taken until `deleteGroupsOfType` has deleted the last group. A repeat changes nothing. If flags use the type,
+   * even inactive flags, nothing is done, and the answer has their keys, at most `namedFlagsMax`. Nothing is done either
+   * while events of a pending import job name the type.
    */
   startDeletingGroupType(
     projectId: number,
@@ -26,12 +26,15 @@ export interface GroupStore {
     change: Change,
   ): Promise<Result<Written<null>, 'not_found' | 'used_by_import' | { readonly usedBy: readonly string[] }>>
   /**
-   * Deletes at most `countMax` groups of a type whose deletion was started, in one transaction. With the last group the
-   * type is deleted and its index is free.
+   * Deletes at most `countMax` groups of a type whose deletion was started, in one transaction. With the last group, the
+   * type is deleted and its index becomes free.
    * @returns whether there is more to delete.
    */
   deleteGroupsOfType(projectId: number, typeIndex: number, countMax: number): Promise<boolean>
-  /** Newest first, by parts of texts in any case. Large groups make a page shorter than its limit, as in `PersonStore.listPersons`. */
+  /**
+   * Newest first; `search` and `keyPart` match parts of texts, ignoring case. Large groups make a page shorter than its
+   * limit, as in `PersonStore.listPersons`.
+   */
   listGroups(
     projectId: number,
     query: { typeIndex: number; search?: string; keyPart?: string; limit: number; offset: number },

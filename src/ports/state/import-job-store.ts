@@ -35,15 +35,15 @@ export type ImportJobChange = Partial<
 > & { readonly updatedAtMs: number }
 
 /**
- * The fields of a job that each of its batches needs. The plan and the progress, which may be long, are read only to
+ * The fields of a job that every one of its batches needs. The plan and the progress, which may be long, are read only to
  * show them.
  */
 export type NamedImportJob = Pick<DescribedImportJob, 'id' | 'projectId' | 'publicId' | 'state'>
 
 export interface ImportJobStore {
   /**
-   * Makes a job in state `planned`. Its `id` ascends from 2 and is never reused. However many are created at once, the
-   * project never has more than the limits allow.
+   * Creates a job in state `planned`. Its `id` ascends from 2 and is never reused. Even if jobs are created concurrently,
+   * the project never has more than the limits allow.
    * @throws PortError `conflict` when another job has its public id.
    */
   createImportJob(
@@ -52,8 +52,8 @@ export interface ImportJobStore {
     change: Change,
   ): Promise<Result<DescribedImportJob, TooManyJobs>>
   /**
-   * The jobs that collect the project's imports of a UTC day (`YYYY-MM-DD`) without an explicit job: discarded ones,
-   * and perhaps one that is still open.
+   * The jobs that collect the project's imports of a UTC day (`YYYY-MM-DD`) without an explicit job: discarded jobs, and
+   * perhaps a job that is still open.
    */
   listImplicitJobs(projectId: number, day: string): Promise<readonly ImplicitJob[]>
   /** Creates the job that collects a day from now on, unless one exists. */
@@ -70,7 +70,7 @@ export interface ImportJobStore {
     page: { readonly limit: number; readonly offset: number },
   ): Promise<{ readonly count: number; readonly jobs: readonly DescribedImportJob[] }>
   /**
-   * Changes a job that is in one of these states, and at this step if one is given. A final job is not discarded.
+   * Changes a job that is in one of these states, and at the given step, if any. A final job is not discarded.
    * @param by null for a step of the worker, which is not in the activity log.
    * @returns the updated job; null if it is in another state or at another step, or does not exist.
    */
@@ -87,9 +87,9 @@ export interface ImportJobStore {
 /** A job with work for the worker. */
 export type OpenImportWork = ImportJob & { readonly isProjectGone: boolean }
 
-/** What a job keeps apart until it is published, by kind, without what has been published already. */
+/** What a job keeps separate until it is published, by kind, without what has already been published. */
 export interface StagedItems {
-  /** In the order in which they are made: by time, then by uuid. */
+  /** In the order in which the links are applied: by time, then by uuid. */
   readonly links: { readonly id: number; readonly link: ImportLink }
   /** Distinct ids of persons. */
   readonly ids: string
@@ -107,7 +107,7 @@ export interface ImportWorkStore {
   listImportWork(): Promise<readonly OpenImportWork[]>
   /** Records why the job does not progress, or that it does again. Its `updatedAtMs` stays unchanged. */
   noteImportFailure(importJobId: number, failure: JobFailure | null): Promise<void>
-  /** The first items of a kind, in order. @param afterId of distinct ids, only those after this one. */
+  /** The first items of a kind, in order. @param afterId for distinct ids: only those after this id. */
   listStaged<Kind extends keyof StagedItems>(
     importJobId: number,
     kind: Kind,
@@ -125,10 +125,10 @@ export interface ImportWorkStore {
    */
   clearImportJob(importJobId: number, of: 'staging' | 'everything'): Promise<boolean>
   /**
-   * Makes published jobs final that were published before this time, and those of deleted projects: from then on they
+   * Makes published jobs final if they were published before this time or their project is deleted: from then on, they
    * cannot be discarded. Deletes what undoing them needs, in steps between which others may write.
-   * @param clock of a trusted one, jobs published after the present are treated as published now: a wrong clock would keep
-   *   them for too long.
+   * @param clock if it is trusted, jobs that were published in its future are treated as published now, since a wrong clock
+   * would otherwise keep them for too long.
    */
   finalizeImportJobs(
     publishedBeforeMs: number,

@@ -1,6 +1,6 @@
-// All of the private API's state behind one connection. An adapter implements all of it; services and handlers depend
-// on the parts that they use (`project-store.ts`, `flag-store.ts` …). Every write is one transaction and returns what
-// is stored afterwards. Writes that concern evaluation raise the instance's revision (`definition-store.ts`).
+// All of the private API's state behind one connection. An adapter implements all of it; services and handlers depend only
+// on the ports that they use (`project-store.ts`, `flag-store.ts` …). Every write is one transaction and returns what is
+// stored afterwards. Writes that concern evaluation raise the instance's revision (`definition-store.ts`).
 
 import type { AccountingStore } from './accounting-store.ts'
 import type { ActivityStore } from './activity-store.ts'
@@ -23,8 +23,8 @@ import type {
 } from './worker-state.ts'
 
 /**
- * @throws PortError from every method: `timeout` when another process held the lock, `unavailable`, `full`, `corrupt`,
- *   or `conflict` for an id or a hash that already exists.
+ * @throws PortError from every method: `timeout` when another process held the lock for too long, `unavailable`, `full`,
+ * `corrupt`, or `conflict` for an id or a hash that already exists.
  */
 export interface ManagementStore
   extends ProjectStore,

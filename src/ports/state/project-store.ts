@@ -10,7 +10,10 @@ import type { Page, Written } from './written.ts'
 /** Tokens are unique among the projects that are not deleted. The id of a deleted project is never used again. */
 export interface ProjectStore {
   createProject(input: NewProject, change: Change): Promise<Result<Written<Project>, 'token_taken'>>
-  /** `clientSettings`, `ingestion` and `quotas` are merged into the stored ones, name by name; other fields are replaced. */
+  /**
+   * `clientSettings`, `ingestion` and `quotas` are merged into the stored settings, name by name; other fields are
+   * replaced.
+   */
   updateProject(
     projectId: number,
     patch: Partial<Omit<NewProject, 'uuid' | 'quotas' | 'ingestion'>> & {
@@ -21,7 +24,7 @@ export interface ProjectStore {
   ): Promise<Result<Written<Project>, 'not_found' | 'token_taken'>>
   deleteProject(projectId: number, change: Change): Promise<Result<Written<null>, 'not_found'>>
   findProject(projectId: number): Promise<Project | null>
-  /** In the order of their ids; only those in `ids`, if given. `Page` explains short pages. */
+  /** In the order of their ids; only the projects in `ids`, if given. `Page` explains short pages. */
   listProjects(page: { limit: number; offset: number; ids?: readonly number[] }): Promise<Page<Project>>
   /** Ids of all projects that are not deleted, for schedules that visit them all. */
   listProjectIds(): Promise<readonly number[]>
@@ -34,7 +37,7 @@ export type NewProject = Omit<Project, 'id' | 'createdAtMs'>
 
 /** Every write raises the revision, so that other processes follow. Keys of a deleted project are not valid. */
 export interface SecretKeyStore {
-  /** The new key becomes the primary key and the primary key the backup. The former backup is no longer valid. */
+  /** The new key becomes the primary key, the old primary key the backup. The former backup is no longer valid. */
   rotateSecretKey(
     projectId: number,
     key: NewSecretKey,

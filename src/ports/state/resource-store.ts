@@ -1,5 +1,5 @@
 // Early access features, surveys and experiments as the private API reads and writes them. Every write shares its
-// transaction with those of the item's flags, and with its entry in the activity log.
+// transaction with the writes of the item's flags, and with its entry in the activity log.
 
 import type { Author, Change } from '#core/author.ts'
 import type { ExperimentFilter } from '#core/experiments/choose-experiments.ts'
@@ -10,13 +10,13 @@ import type { Result } from '#core/result.ts'
 import type { FlagWrite, FlagWriteRefusal, LinkedWrite } from './flag-store.ts'
 import type { Page, Written } from './written.ts'
 
-/** Absent fields get their initial values. An `id` that is a number is the store's to give. */
+/** Absent fields get their initial values. If the `id` is a number, the store assigns it. */
 export type NewItem<N extends ResourceName> = Pick<Item<N>, 'projectId' | RequiredKey<(typeof resources)[N]>> &
   Partial<Item<N>>
 
 /**
- * Writes of flags by the item's fields that name them. A field without a write keeps its flag, and null writes nothing.
- * `flagIsOwn` becomes true for a flag that is created.
+ * The writes of flags, by the fields of the item that name the flags. A field without a write keeps its flag, and null
+ * writes nothing. `flagIsOwn` becomes true for a flag that is created.
  */
 export type FlagWrites<N extends ResourceName> = {
   readonly [K in keyof Item<N> & `${string}lagId`]?: FlagWrite | null
@@ -32,17 +32,17 @@ export type ItemQuery<N extends ResourceName> = PageQuery & (N extends keyof Ite
 /** All filters of a list must match. */
 interface ItemFilters {
   survey: {
-    /** Part of a name or a description, in any case. */
+    /** Part of a name or a description, ignoring case. */
     readonly search?: string
     readonly archived?: boolean
     readonly status?: SurveyStatus
     readonly type?: Item<'survey'>['type']
     readonly ids?: readonly string[]
-    /** The survey was made by one of them. */
+    /** Only surveys that were created by one of these authors. */
     readonly createdBy?: readonly Author[]
   }
   experiment: ExperimentFilter & {
-    /** For the order by duration. */
+    /** The current time, for the order by duration. */
     readonly nowMs: number
   }
 }
@@ -56,8 +56,8 @@ export interface ResourceStore {
     change: Change,
   ): Promise<Result<Written<Item<N>>, FlagWriteRefusal | (N extends 'early_access_feature' ? 'flag_in_use' : never)>>
   /**
-   * @param patch of a field of kind `members`, it has the members that change.
-   * @param basedOn what the caller read: refused as `flag_changed` if it was written since. Not compared when absent.
+   * @param patch for a field of kind `members`, only the members that change. @param basedOn the item as the caller read
+   * it: the write is refused as `flag_changed` if the item was written since. Not compared when absent.
    */
   updateResource<N extends ResourceName>(
     name: N,

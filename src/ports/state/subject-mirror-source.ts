@@ -13,9 +13,9 @@ import type {
 
 /** What the state knows about the mirror. */
 export interface MirrorProgress {
-  /** The version of the latest rows that were written completely. Every step writes with a higher one. */
+  /** The version of the latest rows that were written completely. Every step writes with a higher version. */
   readonly version: number
-  /** The fill that the mirror comes from; null before the first. */
+  /** The fill from which the mirror results; null before the first fill. */
   readonly fill: MirrorFill | null
 }
 
@@ -23,9 +23,9 @@ export interface MirrorFill {
   readonly id: string
   /** `begun`: the tables may not be empty yet. Then persons are filled, then groups. */
   readonly phase: 'begun' | 'persons' | 'groups' | 'complete'
-  /** The last person or group of the phase that is filled; null for none. */
+  /** The last person or group of this phase that has been filled; null for none. */
   readonly after: MirrorPlace | null
-  /** The version of the latest rows that were written: the event store has rows of at least this one. */
+  /** The version of the latest rows that were written: the event store has rows of at least this version. */
   readonly rowsVersion: number
   /** What the event store held of the mirror at the last comparison; null when that is not known. */
   readonly held: readonly HeldRange[] | null
@@ -39,18 +39,18 @@ export interface SubjectMirrorSource {
   findMirrorProgress(): Promise<MirrorProgress>
   /**
    * Replaces the progress if it still has the version `fromVersion`.
-   * @returns false, with nothing changed, if another worker has written since.
+   * @returns false, with nothing changed, if another worker has written the progress since.
    */
   saveMirrorProgress(progress: MirrorProgress, fromVersion: number): Promise<boolean>
   /**
    * Changed subjects that are not settled, the oldest first: as many as one step takes. Each subject is listed once.
-   * @returns the ids to settle them with; none when nothing is waiting.
+   * @returns the ids with which to settle the changes; none when no change is waiting.
    */
   findChangedSubjects(): Promise<MirrorSubjects & { readonly changeIds: readonly number[] }>
-  /** Deletes changes that the mirror has. A repeat changes nothing. */
+  /** Deletes the records of changes that the mirror already has. A repeat changes nothing. */
   settleChanges(changeIds: readonly number[]): Promise<void>
   /**
-   * The persons as they are now; those that do not exist are left out. Large persons make the answer shorter.
+   * The current persons; persons that do not exist are left out. Large persons make the answer shorter.
    * @returns how many of `keys`, from the first on, were looked up; at least one.
    */
   readMirroredPersons(

@@ -1,4 +1,4 @@
-// What an evaluation reads about persons and groups, on the hottest path.
+// What an evaluation reads about persons and groups. This is the most frequent read of all.
 
 import type { PropertyBag } from '#core/json.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
@@ -7,8 +7,8 @@ export interface SubjectStore {
   /**
    * The person with the distinct id, as of the last commit before this turn of the event loop (look-ups in one turn may
    * share a snapshot); null if unknown. May answer at once or with a promise.
-   * @param wanted names of the properties that will be read, all when absent. If there are many properties, others may
-   *   be left out.
+   * @param wanted names of the properties that will be read, all when absent. If there are many properties, the others may
+   * be left out.
    * @throws (or rejects with) PortError if the state cannot be read.
    */
   findPerson(projectId: number, distinctId: string, wanted?: WantedNames): MaybePromise<SubjectPerson | null>
@@ -32,7 +32,7 @@ export interface SubjectPerson {
   readonly createdAtMs: number
 }
 
-/** Called only if there are many properties. */
+/** Returns the names of the wanted properties; called only if there are many properties. */
 export type WantedNames = () => ReadonlySet<string>
 
 // Experience continuity: stores, per flag, the id by which a person was bucketed before a login, so that the bucket

@@ -14,7 +14,7 @@ export interface FollowedLog {
   readonly place: string
   /** The previously followed log; null if there was none. */
   readonly formerId: string | null
-  /** The positions when this log was bound, as JSON by stream. While they are unchanged, none of it was processed. */
+  /** The positions when this log was bound, as JSON by stream. While they are unchanged, nothing of it was processed. */
   readonly begunAt: string
 }
 
@@ -54,8 +54,8 @@ export interface EventStoreMarks {
   /** Replaces the previous mark. */
   saveEventStoreMark(mark: EventStoreMark): Promise<void>
   /**
-   * The person of each distinct id, ordered by project and id, starting after `after`. Only versions above 0 are
-   * overrides that the event store has; the page includes mappings at version 0 because leaving them out would require
+   * The person of each distinct id, ordered by project and id, starting after `after`. Only mappings with a version above 0
+   * are overrides that the event store has; the page includes mappings at version 0 because leaving them out would require
    * a search. `erasures`: how often persons of the project had been erased when the page was read.
    */
   listOverrides(
@@ -64,7 +64,7 @@ export interface EventStoreMarks {
   ): Promise<readonly (PersonIdOverride & { readonly erasures: number })[]>
 }
 
-// Leases on the schedules that one worker runs for all workers. A lease expires by itself when its owner is gone.
+// Leases on the schedules that one worker runs for all workers. A lease expires by itself when its owner has ended.
 
 /** @throws PortError from every method, like `ManagementStore`. */
 export interface ScheduleOwners {
@@ -115,13 +115,13 @@ export interface DeferredProjects {
   /**
    * Defers a project from `offset` on, in one transaction, if the stream's position is `offset` and this owner's. A
    * stream's first deferral moves its second cursor to `offset` and gives it to this owner. A project that is already
-   * deferred stays as it is.
+   * deferred stays unchanged.
    * @returns false, with nothing changed, if the stream has another position or another owner.
    */
   deferProject(stream: LogStream, ownerId: string, projectId: number, offset: number): Promise<boolean>
   /**
    * Ends all deferrals of a stream, in one transaction, if both cursors are at `offset` and belong to this owner.
-   * @returns false, with nothing changed, if they are not or do not.
+   * @returns false, with nothing changed, otherwise.
    */
   releaseProjects(stream: LogStream, ownerId: string, offset: number): Promise<boolean>
 }

@@ -1,4 +1,4 @@
-// The common form of what writes and lists of the state return.
+// The common return types of methods that write to the state or list its contents.
 
 /** What is stored after a write, and the revision that a front must serve before it answers the client. */
 export interface Written<T> {
@@ -7,9 +7,8 @@ export interface Written<T> {
 }
 
 /**
- * `count` is the size of the whole list. A page is cut by bytes as well as by its limit, so large rows make it shorter
- * than its limit; the next page begins where it ends. Answers are filled from as many pages as they need
- * (`kit/full-page.ts`).
+ * `count` is the size of the whole list. A page is limited in bytes as well as in rows, so large rows make it shorter than
+ * its limit; the next page begins where it ends. Answers are filled from as many pages as they need (`kit/full-page.ts`).
  */
 export interface Page<T> {
   readonly count: number

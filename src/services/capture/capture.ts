@@ -1,4 +1,4 @@
-// Accepts capture requests: finds the project, lets each pass decide about the rows of the request's table, appends the
+// Accepts capture requests: finds the project, lets several passes change outcomes in the request's table, appends the
 // remaining records, and answers only when the log has them. Keeps refused events where the project finds them. Knows
 // nothing of HTTP; `http/handlers/capture.ts` and `capture-v1.ts` choose and send the answer.
 
@@ -175,8 +175,8 @@ export function createCaptureService(options: CaptureOptions) {
 }
 
 /**
- * A dry run of capture: reports the outcome of a request without appending or counting anything. Ignores hot ids: they do
- * not decide whether events are stored, and checking an id would count it.
+ * A dry run of capture: reports the outcome of a request without appending or counting anything. Ignores hot distinct ids:
+ * they do not decide whether events are stored, and checking an id would count an event.
  */
 export function createCaptureRehearsal(
   options: Omit<CaptureOptions, 'hotKeys' | 'refused' | 'eventLog' | 'metrics'>,

@@ -1,6 +1,7 @@
 // Knows which projects have used up a quota of this UTC month. The worker counts usage from the event store, each event
 // once, so a retry never brings a project nearer to its quota. Every front reads that usage from the state every few
-// seconds: a quota takes effect within about 20 s of the event that used it up; a raised or lifted one does at once.
+// seconds: a quota takes effect within about 20 s of the event that used it up; a raised or lifted quota takes effect at
+// once.
 
 import { type QuotaResource, quotaOf, quotaResources } from '#core/capture/quota-resource.ts'
 import type { Project } from '#core/project.ts'

@@ -1,6 +1,6 @@
-// Replaces address and user agent of cookieless events by a hash of the day, before anything of them is written. If a
-// request is read on the event loop and the day's salt is known, the record is made with the hash. Records made by a
-// decode thread, and those of a day whose salt must first come from the store, are changed afterwards. Source:
+// Replaces address and user agent of cookieless events by a hash that is valid for one day, before any of the events is
+// written. If a request is read on the event loop and the day's salt is known, the record is made with the hash. Records
+// made by a decode thread, and those of a day whose salt must first come from the store, are changed afterwards. Source:
 // docs/wire/ingestion.md 13.
 
 import {
@@ -69,9 +69,9 @@ export function createVisitorHider(options: VisitorHiderOptions) {
       }
     },
     /**
-     * Gives the other events of cookieless mode another outcome, or the ids of their visitors.
+     * Gives the remaining events of cookieless mode the ids of their visitors, or another outcome.
      * @throws (or rejects with) PortError when the salts of a day are unavailable: nothing of the request may be stored
-     *   then.
+     * then.
      */
     hide(table: OutcomeTable, project: Project): MaybePromise<void> {
       const settler = new Settler(project, options, recent)
@@ -110,7 +110,7 @@ class Pass {
     this.#rewriter = new EventRewriter(table)
   }
 
-  /** Continues where it stopped. @returns the salt that it needs first; null at the end. */
+  /** Continues where it stopped. @returns the salt that it needs before it can continue; null at the end. */
   *run(): Steps<MissingSalt | null> {
     const table = this.#table
     let bytesLeft = bytesPerStep
@@ -149,8 +149,8 @@ function isMissing(value: object | string): value is MissingSalt {
 }
 
 /**
- * What was computed for the visitors of a salt, since a page sends several requests. It is released together with the
- * salt's array, which is replaced twice a minute (`services/shared/daily-salts.ts`).
+ * What was computed for the visitors of a salt, kept because a page sends several requests. It is released together with
+ * the salt's array, which is replaced twice a minute (`services/shared/daily-salts.ts`).
  */
 type RecentVisitors = WeakMap<Uint8Array, VisitorsOfSalt>
 
@@ -161,7 +161,7 @@ interface VisitorsOfSalt {
 }
 
 const recentCountMax = 5_000
-/** No browser sends that much; made-up values are not remembered. */
+/** No browser sends longer values; made-up ones are not remembered. */
 const recentCharsMax = 500
 
 /** A visitor of a project on one day. */
@@ -211,7 +211,7 @@ class Settler {
     const visitor = this.#visitorOf(facts, event.timestampMs, event.capturedAtMs)
     if (typeof visitor === 'string' || isMissing(visitor)) return visitor
     const isSentinel = mode === 2 && event.distinctId === cookielessSentinel
-    // As the worker decides for other events (`core/processing/enrich-event.ts`).
+    // Decides the same way as the worker does for other events (`core/processing/enrich-event.ts`).
     const isLookedUp = geoipEnabled && !isImport && !facts.isGeoipDisabled
     const slot = (isSentinel ? 2 : 0) + (isLookedUp ? 1 : 0)
     visitor.settled[slot] ??= this.#settledOf(visitor, facts, isSentinel, isLookedUp)
@@ -258,7 +258,7 @@ class Settler {
     const { ip, host, extra, userAgent } = facts
     const project = this.#project
     const known = this.#recent.get(salt)?.byUserAgent.get(userAgent)?.get(ip)
-    // Few visit pages of several projects or hosts within half a minute, or from several zones.
+    // Few visitors see pages of several projects or hosts within half a minute, or in several zones.
     const isSame = known !== undefined && known.project === project && known.startMs === day.startMs
     if (isSame && known.host === host && known.extra === extra) return known
     const visitor = hashVisitorOfDay(day, salt, project, facts)

@@ -29,7 +29,7 @@ export interface RefusedInput {
   /** A code of docs/wire/errors.md. */
   readonly reason: string
   readonly field: string
-  /** The sent body, cut for the reject store. */
+  /** The sent body, truncated for the reject store. */
   readonly body: RejectedBody
   /** How many events the request has, if they could be counted. */
   readonly eventCount?: number

@@ -1,6 +1,6 @@
 // Leaves out a request's events when their project has used up its quota for them. Quotas apply to live events alone:
-// imports are outside all of them, and so are events that became imports by their age.
-// Source: docs/wire/ingestion.md 5, 9; docs/wire/import.md 3.2.
+// imports are outside all of them, and so are events that became imports because of their age. Source:
+// docs/wire/ingestion.md 5, 9; docs/wire/import.md 3.2.
 
 import { type OutcomeTable, resourceAt, rowCountOf, setCode } from '#core/capture/outcome-table.ts'
 import { overQuotaCode } from '#core/capture/outcomes.ts'
@@ -18,7 +18,7 @@ export function findUsedUpQuotas(
   return usedUp.length === 0 ? null : new Set(usedUp)
 }
 
-/** On v1 the events quota covers all events; on v0 an event with a separate quota counts against that one alone. */
+/** On v1 the events quota covers all events; on v0 an event with a separate quota counts against that quota alone. */
 export function leaveOutOverQuota(
   table: OutcomeTable,
   usedUp: ReadonlySet<EventResource>,

@@ -25,10 +25,10 @@ export interface ProjectBacklogOptions {
 }
 
 /**
- * For live events, two seconds of a worker's work on one core. Imports may be late, so for them it is twenty: enough
- * that one importer keeps the worker busy until its next request, and too little to fill the log at other importers'
- * expense. Projects that import at the same time share the limit: however many they are, the backlog is no longer, and
- * each gets an equal part. Source: ours; docs/decisions/0030-one-project-has-so-much-waiting.md.
+ * For live events, two seconds of a worker's work on one core. Imports may be late, so for them it is twenty: enough that
+ * one importer keeps the worker busy until its next request, and too little to fill the log at other importers' expense.
+ * Projects that import at the same time share the limit: their number does not lengthen the backlog, and each gets an equal
+ * part. Source: ours; docs/decisions/0030-one-project-has-so-much-waiting.md.
  */
 export const projectBacklogUnitsMax = { live: 30_000, import: 300_000 } as const satisfies Record<Traffic, number>
 

@@ -1,6 +1,6 @@
-// Counts received events that leave no record in the log, by project, UTC day and reason. The worker counts the
-// outcomes of records; between the two, every event that arrives under a known key is counted once. Counts stay in
-// memory and are written every few seconds, so a crash may lose the last ones; no request waits for the write.
+// Counts received events that leave no record in the log, by project, UTC day and reason. The worker counts the outcomes of
+// records; together, the two count every event that arrives under a known key exactly once. Counts stay in memory and are
+// written every few seconds, so a crash may lose the last counts; no request waits for the write.
 
 import type { JsonObject } from '#core/json.ts'
 import { utcDay } from '#core/usage.ts'

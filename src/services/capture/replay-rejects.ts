@@ -1,6 +1,6 @@
-// Sends stored rejects through capture again, oldest first, a page at a time. A reject whose events are stored is
-// marked and stays in the list; a second replay stores the same events, which count once. The composition passes in the
-// decoder of bodies, since only the wire layer knows their meaning.
+// Sends stored rejects through capture again, oldest first, a page at a time. A reject whose events are stored is marked
+// and stays in the list; a second replay stores the same events, which count once. The decoder of bodies is passed in,
+// since only the parsers in `wire` know what bodies mean.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { IncomingEvent, IncomingRequest, IncomingV1Request } from '#core/capture/incoming-event.ts'
@@ -49,7 +49,9 @@ export type DecodedBody =
 export interface ReplayOptions {
   /** Does everything but store and mark. */
   readonly isDryRun: boolean
-  /** Whether the good events of a request are stored beside bad ones; otherwise one bad event refuses the request again. */
+  /**
+   * Whether the good events of a request are stored despite bad ones; otherwise one bad event refuses the request again.
+   */
   readonly isPartial: boolean
   readonly limit: number
 }
@@ -62,7 +64,7 @@ export interface ReplayResult {
   readonly field: string | null
   /** Events stored; in a dry run, events that would be. */
   readonly eventCount: number
-  /** Items left out beside stored events; 0 when nothing was stored. */
+  /** Items left out while others of the request were stored; 0 when nothing was stored. */
   readonly refusedCount: number
 }
 
@@ -78,7 +80,7 @@ export interface ReplayReport {
 export type RejectReplay = ReturnType<typeof createRejectReplay>
 
 const pageCountMax = 100
-/** How long decoding runs before the event loop gets a turn. */
+/** How long decoding runs before it yields to the event loop. */
 const sliceMs = 8
 
 export function createRejectReplay(options: RejectReplayOptions) {

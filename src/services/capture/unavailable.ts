@@ -14,8 +14,8 @@ export interface Unavailable {
 
 /**
  * @param options `what` names, in the plural, what cannot be accepted; `nowMs` spaces the logged lines.
- * @returns a handler of errors. It rethrows those that a retry does not fix: damage, conflicts, and any error that is
- *   not a `PortError`.
+ * @returns a handler of errors. The handler rethrows errors that a retry does not fix: damage, conflicts, and any error
+ * that is not a `PortError`.
  */
 export function createUnavailable(options: {
   readonly what: string
@@ -29,8 +29,8 @@ export function createUnavailable(options: {
     if (!(error instanceof PortError) || error.code === 'conflict' || error.code === 'corrupt') throw error
     metrics.dependencyFailures.inc({ port: error.port, code: error.code })
     atRefusal(times => logger.error({ err: error, times }, `cannot accept ${what}; clients are asked to retry`))
-    // An operator must act on a full log, so the answer names the setting, too. The message of the log is written for
-    // clients; messages of other stores come from their disks and may name files of this machine.
+    // An operator must act on a full log, so the answer names the setting, too. The log's error message is written for
+    // clients; the messages of other stores may name files of this machine.
     const isOfLog = error.port === 'event-log' && error.code === 'full'
     const reason = isOfLog && error.cause instanceof Error ? error.cause.message : null
     return { kind: 'unavailable', ...(reason !== null && { reason }) }

@@ -1,4 +1,4 @@
-// Persons for an export: pages below the id of the last one, each with all of its distinct ids.
+// Persons for an export: pages by descending id, and each person with all of its distinct ids.
 
 import type { MaybePromise } from '#core/maybe-promise.ts'
 import type { DistinctIdMapping } from '#core/persons/person.ts'
@@ -54,7 +54,7 @@ async function loadAllIds(management: Pick<PersonStore, 'listDistinctIds'>, pers
       limit: idsPerPage,
       ...(after !== undefined && { after }),
     })
-    // Merged into another person since the page was read: it is exported as the page had it.
+    // A person that was merged into another since the page was read is exported as the page had it.
     if (page === null) return person
     distinctIds.push(...page.results)
     if (!page.hasMore) return { ...person, distinctIds, distinctIdCount: distinctIds.length }

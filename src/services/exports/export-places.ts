@@ -6,7 +6,7 @@ import { ExportStopped } from './run-export.ts'
 export type ExportRefusal = 'full' | 'project_full'
 
 export interface ExportPlace {
-  /** Aborted with an `ExportStopped` when another export needs the place of one whose reader is slow. */
+  /** Aborted with an `ExportStopped` when another export needs a place and the reader of this export is slow. */
   readonly signal: AbortSignal
   /** Notes that the export waits for its reader, until the returned function is called. */
   waitForReader(): () => void

@@ -1,4 +1,4 @@
-// Writes an export to its reader: a batch is requested when the one before has been taken, so a slow reader holds one
+// Writes an export to its reader: a batch is requested when the previous batch has been taken, so a slow reader holds one
 // batch in memory and nothing in a store.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'

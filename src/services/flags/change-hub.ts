@@ -1,6 +1,7 @@
-// Notifies readers when a project's definitions change. There is one hub per front, fed by the definition cache. A
-// notice says only that something changed and at which revision, so a slow reader is owed at most one: changes that
-// arrive while it still takes the last notice are merged. The reader decides how a notice looks and where it is sent.
+// Notifies readers when a project's definitions change. There is one hub per front, fed by the definition cache. A notice
+// says only that something changed and at which revision, so at most one notice waits for a slow reader: changes that
+// arrive while the reader still takes the last notice are merged. The reader decides how a notice looks and where it is
+// sent.
 
 import { err, ok, type Result } from '#core/result.ts'
 import type { Timer, Timers } from '#ports/clock.ts'

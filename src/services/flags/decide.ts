@@ -1,6 +1,6 @@
-// Evaluates the flags of one request: finds the project, loads what its flags may read of the subject, evaluates them.
-// It is synchronous when the stores answer at once, and bounded in time when they do not. The wire decodes the request
-// and shapes the answer.
+// Evaluates the flags of one request: finds the project, loads what its flags may read of the subject, evaluates them. It
+// is synchronous when the stores answer at once, and bounded in time when they do not. `wire/flags` decodes the request and
+// shapes the answer.
 
 import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
 import { FlagEvaluation } from '#core/flags/evaluation/evaluate-flags.ts'
@@ -70,14 +70,14 @@ export type DecideService = ReturnType<typeof createDecideService>
 const without = 'flags that need it are omitted'
 
 /**
- * Longer than for other stores: a front reads a salt once a day, the first front must write it to the disk, and without
- * it no answer is possible.
+ * A longer limit than for other stores: a front reads a salt once a day, the first front must write it to the disk, and
+ * without it no answer is possible.
  */
 const saltMsMax = 2_000
 
 /**
- * An evaluation yields to the event loop after `sliceMs`. With `waitingMax` waiting, the last one has seconds of work
- * ahead of it, and SDKs have given up by then.
+ * An evaluation yields to the event loop after `sliceMs`. With `waitingMax` evaluations waiting, the last has seconds of
+ * work ahead of it, and SDKs have given up by then.
  */
 const sliceLimits = { sliceMs: 10, waitingMax: 1_000 }
 

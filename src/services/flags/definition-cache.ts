@@ -69,7 +69,7 @@ export async function startDefinitionCache<T>(options: DefinitionCacheOptions<T>
     projectCount: () => byId.size,
     catchUp,
     lookForChanges,
-    /** Whether definitions have been read. While reading newer ones fails, the last ones stay served. */
+    /** Whether definitions have been read. While newer definitions cannot be read, the last ones stay served. */
     isServing: () => served >= 0,
     close: () => clearInterval(timer),
   }
@@ -177,7 +177,7 @@ export async function startDefinitionCache<T>(options: DefinitionCacheOptions<T>
     if (isOther) options.onRevision?.(servedChanges(changes, idsBefore))
   }
 
-  /** @param idsBefore projects that were served before a full reload, which may lack some of them. */
+  /** @param idsBefore projects that were served before a full reload; the reload may lack some of them. */
   function servedChanges(changes: DefinitionChanges, idsBefore: readonly number[]): ServedChanges {
     return {
       projects: changes.projects.map(({ project: { id, apiToken }, revision }) => ({ id, apiToken, revision })),

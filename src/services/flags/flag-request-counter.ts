@@ -1,7 +1,7 @@
-// Counts evaluation requests per project and UTC day in memory and writes the counts now and then, since one database
-// write per request would cost more than the evaluation. A crash may lose the counts since the last flush. After each
-// flush, the month's sums of projects with a quota are read back. They include other fronts' requests, so each front
-// knows all counts within two flushes, and a restarted front knows them from its start.
+// Counts evaluation requests per project and UTC day in memory and writes the counts now and then, since one database write
+// per request would cost more than the evaluation. A crash may lose the counts since the last flush. After each flush, the
+// month's totals of projects with a quota are read back. They include other fronts' requests, so each front knows all
+// counts within two flushes, and a restarted front knows them from its start.
 
 import type { Project } from '#core/project.ts'
 import { endOfUtcDay, monthOf, utcDay } from '#core/usage.ts'

@@ -50,7 +50,7 @@ export function createHashKeyWrites(options: HashKeyWritesOptions) {
   return {
     /**
      * Writes at once while the store has capacity. Otherwise the write waits for its project's turn, in the order of the
-     * project's writes; when too many wait, the project with the most loses its last one.
+     * project's writes; when too many wait, the project with the most waiting writes loses its last one.
      * @param timeoutMs limits waiting and the store's work together. Default and maximum: the guard's own limit.
      */
     keep(assignment: HashKeyAssignment, timeoutMs = options.timeoutMs): MaybePromise<Written> {

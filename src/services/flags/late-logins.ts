@@ -53,7 +53,7 @@ export function createLateLogins(options: LateLoginsOptions) {
     },
   }
 
-  /** @param newcomerId the project that needs the place; it loses its own oldest when no other project has more. */
+  /** @param newcomerId the project that needs the place; it loses its own oldest log-in when no other project has more. */
   function dropOldest(newcomerId: number): void {
     let largest = waiting.get(newcomerId)
     for (const ofProject of waiting.values())

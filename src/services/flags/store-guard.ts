@@ -1,7 +1,6 @@
-// Bounds how long an evaluation waits for a store, and keeps a circuit breaker in front of it. A call that fails or
-// takes too long gives an error value, and a store known to be down gives one at once; the evaluator decides what that
-// means for a flag.
-// Source: docs/wire/evaluation.md 5.15; design of the breaker: ours.
+// Bounds how long an evaluation waits for a store, and keeps a circuit breaker in front of it. A call that fails or takes
+// too long gives an error value, and a store known to be down gives an error value at once; the evaluator decides what that
+// means for a flag. Source: docs/wire/evaluation.md 5.15; design of the breaker: ours.
 
 import type { UnknownReason } from '#core/flags/evaluation/flag-outcome.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
@@ -16,7 +15,7 @@ export type Loaded<T> = Result<T, UnknownReason>
 export interface GuardOptions {
   /** The port's name in metrics. */
   readonly port: string
-  /** What cannot be done while the store is away, for the log. */
+  /** What cannot be done while the store is unavailable, for the log. */
   readonly task: string
   /** What happens instead, for the log. */
   readonly without: string
@@ -48,7 +47,8 @@ export const storeLimits = {
 }
 
 /**
- * A call with this part of the guard's limit or more is judged when it times out: the rest is not worth another timer.
+ * A call whose time limit is at least this share of the guard's limit is judged when it times out: waiting longer is not
+ * worth another timer.
  */
 const judgedAtOncePart = 0.9
 

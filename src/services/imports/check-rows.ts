@@ -9,9 +9,9 @@ const fewerRows = 'rows_fewer_than_stored'
 const uncountedRows = 'rows_not_counted'
 
 /**
- * Adds a note to the job if the event store has fewer rows than the client verified or, without a verified count, fewer than
- * were stored. The job is published anyway: an event sent twice in different chunks also makes a difference. Repeating the
- * check adds no second note.
+ * Adds a note to the job if the event store has fewer rows than the client verified or, without a verified count, fewer
+ * than were stored. The job is published anyway: an event that was sent twice, in different chunks, also makes the counts
+ * differ. Repeating the check adds no second note.
  * @throws PortError of the state, NotOwnerError
  */
 export async function checkRows(job: ImportJob, deps: ImportWorkDeps, signal: AbortSignal): Promise<void> {

@@ -41,7 +41,7 @@ export function createDrainTracker({ jobs, clock, log }: DrainDeps) {
 
   /**
    * @returns whether every record that a front may have accepted for the job is processed, in all streams: the job's
-   *   exceptions and AI events travel with the live ones. Record times are ignored, since clocks may be adjusted.
+   * exceptions and AI events are in the streams of live events. Record times are ignored, since clocks may be adjusted.
    */
   async function isDrained(job: ClosedJob): Promise<boolean> {
     const { id, projectId, state, step, updatedAtMs } = job

@@ -1,16 +1,16 @@
-// Finds which distinct ids have to do with each other, because some event links them, whether or not the link was made.
+// Finds which distinct ids are connected because some event links them, whether or not the link was made.
 
 import { LinkedIds } from '#core/processing/history/linked-ids.ts'
 import type { EventHistory } from '#ports/events/event-history.ts'
 import { askAgain, isQueryFailure } from './query-failures.ts'
 
-/** A larger one is not read: anybody with the project's key can link ids without end. */
+/** A larger set of connected ids is not read: anybody with the project's key can link ids without end. */
 const componentIdsMax = 10_000
 
 export interface Components<Item> {
-  /** Each with all its items, those that were asked for and those that are linked with them. */
+  /** Sets of connected items, each complete: those that were asked for and those that are linked with them. */
   readonly found: readonly (readonly Item[])[]
-  /** Those whose links are too many, or cannot be read, with the items known so far. */
+  /** Sets whose links are too many, or cannot be read, with the items known so far. */
   readonly unreadable: readonly (readonly Item[])[]
 }
 
@@ -57,7 +57,7 @@ export async function findConnectedIds(
     }
   }
 
-  /** Null if the query failed for its size. */
+  /** Null if the query failed because of its size. */
   async function findLinksOrNull(ids: readonly string[]) {
     const find = () => deps.events.findLinks(projectId, ids)
     try {
@@ -69,7 +69,7 @@ export async function findConnectedIds(
   }
 }
 
-/** Those of these ids, and others, that an event links with each other: it came after these were found to be all linked ids. */
+/** The ids of all links between these ids and others. Such a link came after these were found to be all connected ids. */
 export async function findOpenIds(
   projectId: number,
   distinctIds: readonly string[],

@@ -1,7 +1,7 @@
-// How fast importers may send: as fast as the worker keeps up. The rate grows while imports are processed soon after they
-// arrive and shrinks while they wait; after a long wait, importers are asked to pause. Live events have a separate stream
-// and never wait for an import. A project with less than its share of the waiting events is neither slowed nor paused
-// because of other projects. Source: docs/wire/import.md §2.5, §3.1.
+// Determines how fast importers may send: as fast as the worker can process. The rate grows while imports are processed
+// soon after they arrive and shrinks while they wait; after a long wait, importers are asked to pause. Live events have a
+// separate stream and never wait for an import. A project with less than its share of the waiting events is neither slowed
+// nor paused because of other projects. Source: docs/wire/import.md §2.5, §3.1.
 
 import type { ProcessedUntil } from '#core/events/processed-until.ts'
 import type { Clock } from '#ports/clock.ts'
@@ -57,9 +57,9 @@ export function createImportPace(options: {
   }
 
   /**
-   * The span of time in which the waiting imports arrived: how long the worker needs for them at that pace. The age of
-   * the oldest waiting import would pause importers until nothing waits, since it falls only while the worker is faster
-   * than they were.
+   * The span of time in which the waiting imports arrived: how long the worker needs for them at that pace. The age of the
+   * oldest waiting import would pause importers until nothing waits, since this age falls only while the worker is faster
+   * than the importers were.
    */
   function waitingMs(): number {
     const lag = lagMs()

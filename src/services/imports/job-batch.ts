@@ -63,7 +63,7 @@ export class NotOwnerError extends Error {}
 
 export const textBytesMax = 64 * 1024 * 1024
 const conflictTryCount = 50
-/** After as many conflicts a batch is halved: live events change few of its persons at a time. */
+/** After this many conflicts a batch is halved: live events change few of its persons at a time. */
 const conflictsOfWholeMax = 3
 /** After this many conflicts, a single item is left as it is if its caller allows that: the rest of the job waits for it. */
 const conflictsOfOneMax = 16
@@ -77,11 +77,11 @@ type Compute<Item> = (
 
 /**
  * @param items the batch is halved if the persons of its items, or the queries about them, are too large together, or if it keeps
- *   conflicting.
+ * conflicting.
  * @param compute called again after a conflict, with freshly loaded data.
  * @param computeUnanswered computes a batch of one item that cannot be computed: its persons, or the queries about them, are too
- *   large, the event store keeps failing to answer, or live events change it again and again. Called with nothing loaded.
- * @throws PortError, NotOwnerError; earlier commits stay.
+ * large, the event store keeps failing to answer, or live events change it again and again. Called with nothing loaded.
+ * @throws PortError, NotOwnerError; earlier commits stay in effect.
  */
 export async function runBatch<Item>(
   deps: ImportWorkDeps,
@@ -94,7 +94,7 @@ export async function runBatch<Item>(
   if (items.length === 0) return
   const { underWay } = deps
   const isOne = items.length === 1
-  // Anybody with the project's key can link large persons with one, and send events of it without end.
+  // Anybody with the project's key can link large persons with this one, and send events of it without end.
   const mayGiveUp = !isOne || computeUnanswered !== undefined
   const subjects = subjectsOf(items)
   const published = new Map<string, PersonIdOverride>()
@@ -105,11 +105,11 @@ export async function runBatch<Item>(
     const end = await deps.serialize(() => underWay?.run(tryOnce) ?? tryOnce())
     if (end === 'done') return
     const conflictsMax = isOne ? conflictsOfOneMax : conflictsOfWholeMax
-    // One item whose overrides are published must be committed.
+    // A single item whose overrides are published must be committed.
     if (end === 'too_large' || (mayGiveUp && !(isOne && hasPublished) && attempt >= conflictsMax)) break
     if (attempt > conflictTryCount)
       throw new PortError('state', 'conflict', new Error('a batch conflicts with every try'))
-    // Outside of `serialize`, so that batches of other projects can run during the wait.
+    // Waits outside of `serialize`, so that batches of other projects can run in the meantime.
     await waitOrStop(backOffMs(conflictBackOff, attempt - 1, deps.random()), signal)
   }
   if (signal.aborted) return
@@ -154,8 +154,8 @@ export async function runBatch<Item>(
 }
 
 /**
- * Persons or mappings are removed if nothing else uses them. This makes the commit conflict if any loaded person has come
- * into use since: while a job is undone, a use counts as a change (`ProjectState.findPerson`).
+ * Persons or mappings are removed if nothing else uses them. This function makes the commit conflict if any loaded person
+ * has come into use since: while a job is undone, a use counts as a change (`ProjectState.findPerson`).
  */
 function addUnchangedRows(changes: PublishedBatch['changes'], loaded: LoadedChunk): PublishedBatch['changes'] {
   const { imports } = changes

@@ -11,7 +11,9 @@ interface PersonsDeps {
   readonly management: Pick<PersonStore, 'findPersonsOfIds'> & Pick<CohortMemberStore, 'listPersonsBelow'>
 }
 
-/** As `CohortMemberStore.listPersonsBelow`. Filters other than those by id select persons by what is stored of them. */
+/**
+ * Works like `CohortMemberStore.listPersonsBelow`. Filters other than those by id select persons by what is stored of them.
+ */
 export async function listPersonsWithJob(
   deps: PersonsDeps,
   project: Project,
@@ -23,7 +25,8 @@ export async function listPersonsWithJob(
     await deps.management.listPersonsBelow(project.id, page, ofCohortIds),
     await deps.management.listPersonsBelow(toStagingId(job.id), page, []),
   ]
-  // Ids of both are of one sequence. Below the place where one of the pages ends, the other may have gaps.
+  // The ids of both pages come from one sequence. Below the higher of their two ends, one page is incomplete, so persons
+  // from there on are left for the next page.
   const ends = pages.flatMap(({ nextBehindId }) => nextBehindId ?? [])
   const nextBehindId = ends.length === 0 ? null : Math.max(...ends)
   const persons = pages

@@ -13,7 +13,7 @@ import { createJobBatch, findOwnPosition, type ImportWorkDeps, runBatch, textByt
 
 /** Items per transaction: the live stream waits while one commits. */
 const batchSize = 250
-/** Distinct ids per pass over the job's rows, which rewrites a column of all of them. */
+/** Distinct ids per pass over the job's rows; each pass rewrites a column of all rows. */
 const idsPerShare = 100_000
 
 /** The steps of publishing after draining, in order. */
@@ -136,9 +136,9 @@ async function publishAllGroups(job: ImportJob, deps: ImportWorkDeps, signal: Ab
 }
 
 /**
- * Rows of a pending job contain the person properties that the job had sent so far. Adds the person's properties at publishing:
- * those from live events, other imports, and later events of the job itself. A repeated call also adds what was set since the
- * last one. Source: docs/wire/import.md §2.11; docs/decisions/0065-persons-in-rows-of-a-job.md.
+ * Rows of a pending job contain the person properties that the job had sent so far. Adds the properties that the person has
+ * at publishing: those from live events, other imports, and later events of the job itself. A repeated call also adds what
+ * was set since the last call. Source: docs/wire/import.md §2.11; docs/decisions/0065-persons-in-rows-of-a-job.md.
  */
 async function addKnownProperties(job: ImportJob, deps: ImportWorkDeps, signal: AbortSignal): Promise<void> {
   const { events, serialize, underWay } = deps

@@ -7,8 +7,8 @@ import { storeBackOffMs, waitOrStop } from '../shared/wait-or-stop.ts'
 const tryCountMax = 3
 
 /**
- * Whether a failure is caused by the query itself, so that retrying may never succeed. The engine does not always enforce its
- * time limit, so a timeout counts as well: a caller that gives up because of one tries smaller queries first.
+ * Whether a failure is caused by the query itself, so that retrying may never succeed. The engine does not always enforce
+ * its time limit, so a timeout counts as well: a caller that gives up because of a timeout tries smaller queries first.
  */
 export function isQueryFailure(cause: unknown): boolean {
   if (cause instanceof QueryTooLargeError) return true

@@ -19,7 +19,7 @@ const batchSizeMax = 5_000
 /** A batch is to fill about this share of a reading, so that the event store hardly ever refuses to list its events at once. */
 const filledShare = 0.7
 
-/** How many items the next batch may have, by how much of a reading those of the last ones filled. */
+/** How many items the next batch may have, judged by how much of a reading the items of the last batches filled. */
 export class BatchSize {
   #shareOfItem = 0
 
@@ -33,7 +33,7 @@ export class BatchSize {
   }
 }
 
-/** A unit that is larger than a batch is one. */
+/** A unit that is larger than a batch becomes a batch by itself. */
 export function* inBatches<Item>(
   units: readonly (readonly Item[])[],
   sizeOfNext: BatchSize,
@@ -64,7 +64,7 @@ export async function readHistory(
   const cuts = distinctIds === undefined ? [] : await jobs.listCuts(projectId, distinctIds)
   const progress = await findAllProgress(jobs, log)
   const stored = distinctIds?.length === 0 ? [] : await store.readHistory(projectId, subjects)
-  // The others change nothing yet, and will be processed with what this commit makes.
+  // Other events change nothing yet; they will be processed with what this commit makes.
   const processed = stored.filter(event => isOfProcessed(event, projectId, progress))
   const events = withoutPast(processed, await jobs.listErasedPasts(projectId, distinctIds ?? []))
   const published = new Map<number, PublishedJob>()
@@ -78,7 +78,7 @@ export async function readHistory(
   return { project, groupTypes, of, cuts, items: orderHistory(events, published), events, share: shareOf(stored) }
 }
 
-/** How much of what a reading may find these events are, 0 to 1. */
+/** What share of the maximum of a reading these events are, 0 to 1. */
 function shareOf(events: readonly HistoricEvent[]): number {
   const changing = events.filter(({ changesJson, linkedId }) => changesJson !== '{}' || linkedId !== '')
   const rowCount = Math.max(changing.length, events.length - changing.length)

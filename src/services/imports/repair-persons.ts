@@ -26,7 +26,7 @@ import { type ImportWorkDeps, runBatch } from './job-batch.ts'
 import { askAgain, isQueryFailure } from './query-failures.ts'
 import { BatchSize, inBatches, pageSize, readHistory } from './read-history.ts'
 
-/** The marks of no property name it. */
+/** No mark of a property names this job. */
 const noJobId = -1
 
 const unchanged: PublishedBatch = { overrides: [], changes: noChunkChanges }
@@ -61,13 +61,13 @@ async function splitOne(
     if (person === undefined || !isStill) return unchanged
     const batch = createBatch(projectId, loaded, published)
     const { found } = await findConnectedIds(projectId, ids, deps, signal)
-    // It stops searching at an abort, and this split cannot be repeated with more of the events.
+    // `findConnectedIds` stops early at an abort, and this split cannot be repeated with more of the events.
     if (signal.aborted) return unchanged
     const read = (some: readonly string[]) => readHistory(batch, deps, { distinctIds: some })
     const history = await askAgain(() => read(found.flat()), { random: deps.random, signal }).catch(
       (cause: unknown) => {
         if (!isQueryFailure(cause) || signal.aborted) throw cause
-        // The ids are separated all the same; what the person has stays with the main one.
+        // The ids are still separated; what the person has stays with the main id.
         return read([])
       },
     )

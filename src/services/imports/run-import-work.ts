@@ -64,7 +64,7 @@ export function createImportWork({ retentionClock, ...options }: ImportWorkOptio
     return true
   }
 
-  /** A job that has begun is finished first: persons of a half-done one are not what any events make of them. */
+  /** A job that has begun is finished first: persons of a half-done job are not what any events make of them. */
   async function repairFirst(
     projectId: number,
     repairs: readonly PersonRepair[],

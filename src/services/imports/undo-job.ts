@@ -1,6 +1,7 @@
 // Discards a job. An unpublished job has only a staging overlay and pending rows. A published one is undone first: persons
-// and groups become what their events make of them without the job's. That can be repeated, so after a crash it begins
-// again; the job's rows are deleted afterwards, as they show what to undo. Source: docs/decisions/0081-a-person-is-a-fold.md.
+// and groups become what their events without the job's make of them. The undo can be repeated, so after a crash it begins
+// again; the job's rows are deleted afterwards, as they show what to undo. Source:
+// docs/decisions/0081-a-person-is-a-fold.md.
 
 import type { ImportNote, UndoRefusal } from '#core/imports/import-changes.ts'
 import type { ImportJob, ImportStep } from '#core/imports/import-job.ts'
@@ -35,7 +36,7 @@ export async function runUndoStep(
       await discardRows(job, deps)
       break
     case 'clearing':
-      // Again, for rows of a chunk that was being processed when the job was closed.
+      // Discards rows again: a chunk that was being processed when the job was closed may have stored some.
       await discardRows(job, deps)
       await deleteGroupTypes(job, deps, signal)
       while (!signal.aborted && (await deps.jobs.clearImportJob(job.id, 'everything')));
@@ -48,7 +49,7 @@ function discardRows({ id, day }: ImportJob, { events }: ImportWorkDeps): Promis
   return day === null ? events.discardJob(id) : events.discardDay(id)
 }
 
-/** Adds notes about what was left to the job, unless a repeated step did so before. */
+/** Adds to the job its notes about what was left, unless an earlier try of the step has added them. */
 async function noteOnce(
   job: ImportJob,
   deps: ImportWorkDeps,

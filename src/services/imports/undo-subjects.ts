@@ -1,5 +1,5 @@
 // Undoes what a published job did to persons and groups, in batches: reads their events, folds them with and without the
-// job's, and commits the difference.
+// job's events, and commits the difference.
 
 import type { GroupIdentity } from '#core/events/group-identity.ts'
 import { type ImportNote, noteSampleCountMax, type UndoRefusal } from '#core/imports/import-changes.ts'
@@ -19,11 +19,11 @@ const distinctNotesMax = 200_000
 
 const notReadable: UndoRefusal = 'undo_left:events_not_readable'
 
-/** Items are distinct ids, or groups; those of one unit are undone together. */
+/** Items are distinct ids, or groups; the items of one unit are undone together. */
 interface Kind<Item> {
   list(after: Item | null): Promise<readonly Item[]>
   findUnits(items: readonly Item[]): Promise<Components<Item>>
-  /** Those of these items that an event links with others: it came after `findUnits`. */
+  /** Those of these items that an event links with others. Such an event came after `findUnits`. */
   findOpen(items: readonly Item[]): Promise<readonly Item[]>
   subjectsOf(items: readonly Item[]): Pick<ChunkSubjects, 'distinctIds' | 'mergingDistinctIds' | 'groups'>
   historyOf(items: readonly Item[]): HistorySubjects
@@ -125,7 +125,7 @@ interface Undone<Item> {
   readonly notes: readonly Note[]
   /** How much of what readings may find was found: 1 for each full reading. */
   readonly share: number
-  /** Units that have been linked with others since they were found: they are unchanged. */
+  /** Units that have been linked with others since they were found; they were left unchanged. */
   readonly open: readonly (readonly Item[])[]
 }
 
@@ -145,7 +145,7 @@ async function undoUnits<Item>(
     units,
     some => ({ ...kind.subjectsOf(some.flat()), projectIds: [projectId] }),
     async (some, loaded, published) => {
-      // After the load: what is committed in between makes this commit a conflict.
+      // Queried after the load: a commit after the load makes this commit a conflict.
       const openItems = new Set<unknown>(await kind.findOpen(some.flat()))
       const open = some.filter(unit => unit.some(item => openItems.has(item)))
       const batch = createJobBatch(job, loaded, published)

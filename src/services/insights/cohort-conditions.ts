@@ -1,5 +1,5 @@
-// Replaces the cohorts of a condition by their contents: the members of static ones, the conditions of dynamic ones on
-// current persons. Membership matches that of flags, except for what only an evaluation knows.
+// Replaces the cohorts of a condition by their contents: the members of static cohorts, the conditions of dynamic cohorts
+// on current persons. Membership is the same as for flags, except for what only an evaluation knows.
 
 import type { Cohort } from '#core/flags/definitions/cohort.ts'
 import { type CohortEntry, readCohortTree } from '#core/flags/definitions/cohort-tree.ts'

@@ -1,7 +1,7 @@
-// Shows watchers what a project's clients send, as it is accepted. There is one live view per front. It reads the end
-// of the log (`log-tail.ts`), only while there are watchers, so watching costs capture nothing. The caller decides what
-// a message looks like and where it is sent. Nothing waits for a watcher: events that it cannot be shown are counted
-// and the count is sent to it, so shown and counted events together are exactly those that matched.
+// Shows watchers what a project's clients send, as it is accepted. There is one live view per front. It reads the end of
+// the log (`log-tail.ts`), only while there are watchers, so watching costs capture nothing. The caller decides what a
+// message looks like and where it is sent. Nothing waits for a watcher: events that cannot be shown to a watcher are
+// counted and the count is sent to the watcher, so shown and counted events together are exactly those that matched.
 
 import type { DecodedRecord } from '#core/events/captured-event.ts'
 import { type LogStream, trafficOf } from '#core/events/log-stream.ts'
@@ -247,7 +247,7 @@ export function createLiveEvents(options: LiveEventsOptions) {
     else watcher.end(reason)
   }
 
-  /** Runs one round at a time, and another one for changes made during it. */
+  /** Runs one round of checks at a time, and another round for changes made during it. */
   async function checkAll(): Promise<void> {
     checkedAtMs = monotonicNowMs()
     isCheckDue = true

@@ -19,9 +19,12 @@ export interface LogTailOptions extends Pick<Timers, 'startTimeout'> {
   readonly isWanted: (projectId: number, kind: number) => boolean
   /** Takes a record whose header is wanted; a damaged record may belong to any project. */
   readonly take: (record: DecodedRecord, offset: number) => void
-  /** Called after each slice, before the event loop gets its turn. */
+  /** Called after each slice, before yielding to the event loop. */
   readonly rest: () => void
-  /** Called when reading skips to the end, because records come faster than they can be read, or cannot be read. */
+  /**
+   * Called when reading skips to the end, because records come faster than they can be read, or because they cannot be
+   * read.
+   */
   readonly onLost: (reason: 'behind' | 'unreadable') => void
   /** Called when the tail ended because of a bug. */
   readonly onFailed: () => void

@@ -1,5 +1,5 @@
-// Checks of a flag or cohort write that need the stored definitions: whether what it refers to exists, and whether a
-// filter leads to a flag whose value it could not test. Source: docs/wire/private-api.md 4.3.
+// Checks of a flag or cohort write that need the stored definitions: whether what the flag or cohort refers to exists, and
+// whether a filter leads to a flag whose value it could not test. Source: docs/wire/private-api.md 4.3.
 
 import {
   type DefinitionLinks,
@@ -35,7 +35,7 @@ export async function findReferenceIssues(
   for (let start = 0; start < ids.length; start += readTogether) {
     for (const flag of await management.listFlagsById(projectId, ids.slice(start, start + readTogether))) {
       if (configVersion(flag.filters) === 1) continue
-      // The filter itself, not its field that names the flag.
+      // The path of the filter itself, not of its field that names the flag.
       const path = pathOf.get(flag.id)!.replace(/\.[^.]+$/, '')
       const message = `This refers to the flag "${flag.key}", a version 2 flag (with rules), which filters cannot test.`
       issues.push({ path, code: 'unsupported_dependency_config_version', message })

@@ -1,6 +1,6 @@
-// Copies a flag into another project, as a new version of the target's flag with the same key, if there is one. What
-// the flag refers to is found in the target by name: group types and flags must exist, and missing cohorts are copied.
-// Nothing is written before all of that is known. Source: PostHog's copy_flags; what it leaves open is ours,
+// Copies a flag into another project, as a new version of the target's flag with the same key, if there is one. What the
+// flag refers to is found in the target by name: group types and flags must exist, and missing cohorts are copied. Nothing
+// is written before all references are found. Source: PostHog's copy_flags; what it leaves open is ours,
 // docs/wire/private-api.md §4.
 
 import type { Change } from '#core/author.ts'
@@ -33,7 +33,7 @@ export interface CopyFlagDeps extends ManageFlagsDeps {
 export interface CopyOptions {
   readonly change: Change
   readonly mayWriteCohorts: boolean
-  /** The copy is inactive, whatever the source is. */
+  /** The copy is inactive, even if the source is active. */
   readonly isDisabled: boolean
 }
 

@@ -1,5 +1,6 @@
-// Serialises the writes of a project's flags and cohorts within a front. A write that checks references is refused when
-// the definitions change between its check and its write, so it would rarely succeed beside writes that check nothing.
+// Serialises the writes of a project's flags and cohorts within a front. A write that checks references is refused when the
+// definitions change between its check and its write, so it would rarely succeed while other writes, which check nothing,
+// run at the same time.
 
 import { ok, type Result } from '#core/result.ts'
 import type { Written } from '#ports/state/written.ts'

@@ -11,7 +11,7 @@ export interface DeleteGroupTypeDeps {
   readonly definitionsReady: (revision: number) => Promise<void>
 }
 
-/** Groups per transaction: the worker waits for each one. */
+/** Groups per transaction: the worker waits for each transaction. */
 const groupsPerTransaction = 500
 
 /**

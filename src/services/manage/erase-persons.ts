@@ -29,7 +29,8 @@ export async function erasePersons(
 ): Promise<{ foundCount: number; erasedCount: number }> {
   const { management } = deps
   const personIds = await management.findPersonIds(projectId, persons)
-  // Read before the persons are erased: everything accepted before this request is in the log by then.
+  // Where the log ends is read before the persons are erased: everything accepted before this request is in the log by
+  // then.
   const ends = personIds.length === 0 ? null : await findLogEnds(deps)
   let erasedCount = 0
   for (let from = 0; ends !== null && from < personIds.length; ) {

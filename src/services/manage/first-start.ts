@@ -37,7 +37,7 @@ export interface Bootstrapped {
  */
 export async function ensureFirstStart(deps: FirstStartDeps): Promise<Bootstrapped> {
   const { management } = deps
-  // The personal key is created last, so a start that finds one knows that nothing is missing.
+  // The personal key is created last, so a start that finds a personal key knows that nothing is missing.
   const isFirst = (await management.listPersonalKeys({ limit: 1, offset: 0 })).count === 0
   const { results } = await management.listProjects({ limit: 1, offset: 0 })
   if (isFirst) deps.beforeKeys?.()

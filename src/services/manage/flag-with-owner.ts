@@ -32,9 +32,9 @@ export interface FlagOwnerDeps {
 }
 
 /**
- * Writes a definition together with its flags. `attempt` reads what is stored, decides, and writes both in one
- * transaction. It runs again from the start while other writers come first; after too many tries, the last refusal is
- * returned. Resolves when the flags are served.
+ * Writes a definition together with its flags. `attempt` reads what is stored, decides, and writes definition and flags in
+ * one transaction. It is called again while other writers come first; after too many tries, the last refusal is returned.
+ * Resolves when the flags are served.
  */
 export async function writeWithFlags<T, E>(
   deps: Pick<FlagOwnerDeps, 'definitionsReady'>,
@@ -67,7 +67,7 @@ export async function findUndeletedFlag(
 const keyCharsMax = 100
 
 /**
- * Makes a key that no flag of the project has from a name: lower-case letters, digits, underscores and hyphens, with a
+ * Makes a key from a name, one that no flag of the project has: lower-case letters, digits, underscores and hyphens, with a
  * number appended when the plain key is taken. The key is `feature` when the name has no such character.
  */
 export async function findFreeFlagKey(
@@ -109,7 +109,10 @@ export async function addReferenceCheck(
   return issues.length > 0 ? err({ kind: 'invalid', issues }) : ok({ ...write, linksRevision: links.revision })
 }
 
-/** The key that writes a feature, survey or experiment, and its permissions for flags that were not made for it. */
+/**
+ * The personal API key that writes a feature, survey or experiment, and its permissions for flags that were not made for
+ * that item.
+ */
 export interface Writer {
   readonly change: Change
   readonly mayReadFlags: boolean

@@ -1,5 +1,5 @@
-// Writes cohorts for the private API: validates them, checks what they refer to and what refers to them, and resolves
-// once this front serves them. Members of static cohorts are stored in batches, so that no write takes long.
+// Writes cohorts for the private API: validates them, checks what they refer to and what refers to them, and resolves once
+// this front serves them. Members of static cohorts are stored in batches, so that no transaction takes long.
 
 import type { Change } from '#core/author.ts'
 import type { Cohort } from '#core/flags/definitions/cohort.ts'

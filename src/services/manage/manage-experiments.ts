@@ -68,9 +68,9 @@ export type ExperimentRefusal =
   | InvalidFlag
 
 /**
- * Uses the flag with this key unchanged. If there is none, creates one from `flagConfig`, with `control` and `test` at
- * 50 % each unless it names others, on for everyone. The flag becomes active when the experiment has a start, unless
- * `flagActive` is false.
+ * Uses the flag with this key unchanged. If there is none, creates one from `flagConfig`, on for everyone, with the
+ * variants `control` and `test` at 50 % each unless it names others. The flag becomes active when the experiment has a
+ * start, unless `flagActive` is false.
  */
 export function createExperiment(
   deps: ManageExperimentsDeps,

@@ -234,7 +234,7 @@ function prepareFields<T extends FlagFields>(
 
 /**
  * @param prepare called again if another writer came first: with the newest flag when that flag was changed, unless the
- *   caller expects a version, which is then refused.
+ * caller expects a version: the change is then refused.
  */
 export async function changeFlag<E extends { readonly kind: string } = never>(
   deps: ManageFlagsDeps,

@@ -1,5 +1,5 @@
 // Creates and deletes personal API keys and the secret keys of projects. A secret is shown only once, on creation. A new
-// key of a project turns the former one into the backup.
+// secret key of a project turns the former key into the backup.
 
 import type { Change } from '#core/author.ts'
 import type { PersonalKey } from '#core/personal-key.ts'
@@ -93,8 +93,8 @@ export async function deleteBackupSecretKey(
 }
 
 /**
- * Masks 39 of 43 characters: the rest distinguishes two keys, but does not help to guess one. Source: as PostHog masks
- * keys.
+ * Masks 39 of 43 characters: the four that are left distinguish two keys, but do not help to guess one. Source: as PostHog
+ * masks keys.
  */
 function maskSecret(secret: string): string {
   return `${secretKeyPrefix}...${secret.slice(-4)}`

@@ -30,11 +30,11 @@ export type ProjectSettings = Partial<
 export type ProjectRefusal = 'not_found' | 'token_taken' | 'invalid_token' | 'unknown_timezone' | 'blank_name'
 
 /**
- * The tokens that capture accepts: 1–64 printable ASCII characters without white space, and no secret key. Source:
+ * The tokens that capture accepts: 1–64 printable ASCII characters without white space, except for secret keys. Source:
  * docs/wire/ingestion.md 2.4.
  */
 const tokenForm = /^(?!ph[xs]_)[!-~]{1,64}$/
-/** A slash, question mark, hash or percent sign would cut or change the token in `/array/<token>/`. */
+/** A slash, question mark, hash or percent sign would end or change the token in `/array/<token>/`. */
 const tokenBreakers = /[/?#%]/
 
 /** Whether a project may have this key. */

@@ -19,7 +19,7 @@ export interface PersonalKeyUsesOptions {
   readonly delayMs: number
 }
 
-/** A use this soon after a noted one is not noted again. */
+/** A use this soon after a noted use is not noted again. */
 const resolutionMs = 60_000
 const notedCountMax = 1_000
 

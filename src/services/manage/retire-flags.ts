@@ -1,4 +1,4 @@
-// Deletes or archives many flags in one call. Each flag is written separately, as a version, and stays unchanged when
+// Deletes or archives many flags in one call. Each flag is written separately, as a new version; it stays unchanged when
 // something uses it. A flag that is used only by other flags of the same call is included: its users are retired first.
 // Source: PostHog's bulk_delete; what it leaves open is ours, docs/wire/private-api.md §4.
 
@@ -38,8 +38,8 @@ export interface RetiredFlag {
 }
 
 /**
- * Deletes or archives those of these flags that nothing uses. A flag that is already archived gets no new version.
- * Resolves when the result is served.
+ * Deletes or archives the given flags that nothing uses. A flag that is already archived gets no new version. Resolves when
+ * the result is served.
  * @returns an entry for each id, in their order.
  */
 export async function retireFlags(

@@ -1,6 +1,6 @@
-// Prepares the payloads of a flag write for storage: encrypts them when the flag says so, and puts back the stored
-// payload for each one that was sent as the redaction marker. `core/flags/definitions/validate-flag.ts` checks the rest
-// of a flag.
+// Prepares the payloads of a flag write for storage: encrypts them when the flag says so, and puts back the stored payload
+// for each payload that was sent as the redaction marker. `core/flags/definitions/validate-flag.ts` checks the rest of a
+// flag.
 
 import { isPayload, redactedPayload, withPayloads } from '#core/flags/definitions/encrypted-payloads.ts'
 import type { Flag, FlagFields, WritableFlag } from '#core/flags/definitions/flag.ts'

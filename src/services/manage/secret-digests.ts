@@ -12,10 +12,9 @@ export type SecretDigests = ReturnType<typeof createSecretDigests>
 
 /**
  * A digest does not mean that a key is valid: the caller looks the key up by its digest each time, so a deleted key is
- * refused as soon as without this memory.
- * The time of a look-up reveals nothing about a kept secret: the secret is found by a number that cannot be predicted
- * from outside, and compared in a time that depends only on the length of the sent text. Kept secrets are only in the
- * memory of this process, as those of requests are anyway.
+ * refused just as soon as it would be without this memory. The time of a look-up reveals nothing about a kept secret: the
+ * secret is found by a number that cannot be predicted from outside, and compared in a time that depends only on the length
+ * of the sent text. Kept secrets are only in the memory of this process, where the secrets of requests are anyway.
  */
 export function createSecretDigests(countMax: number) {
   const kept = new Map<number, { readonly secret: string; readonly hash: string }>()

@@ -1,6 +1,6 @@
-// Changes one thing of a flag, as one version. Whether the flag allows it is decided from the flag as it was read, and
-// it is written only while that version is the newest; the other definitions are checked at the time of the write.
-// `core/flags/definitions/narrow-writes.ts` has the changes. Source: docs/wire/private-api.md 4.2.
+// Changes one thing of a flag, as one version. Whether the flag allows the change is decided from the flag as it was read,
+// and the change is written only while that version is the newest; the other definitions are checked at the time of the
+// write. `core/flags/definitions/narrow-writes.ts` has the changes. Source: docs/wire/private-api.md 4.2.
 
 import type { Change } from '#core/author.ts'
 import { type DefinitionLinks, flagDependencies } from '#core/flags/definitions/definition-links.ts'

@@ -18,7 +18,7 @@ export type FindLinks = () => Promise<DefinitionLinks>
 /**
  * Only writes of other fronts, and writes of flags that an experiment, survey or feature owns, can come in between.
  * @param write reads, checks and writes; runs again if the definitions changed in between.
- * @param isLate which of its other refusals mean that another writer came first.
+ * @param isLate which other refusals of `write` mean that another writer came first.
  * @throws PortError `conflict` when the definitions change faster than they can be checked.
  */
 export async function writeWithLinks<T, E>(
@@ -44,7 +44,7 @@ export async function writeWithLinks<T, E>(
   return written as Result<T, E>
 }
 
-/** Types that were deleted in between: a new type with the same index is a different one. */
+/** Types that were deleted in between: a new type with the same index is a different type. */
 function findDeletedTypes(
   before: DefinitionLinks['groupTypes'],
   now: DefinitionLinks['groupTypes'],

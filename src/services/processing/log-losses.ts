@@ -1,11 +1,11 @@
-// Handles records that the log lost, as reported by a chunk: they are recorded beside the log, logged and counted.
+// Handles records that the log lost, as reported by a chunk: they are recorded next to the log, logged and counted.
 
 import type { LogStream } from '#core/events/log-stream.ts'
 import type { LogChunk, LogLoss, MissingRecords } from '#ports/log/event-log.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
 
-/** How much of a damaged record is kept beside the log. */
+/** How much of a damaged record is kept next to the log. */
 const keptBytesMax = 16 * 1024
 
 /**

@@ -94,13 +94,13 @@ async function processPart(chunk: LogChunk, deps: ChunkDeps, published: Publishe
 
 // What a crash after each step leaves:
 //
-//   step                                          after a crash before the next step
-//   1. read records of one stream                 nothing happened; the position is where it was
-//   2. load visitors, persons, mappings, groups   nothing happened
-//   3. apply the events in memory                 nothing happened
-//   4. insert rows and overrides, wait (durable)  the rows are stored, the state is as before: the chunk runs again
-//                                                 from the same persons and makes the same rows, which replace those
-//   5. commit changes, counters and position      done; reading continues after the chunk
+// step                                          after a crash before the next step
+// 1. read records of one stream                 nothing happened; the position is where it was
+// 2. load visitors, persons, mappings, groups   nothing happened
+// 3. apply the events in memory                 nothing happened
+// 4. insert rows and overrides, wait (durable)  the rows are stored, the state is as before: the chunk runs again
+// from the same persons and makes the same rows, which replace those
+// 5. commit changes, counters and position      done; reading continues after the chunk
 //
 // Between the crash and the second run, another stream may have changed the persons. The overrides of the first run would then
 // stay wrong, so a starting worker queries the event store for the overrides of its first chunks, and gives higher versions to
@@ -112,8 +112,8 @@ async function processPart(chunk: LogChunk, deps: ChunkDeps, published: Publishe
 // A chunk whose commit conflicted with another worker's (`version_conflict`) is recomputed. Its rows replace those of the
 // earlier try; overrides that differ from those of the earlier try get higher versions.
 //
-// The reverse order of 4 and 5 would lose rows. A crash inside 4 is a crash before it for the missing rows and after it for the
-// others; 5 is one transaction, so it is never half done.
+// The reverse order of 4 and 5 would lose rows. A crash inside 4 counts as a crash before it for the rows that are missing,
+// and as a crash after it for the rows that are stored; 5 is one transaction, so it is never half done.
 async function runChunkSteps(
   chunk: LogChunk,
   context: {

@@ -125,8 +125,9 @@ function wrapStoresReadOnly(deps: RestoreDeps): Omit<RestoreDeps, 'events'> & Pi
 }
 
 /**
- * If a job was published or discarded while its rows were rebuilt, the rows were inserted as pending or although the job is
- * gone: publish or discard again. A job closed later finds the rows itself. A job that no longer exists was discarded.
+ * If a job was published or discarded while its rows were rebuilt, the rows were inserted as pending rows, or although the
+ * job is gone: publish or discard the rows again. A job closed later finds the rows itself. A job that no longer exists was
+ * discarded.
  */
 async function repeatJobEnd(
   before: NonNullable<ChunkChanges['imports']>['jobs'][number],

@@ -1,7 +1,7 @@
-// Tracks the worker's place in each stream, and which projects' records it takes there. A live stream has two cursors:
-// the first skips deferred projects, the second takes only deferred projects and never passes the first. Each has a
-// separate position, so each commits as if it were a stream. A project changes cursors only at an offset on which both
-// agree.
+// Tracks the worker's place in each stream, and which projects' records it takes there. A live stream has two cursors: the
+// first skips deferred projects, the second takes only deferred projects and never passes the first. Each cursor has a
+// separate position, so each commits as if it were a stream. A project moves to the other cursor only at an offset on which
+// both cursors agree.
 
 import { deferredCursorOf, type LogStream, type RecordAt, type StreamInfo } from '#core/events/log-stream.ts'
 import { RecordCursor } from '#core/log/record-decoder.ts'
@@ -85,7 +85,10 @@ export class StreamCursors {
     return this.#positions.get(this.#deferred.has(stream) ? deferredCursorOf(stream) : stream)
   }
 
-  /** Like `EventLogReader.read`, but only for the cursor's own records. The chunk has the stream's name, not the cursor's. */
+  /**
+   * Like `EventLogReader.read`, but only for the cursor's own records. The chunk has the name of the stream, not of the
+   * cursor.
+   */
   async read(cursor: StreamCursor, options: LogReadOptions): Promise<LogChunk> {
     const { log } = this.#options
     const { stream } = cursor
@@ -138,8 +141,8 @@ export class StreamCursors {
   }
 
   /**
-   * Once the second cursor has reached the first cursor's position, the first takes all projects again. Both must be past the
-   * offset at which the last project was deferred, or that project would never have been processed separately.
+   * Once the second cursor has reached the first cursor's position, the first takes all projects again. Both must be past
+   * the offset at which the last project was deferred; otherwise that project would never have been processed separately.
    */
   async releaseIfCaughtUp(stream: LogStream): Promise<boolean> {
     const projects = this.#deferred.get(stream)
@@ -157,8 +160,8 @@ interface ProjectRead {
   /** Reading ends before this offset. */
   readonly toOffset: number
   /**
-   * Whether to take a record, by the project in its header. In a damaged record that may be any project, but it is the same
-   * one for every reader.
+   * Whether to take a record, by the project in its header. In a damaged record the project may be wrong, but it is the
+   * same for every reader.
    */
   readonly takes: (projectId: number, offset: number) => boolean
   readonly recordCountMax: number

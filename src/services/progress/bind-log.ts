@@ -43,7 +43,7 @@ export interface FindBindingDeps {
   readonly log: FoundLog & { readonly streams: readonly LogStream[] }
   /** Folder of the log. */
   readonly folder: string
-  /** Where the state is, for messages; null when it is in the data folder, beside the log. */
+  /** Where the state is, for messages; null when it is in the data folder, next to the log. */
   readonly statePlace: string | null
 }
 
@@ -59,8 +59,8 @@ export interface BindLogDeps extends FindBindingDeps {
 
 /**
  * Binds log and state to each other, or explains why they do not belong together. Only one process may call it at a time.
- * @returns one line for the operator if the start must be refused; nothing was changed then.
- * @throws PortError if the state cannot be read or written, system errors of the folder.
+ * @returns one line for the operator if the start must be refused; nothing was changed then. @throws PortError if the state
+ * cannot be read or written, and system errors about the folder.
  */
 export async function bindLog(deps: BindLogDeps): Promise<Result<null, string>> {
   const { management, log, folder, host, statePlace } = deps
@@ -94,8 +94,8 @@ async function readBinding({ management, log }: FindBindingDeps) {
 }
 
 /**
- * Decides whether a running instance may continue with a state that came back. It may continue with an older copy, from that
- * copy's positions.
+ * Decides whether a running instance may continue with a state that came back. The instance may continue with an older copy
+ * of the state, from that copy's positions.
  * @param log its `endOffset` is the end that the log's reader reports.
  * @returns the reason against it, a clause whose subject is the state; null if it may continue.
  */
@@ -135,9 +135,9 @@ export class LogLeftError extends Error {
 }
 
 /**
- * A chunk store whose streams can be claimed only by a worker on the log that the state follows. It checks before the claim,
- * so that a worker on another log takes no stream away, and again after it. Binding another log later revokes the claim
- * (`followLog`), so no other log can slip in between.
+ * A chunk store whose streams can be claimed only by a worker on the log that the state follows. It checks this before the
+ * claim, so that a worker on another log takes no stream away, and again after the claim. Binding another log later revokes
+ * the claim (`followLog`), so no other log can slip in between.
  */
 export function restrictClaimsTo(
   logId: string | null,

@@ -1,5 +1,5 @@
-// Counts the values of a flag: for a condition, among all persons or groups; for a draft, beside the version that it
-// would replace. Each subject is evaluated as for a request, without anything that a request would add.
+// Counts the values of a flag: for a condition, among all persons or groups; for a draft, along with the values of the
+// version that it would replace. Each subject is evaluated as for a request, without anything that a request would add.
 
 import type { Flag } from '#core/flags/definitions/flag.ts'
 import type { ProjectDefinitions } from '#core/flags/definitions/project-definitions.ts'
@@ -25,7 +25,7 @@ export interface ScanWatch {
   readonly signal: AbortSignal
 }
 
-/** How many subjects match a condition. @returns err when it can be evaluated for none. */
+/** How many subjects match a condition. @returns err when the condition can be evaluated for no subject. */
 export async function countMatching(
   deps: CountReachDeps,
   definitions: ProjectDefinitions,
@@ -50,7 +50,7 @@ export async function countMatching(
   return ok({ holding, all })
 }
 
-/** Two versions of a flag to be compared; null for one that is off for every subject. */
+/** Two versions of a flag to be compared; null for a version that is off for every subject. */
 export interface ReachQuery {
   readonly population: Population
   readonly before: FlagProbe | null
@@ -96,7 +96,7 @@ export function findPopulation(probe: FlagProbe): Result<Population | null, Reac
   if (flag === undefined || flag.sets.length === 0) return ok(null)
   const [typeIndex = null, ...others] = new Set(flag.sets.map(set => set.groupTypeIndex))
   if (others.length > 0) return err('mixed')
-  // A group has no person, so no ids or properties of one can be read.
+  // A group has no person, so no ids or properties of a person can be read.
   if (typeIndex !== null) return probe.isForGroupsAlone(typeIndex) ? ok({ kind: 'groups', typeIndex }) : err('mixed')
   return probe.isByDevice() ? err('by_device') : ok({ kind: 'persons' })
 }

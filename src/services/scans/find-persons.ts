@@ -27,7 +27,7 @@ export interface PersonSearch<T> {
   readonly projectId: number
   readonly test: PersonTest
   /**
-   * Reads the persons after one, in the order of the list.
+   * Reads the persons after a given person, in the order of the list.
    * @returns also where to continue, unless that is after the last of them.
    */
   readonly read: (

@@ -1,6 +1,6 @@
-// Scans all persons of a project, or all groups of a type, and evaluates flags for each. The cost of such scans to
-// others is bounded for the whole front: they share slices of the event loop, each holds one page in memory, and those
-// of one project queue.
+// Scans all persons of a project, or all groups of a type, and evaluates flags for each. The cost of such scans to others
+// is bounded for the whole front: they share slices of the event loop, each scan holds one page in memory, and the scans of
+// one project queue.
 
 import type { FlagEvaluation } from '#core/flags/evaluation/evaluate-flags.ts'
 import type { EvaluationSubject } from '#core/flags/evaluation/evaluation-subject.ts'
@@ -28,9 +28,9 @@ export function createSubjectScans(monotonicNowMs: () => number) {
   const createQueue = () => new ProjectQueue({ runningMax: 1, waitingMax }, tooManyScans)
   return {
     slices: createSliceQueue({ sliceMs, monotonicNowMs }),
-    /** Of counts, which scan everything. */
+    /** The queue of counts, which scan everything. */
     counts: createQueue(),
-    /** Of searches that fill a page, a second at most each. */
+    /** The queue of searches that fill a page, each for a second at most. */
     searches: createQueue(),
   }
 }
@@ -62,7 +62,7 @@ export type Population = { readonly kind: 'persons' } | { readonly kind: 'groups
 export interface ScannedSubject {
   /** For the first distinct id of a person. Parses properties, which may take long. */
   readonly read: () => EvaluationSubject
-  /** Further distinct ids of a person, of those that are shown. */
+  /** Further distinct ids of a person, as far as they are shown with the person. */
   readonly otherIds: readonly string[]
 }
 
@@ -84,7 +84,7 @@ export interface ScannedPage {
 /**
  * All subjects, page by page.
  * @param probes evaluated for each of them.
- * @param groupTypes the types that exist; without the population's own there are no groups.
+ * @param groupTypes the types that exist; if the population's own type is not among them, there are no groups.
  */
 export async function* scanSubjects(
   { management }: ScanDeps,

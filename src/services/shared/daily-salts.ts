@@ -1,6 +1,6 @@
-// Remembers the salts of the days that are open, and forgets each when its day closes. Twice a minute it offers the
-// store what it remembers: this restores a salt that a worker with a wrong clock deleted, and processes that had
-// different ones agree on the stored one. Source: docs/wire/ingestion.md 13.
+// Remembers the salts of the days that are open, and forgets each when its day closes. Twice a minute it offers the store
+// what it remembers: this restores a salt that a worker with a wrong clock deleted, and processes that had different salts
+// agree on the stored one. Source: docs/wire/ingestion.md 13.
 
 import { findDaysToKeep, isDayInRange } from '#core/cookieless/visitor-day.ts'
 import type { Clock, Timers } from '#ports/clock.ts'

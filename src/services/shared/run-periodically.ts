@@ -36,7 +36,7 @@ export async function runPeriodically(
       if (signal.aborted) return
       if (performance.now() >= complaintFromMs) {
         complaintFromMs = performance.now() + complaintPauseMs
-        // Due to size or load, so the stack does not help.
+        // The error is due to size or load, so its stack does not help.
         const isSlow = cause instanceof PortError && cause.code === 'timeout'
         if (isSlow) logger.warn({ reason: cause.message }, `${what} took too long; retrying`)
         else logger.warn({ err: cause }, `${what} failed; retrying`)

@@ -6,7 +6,7 @@ export function createSerializer(): Serialize {
   let last: Promise<unknown> = Promise.resolve()
   return run => {
     const result = last.then(run)
-    // The next task waits for the end, successful or not; the failure goes to its own caller.
+    // The next task waits for the end of this one, successful or not; a failure goes to the caller of this task.
     last = result.catch(() => {})
     return result
   }

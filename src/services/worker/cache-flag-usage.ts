@@ -11,23 +11,22 @@ import type { ProjectStore } from '#ports/state/project-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { runPeriodically } from '../shared/run-periodically.ts'
 
-/** Also about the delay until a merge shows in a flag with few counts. */
+/** This is also about how long it takes until a merge shows in a flag with few counts. */
 export const refreshFlagUsageEveryMs = 30_000
 /** Fewer calls than this are counted fast enough on demand. */
 const busyCallsMin = 100_000
 const busyFlagsMax = 100
 /** Hourly buckets are cached for the longest range of one query, daily buckets for a year. */
 const cachedDays = { hour: 41, day: 366 } as const
-/** Calls per query, which its last bucket may exceed: a million takes a tenth of a second. */
+/** The most calls per query, though its last bucket may exceed this: a million calls take a tenth of a second. */
 const callsPerQuery = 2_000_000
 /** The duration of a round; the store is then left to others until the next round. */
 const roundMsMax = 3_000
 /** How much later than its timestamp an override may become visible, given the clocks of two workers. */
 const clockSlackMs = 120_000
 /**
- * Finding busy flags reads a column of all calls, so it may take at most a hundredth of the time. With few calls it
- * runs in every round, so that a flag that suddenly gets many calls, from an import or after a start, soon counts as
- * busy.
+ * Finding busy flags reads a column of all calls, so it may take at most a hundredth of the time. With few calls the search
+ * runs in every round, so that a flag that suddenly gets many calls, from an import or after a start, soon counts as busy.
  */
 const busyShare = 1 / 100
 const busyForMsMax = 3_600_000
@@ -124,13 +123,13 @@ export function createFlagUsageRefresher(options: FlagUsageRefresherOptions) {
       if (cachedAtMs === undefined || cachedAtMs > nowMs) return true
       return daysOf(edges[index]!, edges[index + 1]!).some(day => (moved.get(day) ?? 0) > cachedAtMs)
     }
-    // As if each day's calls were evenly spread.
+    // Estimates calls as if each day's calls were evenly spread.
     const estimateCalls = (index: number) => {
       const [fromMs, endMs] = [edges[index]!, edges[index + 1]!]
       const share = (day: number) => (Math.min(endMs, day + dayMs) - Math.max(fromMs, day)) / dayMs
       return daysOf(fromMs, endMs).reduce((sum, day) => sum + (callsOfDay.get(day) ?? 0) * share(day), 0)
     }
-    // The latest first: they are queried most.
+    // The latest buckets first: they are queried most.
     for (let end = edges.length - 1; end > 0; end--) {
       if (!isDue(end - 1)) continue
       let from = end - 1

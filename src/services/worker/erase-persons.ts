@@ -81,7 +81,8 @@ export function createErasureWorker(options: ErasureWorkerOptions) {
     await faultPoint?.('mentions')
     if (!(await countOnce(due.map(({ erasure }) => erasure)))) return true
     await faultPoint?.('counted')
-    // Serialized with the event store's keeper, so that restored rows, and rows of another copy, are checked as well.
+    // Serialized with the checks of `keep-event-store.ts`, so that restored rows, and rows of another copy, are checked as
+    // well.
     const end = await serialize(() => removeAndFinish(due))
     if (end === 'under_way') await faultPoint?.('removed')
     return true

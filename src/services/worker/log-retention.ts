@@ -10,7 +10,7 @@ import { findAllProgress, type ProgressStore } from '../progress/find-progress.t
 import { runPeriodically } from '../shared/run-periodically.ts'
 
 const everyMs = 60_000
-/** The log's limits leave space for records that arrive between two checks; writers check as often. */
+/** The log's limits leave space for records that arrive between two checks; writers check equally often. */
 const reclaimEveryMs = 1_000
 const packEveryMs = 5_000
 

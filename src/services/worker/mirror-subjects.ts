@@ -209,7 +209,7 @@ function findLossReason(
   emptied: readonly HeldRange[],
 ): string | null {
   if (fill === null) return 'they were never copied'
-  // Begun, but perhaps not yet recorded in the event store.
+  // A fill that has begun is perhaps not yet recorded in the event store.
   if (fill.phase === 'begun') return null
   if (held.fillId !== fill.id) return 'the event store was replaced'
   if (held.version !== null && held.version < fill.rowsVersion) return 'the event store is an older copy'

@@ -1,5 +1,5 @@
-// The clock for everything that is deleted by age: log segments, warnings and counts, what undoing imports needs, rejects and
-// recordings. The rule is in core/retention-time.ts; this applies it and logs when deletion pauses.
+// The clock for everything that is deleted by age: log segments, warnings and counts, what undoing imports needs, rejects
+// and recordings. The rule is in core/retention-time.ts; this clock applies it and logs when deletion pauses.
 
 import { isTrusted, type TrustedTime, updateTrustedTime } from '#core/retention-time.ts'
 import type { Clock } from '#ports/clock.ts'

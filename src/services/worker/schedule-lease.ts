@@ -5,7 +5,7 @@ import type { ScheduleOwners } from '#ports/state/worker-state.ts'
 
 /** How long the schedules of a killed worker pause before another worker takes over. */
 export const scheduleLeaseMs = 30_000
-/** All schedules share one lease, since they depend on each other: usage and retention use the event store's keeper. */
+/** All schedules share one lease, since they depend on each other: usage and retention depend on `keep-event-store.ts`. */
 const name = 'schedules'
 
 export type ScheduleLease = ReturnType<typeof createScheduleLease>
@@ -25,7 +25,7 @@ export function createScheduleLease(options: {
   async function ask(): Promise<boolean> {
     const nowMs = clock.nowMs()
     const leftMs = untilMs === null ? 0 : untilMs - nowMs
-    // More than a whole lease is left only when the clock was set back.
+    // More than a whole lease can be left only when the clock was set back; such a lease does not count.
     const isHeld = leftMs > 0 && leftMs <= scheduleLeaseMs
     if (isHeld && leftMs > scheduleLeaseMs / 2) return true
     const lease = { name, ownerId, nowMs, untilMs: nowMs + scheduleLeaseMs }

@@ -17,8 +17,8 @@ export function createVisitorRetention({
   readonly salts: Pick<CookielessSalts, 'deleteSaltsExcept'>
   readonly visitors: CookielessVisitorUpkeep
   /**
-   * The wall clock, unlike for other deletion by age: the promise is to forget in time. If the clock is ahead, it has closed
-   * these days for the fronts as well; the only cost is that a day's visitors are counted again.
+   * The wall clock, unlike for other deletion by age, because the promise is to forget in time. If the clock is ahead, it
+   * has closed these days for the fronts as well; the only cost is that a day's visitors are counted again.
    */
   readonly clock: Clock
 }): Schedule {
@@ -26,8 +26,8 @@ export function createVisitorRetention({
     const kept = findDaysToKeep(clock.nowMs())
     let justGone: readonly string[] = []
     try {
-      // If the clock here is ahead, a front whose day is still open recreates the salt until the next round. Its visitors must
-      // be known until then, or a visitor that identified would be taken for the one before.
+      // If the clock here is ahead, a front whose day is still open recreates the salt until the next round. The visitors
+      // of that salt must be known until then; otherwise a visitor that identified would be taken for the visitor before.
       justGone = await salts.deleteSaltsExcept(kept)
     } finally {
       while (!signal.aborted && (await visitors.deleteVisitorsExcept(kept, justGone, rowsAtOnceMax)) > 0);

@@ -15,11 +15,11 @@ export interface WorkerOptions {
   readonly processor: Processor
   readonly events: Pick<EventStoreUpkeep, 'migrate'>
   readonly keeper: EventStoreKeeper
-  /** Like `schedules`, but without need of the event store, so they run from the start. */
+  /** Like `schedules`, but these do not need the event store, so they run from the start. */
   readonly housekeeping?: readonly { run(signal: AbortSignal): Promise<void> }[]
   /** The lease on the schedules that one worker runs for all; released on stop. */
   readonly lease: Pick<ScheduleLease, 'leave'>
-  /** Each runs until its signal aborts. */
+  /** Each schedule runs until its signal aborts. */
   readonly schedules: readonly { run(signal: AbortSignal): Promise<void> }[]
   readonly logger: Logger
   readonly onStateChange: (state: ProcessingState) => void
@@ -28,8 +28,8 @@ export interface WorkerOptions {
 }
 
 /**
- * The engine starts at the same time as this process, which takes half a second, or several on a slow disk or a busy machine:
- * log a line only if it takes more than about ten seconds.
+ * The engine is started at the same time as this process and needs half a second, or several seconds on a slow disk or a
+ * busy machine: log a line only if it needs more than about ten seconds.
  */
 const quietAttempts = 15
 

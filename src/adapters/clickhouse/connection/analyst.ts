@@ -1,15 +1,15 @@
-// The rights and settings of the users that run users' SQL, on either kind of server. Which project's rows they see is
-// not in the SQL: a policy on each table compares them with a header of the request, which only Pennon writes
-// (docs/decisions/0052). Queries that also read a pending import job run as a user of their own, over views of their own
-// (docs/decisions/0079): nothing else can name those views.
+// The rights and settings of the users that run users' SQL, on either kind of server. The SQL does not decide which
+// project's rows they see: a policy on each table compares the rows with a header of the request, which only Pennon writes
+// (docs/decisions/0052). Queries that also read a pending import job run as a separate user, over separate views
+// (docs/decisions/0079) that no other user can name.
 
 /** The header that names the project whose rows a request of these users may see. Without it, every query fails. */
 export const projectHeader = 'Pennon-Project'
 
-/** The header that names the import job whose pending rows a request may see. Without it, queries of them fail. */
+/** The header that names the import job whose pending rows a request may see. Without it, queries of pending rows fail. */
 export const importJobHeader = 'Pennon-Import-Job'
 
-/** Whether a query sees the visible events, or also those of a pending import job. */
+/** Whether a query sees only the visible events, or also the events of a pending import job. */
 export type SqlScope = 'visible' | 'job'
 export const sqlScopes: readonly SqlScope[] = ['visible', 'job']
 
@@ -55,8 +55,8 @@ export function viewedTables(scope: SqlScope): string[] {
 }
 
 /**
- * Settings that make answers correct, bound them, and cannot be changed: `readonly` 1 refuses every change. A client
- * may only repeat the values.
+ * Settings that make answers correct and limit them, and that cannot be changed: `readonly` 1 refuses every change. A
+ * client may only repeat the values.
  */
 export function analystSettings(queryTimeoutSeconds: number, scope: SqlScope = 'visible') {
   return {
@@ -72,7 +72,7 @@ export function analystSettings(queryTimeoutSeconds: number, scope: SqlScope = '
     enable_automatic_decision_for_merging_across_partitions_for_final: 0,
     defer_partition_pruning_after_final: 1,
     optimize_move_to_prewhere_if_final: 0,
-    // Or a later copy in another pending job, which the policy leaves out, would hide the copy in this one.
+    // Otherwise a later copy in another pending job, which the policy leaves out, would hide the copy in this job.
     ...(scope === 'job' && { apply_row_policy_after_final: 0 }),
     // Caches are shared by all projects.
     use_query_cache: 0,

@@ -1,5 +1,5 @@
-// An engine buffers the answer of a read until it is whole. Without disk space for the buffer, it truncates the answer,
-// even to nothing, and still sends status 200. Only its row count reveals this: if a truncated answer were taken as
+// The engine buffers the answer of a read until the answer is complete. Without disk space for the buffer, it truncates the
+// answer, even to nothing, and still sends status 200. Only its row count reveals this: if a truncated answer were taken as
 // complete, undoing an import would remove persons that live events use.
 
 import type { ClickHouseClient, ResponseHeaders } from '@clickhouse/client'
@@ -25,8 +25,8 @@ export function createCutOffError(what: string): PortError {
 }
 
 /**
- * Wraps the client so that answers read as a whole (`json`) are checked; callers that read a stream call `checkAnswer`
- * at its end. A query's signal also ends an answer that has begun, which the client itself leaves to its timeout.
+ * Wraps the client so that answers read as a whole (`json`) are checked; callers that read a stream call `checkAnswer` at
+ * its end. A query's signal also ends an answer that has begun; the client itself would wait for its timeout.
  */
 export function withCheckedAnswers(client: ClickHouseClient): ClickHouseClient {
   const query = client.query.bind(client)

@@ -13,7 +13,7 @@ import { ProvingAgent } from './proving-agent.ts'
 export interface ClickHouseEndpoint {
   readonly url: string
   readonly database: string
-  /** The server proves on each connection, before anything is sent, that it knows this; null for an operator's server. */
+  /** On each connection, the server proves that it knows this before anything is sent; null for an operator's server. */
   readonly secret: string | null
   readonly writer: { readonly username: string; readonly password: string }
   readonly reader: { readonly username: string; readonly password: string }
@@ -31,13 +31,11 @@ export interface ClickHouseClients {
    */
   analyse<T>(scope: SqlScope, call: (client: ClickHouseClient, database: string) => Promise<T>): Promise<T>
   /**
-   * The query limit covers all queries of `call` together, which passes its signal to each of them. That signal aborts
+   * The query limit covers all queries of `call` together; `call` passes its signal to each of them. That signal aborts
    * with the reason of the caller's `signal`, or at the limit with a PortError `timeout`; the reason is thrown.
    */
   read<T>(call: (client: ClickHouseClient, signal: AbortSignal) => Promise<T>, signal?: AbortSignal): Promise<T>
-  /**
-   * For counts that no client waits for: like `read`, but each query may take minutes, whatever the query limit is.
-   */
+  /** For counts that no client waits for: like `read`, but each query may take minutes, regardless of the query limit. */
   count<T>(call: (client: ClickHouseClient, signal: AbortSignal) => Promise<T>, signal?: AbortSignal): Promise<T>
   close(): Promise<void>
 }
@@ -52,17 +50,14 @@ export interface ClickHouseClientsOptions {
 const answerBufferBytes = 1024 * 1024
 /** Lets the server's own limit end a query before the client does. */
 const graceMs = 500
-/**
- * How long the server may be silent while it writes: an insert of 24 MB or the move of a partition takes about a
- * second.
- */
+/** How long the server may be silent during a write: inserting 24 MB or moving a partition takes about a second. */
 const writeTimeoutMs = 60_000
 /** Space for days of the server's progress reports (`longReadSettings`), about 300 bytes each. */
 const writeHeaderBytesMax = 4 * 1024 * 1024
 
 /**
- * For reads by the writing user, which may take minutes on a large store: the server reports progress, so that it is
- * not silent, and ends the read with the connection, so that abandoned reads do not pile up.
+ * For reads by the writing user, which may take minutes on a large store. The server reports progress, so that it is not
+ * silent, and ends a read when its connection closes, so that abandoned reads do not pile up.
  */
 export const longReadSettings = {
   readonly: '2',
@@ -70,7 +65,7 @@ export const longReadSettings = {
   send_progress_in_http_headers: 1,
   http_headers_progress_interval_ms: String(writeTimeoutMs / 4),
 } as const
-/** Longest run of a count in the background: hundreds of millions of events, or a server that has other things to do. */
+/** Longest run of a background count, which may cover hundreds of millions of events or run on a busy server. */
 const countSecondsMax = 600
 /** Memory limit of a background count. Grouping spills to files before it reaches the limit. */
 const countBytesMax = 400 * 1024 * 1024
@@ -82,7 +77,7 @@ const idleConnectionMs = 20_000
 export function createClickHouseClients(options: ClickHouseClientsOptions): ClickHouseClients {
   let current: Connected | null = null
 
-  /** The clients for the endpoint as it is now; null when it is still the one that failed. */
+  /** The clients for the current endpoint; null when it is still the endpoint that failed. */
   const connect = (failed: Connected | null): Connected | null => {
     if (current !== null && current !== failed) return current
     const endpoint = options.endpoint()
@@ -131,7 +126,7 @@ export function createClickHouseClients(options: ClickHouseClientsOptions): Clic
       const either = signal === undefined ? limit : AbortSignal.any([signal, limit])
       try {
         const answer = await call('read', ({ read }) => run(read, either))
-        // A stream that was closed may look like one that has ended.
+        // A stream that was closed early may look like a stream that has ended.
         either.throwIfAborted()
         return answer
       } catch (error) {
@@ -180,7 +175,7 @@ function openClients(endpoint: ClickHouseEndpoint, queryTimeoutSeconds: number) 
     max_open_connections: countMax,
     ...(endpoint.secret !== null && {
       http_agent: new ProvingAgent(endpoint.secret, countMax),
-      // Long enough to make use of a proof, and below the engine's own 30 s.
+      // Long enough that a proved connection is reused, and below the engine's own 30 s.
       keep_alive: { enabled: true, idle_socket_ttl: idleConnectionMs },
     }),
   })
@@ -211,7 +206,7 @@ function openClients(endpoint: ClickHouseEndpoint, queryTimeoutSeconds: number) 
         clickhouse_settings: readSettings(queryTimeoutSeconds),
       }),
     ),
-    // As the writing user, since the reader may not change its limits.
+    // Counts as the writing user, since the reader may not change its limits.
     count: withCheckedAnswers(
       createClient({
         ...shared,
@@ -229,10 +224,10 @@ function openClients(endpoint: ClickHouseEndpoint, queryTimeoutSeconds: number) 
 }
 
 /**
- * Settings that make reads correct whatever the server's defaults: one event in two partitions counts once (`FINAL`
- * merges across partitions, filters and partition pruning come after it), and a cancelled request ends its query,
- * which takes both of the last two. The embedded engine's read-only user has the same values in its profile.
- * Source: ours, docs/decisions/0006-dedupe-by-reading-final.md.
+ * Settings that make reads correct whatever the server's defaults: one event in two partitions counts once (`FINAL` merges
+ * across partitions before filters and partition pruning apply), and a cancelled request ends its query, which takes both
+ * of the last two settings. The embedded engine's read-only user has the same values in its profile. Source: ours,
+ * docs/decisions/0006-dedupe-by-reading-final.md.
  */
 function readSettings(queryTimeoutSeconds: number) {
   return {
@@ -243,7 +238,8 @@ function readSettings(queryTimeoutSeconds: number) {
     optimize_move_to_prewhere_if_final: 0 as const,
     cancel_http_readonly_queries_on_client_close: 1 as const,
     send_progress_in_http_headers: 1 as const,
-    // An answer that has begun can only be cut off, so reaching a limit midway would look like a broken connection.
+    // The server can only break off an answer that has begun, which would make reaching a limit look like a broken
+    // connection.
     wait_end_of_query: 1 as const,
     // Larger answers go to a file: see `checked-answers.ts`.
     buffer_size: String(answerBufferBytes),
@@ -270,7 +266,7 @@ export function parseEndpointUrl(text: string): ClickHouseEndpoint {
     throw new Error('CLICKHOUSE_URL: the path must be a database name, for example http://localhost:8123/pennon')
   }
   const user = { username: decodeURIComponent(url.username) || 'default', password: decodeURIComponent(url.password) }
-  // All our processes must know the password, and no one else may, so it is derived from the password that they share.
+  // All our processes must know this password, and no one else may, so it is derived from the password that they share.
   const password = createHmac('sha256', user.password)
     .update(`pennon analyst ${user.username} ${database}`)
     .digest('hex')

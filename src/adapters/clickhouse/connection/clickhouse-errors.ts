@@ -38,7 +38,7 @@ const portCodes: Readonly<Record<string, PortErrorCode>> = {
   '396': 'full', // TOO_MANY_ROWS_OR_BYTES
 }
 
-/** Limits that a read exceeds because of the amount of data that it requests. */
+/** The errors of a read that exceeds a limit because it requests too much data. */
 const ownLimitCodes: Readonly<Record<string, QueryTooLargeError['code']>> = {
   '158': 'full', // TOO_MANY_ROWS
   '159': 'timeout', // TIMEOUT_EXCEEDED
@@ -48,7 +48,7 @@ const ownLimitCodes: Readonly<Record<string, QueryTooLargeError['code']>> = {
   '396': 'full', // TOO_MANY_ROWS_OR_BYTES: the caps of an answer
 }
 
-/** Refused before it began: a retry at another endpoint or with another password may succeed at once. */
+/** Errors of a request refused before it began: a retry at another endpoint or with another password may succeed. */
 const accessCodes: ReadonlySet<string> = new Set(['192', '193', '194', '516'])
 
 /** The user lacks a right that the statement needs. */
@@ -61,8 +61,8 @@ export function isContentError(error: unknown): error is ClickHouseError {
 }
 
 /**
- * Errors of libraries within the engine have a different form (`std::exception. Code: 1001, type: …`), which the client
- * cannot parse and treats as a broken connection. Source: observed, with an invalid state of `groupBitmap`.
+ * Errors of libraries within the engine have a form (`std::exception. Code: 1001, type: …`) that the client cannot parse,
+ * so it treats them as a broken connection. Source: observed, with an invalid state of `groupBitmap`.
  */
 export function toEngineError(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof ClickHouseError) return error
@@ -79,7 +79,7 @@ export function isOutOfSharedMemory({ code, message }: ClickHouseError): boolean
   )
 }
 
-/** The engine was restarted on another port or with other passwords, or is gone: read the endpoint again. */
+/** Whether the engine was restarted on another port or with other passwords, or has ended: read the endpoint again. */
 export function isEndpointFailure(thrown: unknown): boolean {
   const error = toEngineError(thrown)
   if (error instanceof ClickHouseError) return accessCodes.has(error.code)
@@ -95,8 +95,8 @@ export function isUnknownDatabase(error: unknown): boolean {
 }
 
 /**
- * @param during `read`: running out of memory or time is the query's own size; `write`: it is the server's state, and
- *  so is every refusal that is not listed: nothing may be lost, so it counts as `unavailable` and is retried.
+ * @param during `read`: running out of memory or time is the query's own size; `write`: running out of them is the server's
+ * state, like every refusal that is not listed. No row may be lost, so it counts as `unavailable` and is retried.
  */
 export function toStoreError(thrown: unknown, during: 'read' | 'write'): unknown {
   const error = toEngineError(thrown)
@@ -117,9 +117,9 @@ export function toStoreError(thrown: unknown, during: 'read' | 'write'): unknown
 }
 
 /**
- * The client has no class for these: system errors have a code, everything else that went wrong on the way is a plain
- * Error (a socket that closed, an answer that is not ClickHouse's, the embedded engine's 404 for passwords that are not
- * its own any more), and a server that did not prove to be the engine has a separate class. Others are our own bugs.
+ * The client has no class for these: system errors have a code, everything else that went wrong on the way is a plain Error
+ * (a socket that closed, an answer that is not from ClickHouse, the embedded engine's 404 for passwords that it no longer
+ * has), and a server that did not prove to be the engine has a separate class. Other errors are our own bugs.
  */
 function isConnectionError(error: unknown): boolean {
   if (!(error instanceof Error)) return false

@@ -78,7 +78,7 @@ function proveServer(socket: Socket, secret: string, place: string, waitMsMax: n
 const endOfAnswer = '\r\n0\r\n\r\n'
 const hashLength = 64
 
-/** Whether the answer is one chunk with the expected hash on a line, and nothing after it. */
+/** Whether the answer is one chunk that consists of the expected hash on one line. */
 function isProof(answer: string, expected: string): boolean {
   const body = /\r\n\r\n41\r\n([0-9A-F]{64})\n\r\n0\r\n\r\n$/.exec(answer)
   const given = body?.[1]?.toLowerCase() ?? '0'.repeat(hashLength)

@@ -1,5 +1,5 @@
-// Reads a busy day in the order of the sort key, in which its rows are stored: each page is a range of the key, so
-// every row is read a fixed number of times, however many there are and whatever their times.
+// Reads a busy day in the order of the sort key, in which its rows are stored: each page is a range of the key, so every
+// row is read a fixed number of times, regardless of how many rows there are and of their times.
 
 import type { EventCursor, ExportedEvent } from '#ports/events/event-queries.ts'
 import { PortError } from '#ports/port-error.ts'
@@ -20,14 +20,14 @@ export interface DayToRead {
   readonly filter: Filter
   /** `2026-01-31` */
   readonly day: string
-  /** Exclusive; null begins with the day. */
+  /** Exclusive; null when the page begins with the day. */
   readonly above: KeyPlace | null
-  /** The place in time from which the export continued; the filter contains the condition for it. */
+  /** The place in time after which the export continued; the filter already contains the condition for it. */
   readonly base: EventCursor | null
 }
 
 /**
- * An identity keeps its place in this order when it is sent again, so no event is missed or repeated.
+ * An event that is sent again keeps its place in this order, so no event is missed or repeated.
  * @throws PortError
  */
 export async function* readDayInKeyOrder(
@@ -48,7 +48,7 @@ export async function* readDayInKeyOrder(
       last = upTo
       share = 1
     } catch (error) {
-      // More rows have arrived since the page was measured, or the rows take more memory than their texts.
+      // More rows have arrived since the page was measured, or the rows take more memory than was measured.
       if (!isTooMuch(error) || rowsMax === 1) throw error
       share *= 4
     }

@@ -1,6 +1,6 @@
-// Reads every event of a filter: days in the order of the list, and a day's events a slice of time at a time, or in the
-// order of the sort key when there are too many. Each query completes under the usual limits; none stays open while the
-// reader is slow.
+// Reads every event of a filter: days in the order of the list, and a day's events one slice of time after another, or in
+// the order of the sort key when the day has too many. Each query completes under the usual limits; no query stays open
+// while the reader is slow.
 
 import { isUuid } from '#core/events/uuid.ts'
 import { dayMs } from '#core/time.ts'
@@ -43,9 +43,7 @@ import { comparePlaces } from './place-order.ts'
 export interface ExportLimits extends SliceLimits {
   /** Approximate number of rows that one query scans. */
   readonly rangeRowsMax: number
-  /**
-   * Slices of a window. Each slice scans all days of its window, so days that would need more are read by their key.
-   */
+  /** The most slices of a window. Each slice scans all days of its window, so days that need more are read by key. */
   readonly sliceCountMax: number
 }
 
@@ -58,7 +56,7 @@ export const usualExportLimits: ExportLimits = {
   rangeRowsMax: 1_000_000,
 }
 
-/** The most ranges into which the rows of one day are divided while queries of that day fail for their size. */
+/** The most ranges into which the rows of a day are divided when queries of that day fail because of their size. */
 const rangeCountMax = 512
 /** Days that one query returns; a store takes events of four centuries. */
 const dayCountMax = 50_000
@@ -113,7 +111,7 @@ async function* exportWindows(
   }
 }
 
-/** The sort key alone has the days and their rows, copies included. */
+/** Reads only the sort key, which suffices for the days and their row counts, copies included. */
 async function listDaysWithRows(ask: Ask, filter: Filter, descending: boolean): Promise<Array<[string, number]>> {
   const days: Array<[string, number]> = []
   for (;;) {
@@ -180,7 +178,7 @@ class WindowReader {
       }))
     const slices = cutSlices(inOrder, this.#span, descending, this.#limits)
     const { sliceRowsMax, sliceBytesMax, sliceCountMax } = this.#limits
-    // The number of pages in which a slice is read whose events all have one time.
+    // The number of pages of a slice whose events all have the same time.
     const countPages = ({ rowCount, bytes }: Bucket) =>
       Math.max(1, Math.ceil(rowCount / sliceRowsMax), Math.ceil(bytes / sliceBytesMax))
     return slices.reduce((sum, slice) => sum + countPages(slice), 0) > sliceCountMax ? null : slices
@@ -214,7 +212,7 @@ class WindowReader {
     this.#ranges = await findKeyRanges(this.#ask, { conditions: conditions.join(' AND '), params, rowCount, count })
   }
 
-  /** Queries one range after the other, and divides them further when that is too much for one query. */
+  /** Queries one range after another, and divides the ranges further when one is too much for a query. */
   async #overRanges<T>(ask: (range: KeyRange, rangeCount: number) => Promise<T>, mayDivide = isTooMuch): Promise<T[]> {
     for (;;) {
       try {
@@ -256,7 +254,7 @@ class WindowReader {
     const order = sortDirection(descending)
     const ends = await this.#overRanges(async (range, rangeCount) => {
       const { conditions, params } = this.#inSlice(slice, range, { after, upTo: null })
-      // The page ends with the first range that has its share.
+      // The page ends where the first range reaches its share of the limits.
       const rows = Math.max(1, Math.floor(this.#limits.sliceRowsMax / rangeCount))
       const bytes = Math.floor(this.#limits.sliceBytesMax / rangeCount)
       const sql = {
@@ -281,7 +279,7 @@ class WindowReader {
     const found = await this.#overRanges(
       range => {
         const { conditions, params } = this.#inSlice(slice, range, page)
-        // Reads all copies of these identities and nothing of other events: FINAL decides which copy wins.
+        // Reads all copies of the matching events and nothing of other events: FINAL decides which copy wins.
         const where = `PREWHERE uuid IN (SELECT uuid FROM events WHERE ${conditions}) WHERE ${conditions}`
         const events = eventsWithPersonsSql(storedColumns, where, `SELECT distinct_id FROM events WHERE ${conditions}`)
         const withPerson = personId === undefined ? '' : 'WHERE person = {person:UUID}'

@@ -1,5 +1,5 @@
-// Runs the queries of exports: one at a time per process, so that however many exports run, other queries keep their
-// capacity in the engine; and retries while the engine restarts.
+// Runs the queries of exports: one at a time per process, so that other queries keep their capacity in the engine however
+// many exports run. Retries while the engine restarts.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createQueryQueue } from '#adapters/clickhouse/connection/query-queue.ts'
@@ -26,9 +26,9 @@ export interface ExportQueriesOptions {
 
 /** Together longer than the engine takes to come back after a crash. */
 const usualPausesMs = [250, 1_000, 2_000, 4_000]
-/** More than the most exports that may run, each of which has one query at a time. */
+/** More than the number of exports that may run at once, each of which has one query at a time. */
 const waitingMax = 1_000
-/** All exports share one queue, whatever their project. */
+/** All exports share one queue, regardless of their project. */
 const everyProject = 0
 
 /** @returns the two ways to query, for an export that `signal` ends. */
@@ -66,12 +66,12 @@ export function decodeExportedEvent(json: unknown): ExportedEvent {
   return { event, cursor: { timestampMs: event.timestampMs, uuid: event.uuid, tieBreak: row[16] } }
 }
 
-/** SQL: whether rows are left after a place. */
+/** SQL that is true when rows are left after a place. */
 export const hasRowsLeft = 'number < row_count OR row_count = {rows:UInt32}'
 
 /**
- * The last place of a page; an empty list without rows. The params `rows` and `bytes` bound the page. Copies count as
- * well. A single row may have more bytes than a page.
+ * The last place of a page; an empty list when there are no rows. The params `rows` and `bytes` bound the page, and copies
+ * count towards them. A single row may have more bytes than a page.
  */
 export function findPageEnd<Place>(
   ask: Ask,

@@ -1,7 +1,7 @@
-// Cuts the time of an export into slices that are read with one query each. Rows of a day lie in the order of the sort
-// key, not of time, so every slice reads through its whole day: a slice is as large as memory allows.
+// Divides the time of an export into slices that are read with one query each. The rows of a day are stored in the order of
+// the sort key, not of time, so every slice reads through its whole day. A slice is therefore as large as memory allows.
 
-/** A run of days whose rows are cut into slices together, or one day that is too busy for that. */
+/** A run of days whose rows are divided into slices together, or one day that is too busy for that. */
 export interface ExportWindow {
   /** Such as `2026-01-31`, in the order of the export; at least one. */
   readonly days: readonly string[]
@@ -30,7 +30,8 @@ export interface SliceLimits {
 
 /**
  * @param days in the order of the export.
- * @param busyDay a day that counts as busy, however few rows it has: one that was begun in the order of its key.
+ * @param busyDay a day that counts as busy, however few rows it has, because the export began to read it in the order of
+ * its key.
  */
 export function cutWindows(
   days: Iterable<readonly [day: string, rowCount: number]>,
@@ -66,9 +67,9 @@ export function bucketWidthMs(spanMs: number, rowCount: number, { sliceRowsMax }
 }
 
 /**
- * Slices in the order of the buckets, which together cover the whole span, so that what arrives between two buckets is
- * read as well. A slice of one bucket may exceed the limits.
- * @param buckets those with rows, ascending or descending.
+ * Slices in the order of the buckets, which together cover the whole span, so that events that arrive between two buckets
+ * are also read. A slice of one bucket may exceed the limits.
+ * @param buckets the buckets with rows, ascending or descending.
  * @param span epoch ms; its end is exclusive.
  */
 export function cutSlices(

@@ -14,16 +14,15 @@ const lineFeed = 0x0a
 export interface HeldRows<Row> {
   readonly rowCount: number
   /**
-   * In order, once; a batch is read before the next is asked for. Bytes that have become rows are released, so that the
-   * next page has space.
+   * Yields the batches in order, once; a batch must be read before the next is requested. Bytes that have become rows are
+   * released, so that the next page has space.
    */
   batches(): Generator<Iterable<Row>>
 }
 
 /**
  * @param answer of a query in the format JSONCompactEachRow.
- * @param read makes a row of its JSON.
- * @throws PortError `unavailable` for an answer that was cut off.
+ * @param read makes a row of its JSON. @throws PortError `unavailable` for an answer that ended early.
  */
 export async function holdRows<Row>(
   answer: ExecResult<Readable>,
@@ -58,12 +57,12 @@ export async function holdRows<Row>(
   }
 }
 
-/** @param begun the row that the block before began; afterwards the one that this block leaves begun. */
+/** @param begun holds the unfinished row at the end of the previous block; afterwards the unfinished row of this block. */
 function* parseRows<Row>(block: Buffer, used: number, begun: Buffer[], read: (json: unknown) => Row): Generator<Row> {
   const bytes = block.subarray(0, used)
   let from = 0
   for (let end = bytes.indexOf(lineFeed); end !== -1; end = bytes.indexOf(lineFeed, from)) {
-    // Row by row: V8 would keep a text of many rows among its old objects, and each row as a part of that text.
+    // Decoded row by row: V8 would keep a string of many rows among its old objects, and each row as a slice of it.
     const isWhole = begun.length === 0
     const line = isWhole
       ? bytes.toString('utf8', from, end)

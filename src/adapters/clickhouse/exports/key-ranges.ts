@@ -17,14 +17,13 @@ export interface KeyPlace {
 
 export const wholeRange: KeyRange = { above: null, upTo: null }
 
-/** Samples for each range, which level out how unevenly they fall. */
+/** Samples for each range: several, so that an uneven distribution of the samples averages out. */
 const samplesPerRange = 8
 
 /**
  * About `count` ranges that together contain every row. Their sizes are only roughly equal, and there are fewer when
  * few keys were sampled.
- * @param conditions of the rows, on key columns alone.
- * @param rowCount how many there are.
+ * @param conditions that select the rows, on key columns alone. @param rowCount how many rows there are.
  */
 export async function findKeyRanges(
   ask: Ask,
@@ -57,7 +56,7 @@ export async function findKeyRanges(
   return [null, ...edges].map((above, index) => ({ above, upTo: edges[index] ?? null }))
 }
 
-/** The range as a condition, written so that the primary index can leave out the granules outside. */
+/** The range as a condition, written so that the primary index can skip the granules outside it. */
 export function rangeCondition({ above, upTo }: KeyRange): { condition: string; params: Record<string, unknown> } {
   const conditions: string[] = []
   const params: Record<string, unknown> = {}

@@ -1,10 +1,11 @@
-// Finds the bucket of a row in SQL. Zones and calendars stay in Node (`core/insights/buckets.ts`): a query gets edges.
+// Finds the bucket of a row in SQL. Node handles time zones and calendars (`core/insights/buckets.ts`): a query gets only
+// the edges of the buckets.
 
 import type { Buckets } from '#core/insights/buckets.ts'
 
 /**
- * SQL of the edge at which a row's bucket begins, epoch ms, of the parameters of `bucketParams`. Node finds the bucket
- * by this edge: searching for the bucket's index in SQL would take three times as long.
+ * SQL of the edge (epoch ms) at which a row's bucket begins. It uses the parameters of `bucketParams`. Node finds the
+ * bucket by this edge: searching for the bucket's index in SQL would take three times as long.
  * @param column a DateTime64 within the edges; an earlier time would count for the first bucket.
  */
 export function bucketStartSql(column: string): string {
@@ -17,7 +18,7 @@ export function epochMsSql(column: string): string {
 }
 
 /**
- * The condition that a row lies within the buckets, of the parameters `from` and `end`. It also lets the engine select
+ * The condition that a row lies within the buckets. It uses the parameters `from` and `end`. It also lets the engine select
  * the days by the sort key.
  */
 export function isWithinBucketsSql(column: string): string {
@@ -33,5 +34,5 @@ export function bucketParams({ edges }: Pick<Buckets, 'edges'>): Record<string, 
   }
 }
 
-/** A form field of the server holds 128 KiB, and a query has up to 10,000 edges of 14 characters. */
+/** The server accepts form fields of up to 128 KiB, and a query has up to 10,000 edges of 14 characters. */
 const edgesPerField = 5_000

@@ -34,7 +34,7 @@ export async function listBusyFlags(
   })
 }
 
-/** See `FlagUsageUpkeep.listMovedDays`. A deduplicated call has a stored one of its distinct id on its day. */
+/** See `FlagUsageUpkeep.listMovedDays`. Each deduplicated call has a stored call with its distinct id and day. */
 export async function listMovedDays(
   client: ClickHouseClient,
   projectId: number,
@@ -44,7 +44,7 @@ export async function listMovedDays(
   const moved = `SELECT distinct_id, max(stored_at) AS moved_at FROM person_distinct_id_overrides
     WHERE project_id = {project:UInt32} AND stored_at >= ${timeParam('from')} GROUP BY distinct_id`
   const query_params = { project: projectId, from: movedFromMs, event: flagCallEventName }
-  // Most rounds find no merge, and must not read all calls to see that none of them moved.
+  // Most checks find no merge, and they must not read all calls only to find that none of them moved.
   const rows = await readRows(client, signal, {
     query: `SELECT 1 FROM (${moved}) LIMIT 1`,
     query_params,

@@ -1,5 +1,5 @@
-// A tree of conditions in SQL. Conditions on an event's own texts become columns of the innermost query, those on groups
-// and persons of today columns of tables that are joined, so that no text of properties has to pass a join.
+// A tree of conditions in SQL. Conditions on an event's own properties become columns of the innermost query; conditions on
+// today's groups and persons become columns of joined tables. So no text of properties has to pass through a join.
 
 import type { Breakdown, Condition, PropertyCondition } from '#core/insights/conditions.ts'
 import type { DateContext } from './date-sql.ts'
@@ -7,7 +7,7 @@ import { accessFlag, accessJsonProperty, accessText, type PropertyAccess } from 
 import { holdsWhenAbsent, propertyTestSql } from './property-test.ts'
 import type { QueryParams } from './query-params.ts'
 
-/** A table whose texts the conditions read. */
+/** A table whose properties the conditions read. */
 export type TableName = 'events' | 'persons' | `group_${number}`
 
 export interface ConditionContext extends DateContext {
@@ -59,7 +59,7 @@ export class ConditionSql {
 
   /** SQL of the text that a breakdown shows, '' for none. */
   shown({ source, key }: Breakdown): string {
-    // Longer values are cut, so those with one beginning count as one value.
+    // Longer values are truncated, so values with the same beginning count as one value.
     const shownValue = (access: PropertyAccess) => `leftUTF8(toString(${access.shown}), ${breakdownCharsMax})`
     if (source.kind !== 'group') return this.#column('events', shownValue(this.#access(source.kind, key)))
     if (key === '$group_key') return this.#column('events', groupColumnSql(source.groupTypeIndex))

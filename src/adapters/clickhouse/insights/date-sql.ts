@@ -1,4 +1,4 @@
-// SQL of the instant that a property means, equal to `core/flags/match/match-date.ts`, and of comparing it.
+// SQL that finds and compares the instant that a property means, as `core/flags/match/match-date.ts` does.
 
 import { parseDateFilter } from '#core/flags/match/match-date.ts'
 import type { JsonValue } from '#core/json.ts'
@@ -27,7 +27,7 @@ export function compareDateSql(
   return `ifNull(${instantSql(access, timezone, params)} ${comparisons[operator]} toInt128('${bound}'), 0)`
 }
 
-/** SQL of epoch nanoseconds; NULL for a value that is no date. */
+/** SQL of epoch nanoseconds; NULL for a value that is not a date. */
 function instantSql(access: PropertyAccess, timezone: string, params: QueryParams): string {
   const { type, text, name } = access
   const ofText = withValue(`extractGroups(${text}, '${dateForm}')`, 'parts', instantOfPartsSql(timezone, params))
@@ -51,18 +51,18 @@ const dateForm =
   `^${blanks}*([0-9]{4})(-[0-9]{2}-[0-9]{2})` +
   `(?:[Tt ]([0-9]{2}:[0-9]{2})(:[0-9]{2}(?:[.]([0-9]+))?)?(?: ?((?i:Z|UTC|GMT)|[+-][0-9]{2}(?::?[0-9]{2})?))?)?${blanks}*$`
 
-/** The most seconds, of either sign, that are a date, as in `match-date.ts`. */
+/** The largest number of seconds, positive or negative, that counts as a date, as in `match-date.ts`. */
 const secondsMax = '8.21e12'
 const secondsOf400Years = 12_622_780_800
 
-/** SQL of the epoch nanoseconds that `parts`, the groups of `dateForm`, mean; NULL when they are no date. */
+/** SQL of the epoch nanoseconds that `parts` (the groups of `dateForm`) mean; NULL when they are not a date. */
 function instantOfPartsSql(timezone: string, params: QueryParams): string {
-  // The engine knows 1900 to 2299. The calendar repeats after 400 years.
+  // The engine supports the years 1900 to 2299, and the calendar repeats after 400 years.
   const cycles = `intDiv(toInt64OrZero(parts[1]) - 1900 + 2000, 400) - 5`
   const year = `toString(toInt64OrZero(parts[1]) - 400 * (${cycles}))`
   const orZero = (part: string, zero: string) => `if(${part} = '', '${zero}', ${part})`
   const wall = `concat(${year}, parts[2], ' ', ${orZero('parts[3]', '00:00')}, ${orZero('substring(parts[4], 1, 3)', ':00')}, '.000')`
-  // A time that does not exist, such as 30 February or one that a clock change skips, is read as another.
+  // The engine reads a time that does not exist, such as 30 February or a time that a clock change skips, as another time.
   const secondsIn = (zone: string) =>
     withValue(`toDateTime64OrNull(wall, 3, ${zone})`, 'time', 'if(toString(time) = wall, toInt64(time), NULL)')
   const offset = withValue(

@@ -1,4 +1,4 @@
-// Finds where a range of "all" times begins.
+// Finds where the time range "all" begins.
 
 import type { EventScope } from '#ports/events/event-queries.ts'
 import { type ClickHouseClient, readRows } from '../connection/clickhouse-clients.ts'
@@ -6,14 +6,14 @@ import { seenEvents } from '../queries/seen-events.ts'
 import { epochMsSql } from './bucket-expression.ts'
 
 /**
- * As in PostHog. Any holder of the public key can send an event of 1900, after which "all" would always have too many
- * buckets.
+ * The first day is that of PostHog. Anyone with the public key can send an event of 1900, after which "all" would always
+ * have too many buckets.
  */
 const firstDay = '2015-01-01'
 
 /**
  * See `InsightQueries.findFirstEventTime`. The sort key alone gives the first day; only that day is deduplicated, since
- * another copy of an event may be earlier than the one that counts.
+ * another copy of an event may be earlier than the copy that counts.
  */
 export async function findFirstEventTime(
   client: ClickHouseClient,

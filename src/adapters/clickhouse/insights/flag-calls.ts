@@ -1,4 +1,4 @@
-// The calls of one flag as rows to count: those stored as events, each once, and those that were deduplicated.
+// The calls of one flag as rows to count: calls stored as events, each once, and calls that were deduplicated.
 
 import { flagCallEventName } from '#core/processing/deduplicate-flag-calls.ts'
 import type { ExposureQuery, FlagExposure, FlagUsageQuery } from '#ports/events/insight-queries.ts'
@@ -8,14 +8,14 @@ import { bucketParams, bucketStartSql, isWithinBucketsSql } from './bucket-expre
 
 /** A query of the calls, and its parameters. */
 export interface FlagCallRows {
-  /** Rows of `timestamp`, `value` and `person`, the person of today. */
+  /** Returns the columns `timestamp`, `value` and `person` (the person of today). */
   readonly sql: string
   readonly params: Record<string, unknown>
 }
 
 /**
- * Deduplicated calls are joined to persons only if the flag has any.
- * @param importJobIds of imported calls, includes only calls of these jobs; all when absent.
+ * Deduplicated calls are joined to persons only if the flag has such calls. @param importJobIds of imported calls, includes
+ * only the calls of these jobs; includes all when absent.
  */
 export async function buildFlagCallRows(
   client: ClickHouseClient,
@@ -46,8 +46,8 @@ const onDays = `toDate32(timestamp) BETWEEN ${dayOf('{from:Int64}')} AND ${dayOf
 const deduplicatedWithin = `project_id = {project:UInt32} AND ${isWithinBucketsSql('timestamp')} AND feature_flag = {flag:String}`
 
 /**
- * The same rows of all events of these names that name the flag, with the variant as value, and the answer where they
- * name none. Uses the parameters of `buildFlagCallRows`.
+ * The same rows for all events with these names that name the flag. The value is the variant, or the flag's answer where an
+ * event names no variant. Uses the parameters of `buildFlagCallRows`.
  */
 export function variantRowsSql(eventNames: readonly string[], importJobIds: readonly number[]): string {
   const variant = jsonTextSql('$feature_flag_variant_key')
@@ -64,10 +64,10 @@ function jobConditionSql(importJobIds: readonly number[] | undefined): string {
 }
 
 /**
- * A deduplicated call stores no person: it repeats a stored call of its distinct id and UTC day, and has the person of
- * that call. If it was later stored after all, because the project had stopped deduplicating when it was sent again, it
- * counts as stored. If a repeat replaced the stored call by another flag's, callers are distinguished by distinct id
- * alone.
+ * A deduplicated call stores no person: it repeats a stored call with the same distinct id and UTC day, and has the person
+ * of that call. If it was later stored after all, because the project had stopped deduplicating when the call was sent
+ * again, it counts as stored. If the stored call was sent again as a call of another flag and so replaced, callers are
+ * distinguished by distinct id alone.
  */
 const deduplicatedCalls = `SELECT timestamp, value, if(o.is_overridden, o.person_id, c.stored_person_id) AS person
   FROM (
@@ -92,8 +92,9 @@ const deduplicatedCalls = `SELECT timestamp, value, if(o.is_overridden, o.person
   ) AS o USING (distinct_id)`
 
 /**
- * The flag and the answer that an event's properties name, as `flagCallOf` (core/processing/deduplicate-flag-calls.ts) has them. The
- * regular expressions are for properties that this engine's parser refuses, for a number of 30 digits anywhere in them.
+ * The flag and the answer that an event's properties name, equal to the result of `flagCallOf`
+ * (core/processing/deduplicate-flag-calls.ts). The regular expressions are for properties that this engine's parser refuses
+ * because they contain a number of 30 digits.
  */
 export const flagNamed = `if(isValidJSON(properties), ${jsonTextSql('$feature_flag')},
     extract(properties, '"[$]feature_flag"\\\\s*:\\\\s*"([^"\\\\\\\\]*)"'))`
@@ -110,7 +111,7 @@ export function jsonTextSql(key: string): string {
 }
 
 /**
- * What SDKs send along with a flag call when a percentage rollout decided for the person. Source:
+ * SDKs send this event along with a flag call when a percentage rollout decided for the person. Source:
  * docs/wire/ingestion.md 6.9.
  */
 const exposureEventName = '$experiment_exposure'
@@ -122,8 +123,8 @@ export async function countExposures(
   signal: AbortSignal,
 ): Promise<FlagExposure> {
   const rows = await buildFlagCallRows(client, query, signal, query.importJobIds)
-  // Reading properties of calls costs much. Where they name no variant, which only rules do, the answer is the variant; and a
-  // deduplicated call of a rule repeats a stored one of its day with the same variant.
+  // Reading the properties of calls is expensive. Only the calls of rules name a variant; for other calls, the answer is
+  // the variant. A deduplicated call of a rule repeats a stored call of its day with the same variant.
   const exposures = query.isOfRules
     ? variantRowsSql([flagCallEventName, exposureEventName], query.importJobIds)
     : `${rows.sql} UNION ALL ${variantRowsSql([exposureEventName], query.importJobIds)}`

@@ -1,5 +1,5 @@
 // Answers the usage of a flag from cached counts per bucket, and from the calls where no valid count is cached. A count is
-// valid while the arrivals recorded for the bucket's UTC days equal those recorded before it was counted
+// valid while the arrivals recorded for the bucket's UTC days equal the arrivals recorded before it was counted
 // (`writing/flag-arrivals.ts`).
 
 import { type FlagUsage, rankUsage, type UsageCell } from '#core/insights/flag-usage.ts'
@@ -18,8 +18,8 @@ const countedValuesMax = 1_000
 /** The most values of a bucket that are cached separately; anyone with the project's key may make up more. */
 const cachedValuesMax = 100
 /**
- * The most runs of buckets that are counted separately; more are counted as one run that includes the cached buckets
- * between them.
+ * The most runs of buckets that are counted separately; if there are more, they are counted as one run that includes the
+ * cached buckets between them.
  */
 const runsMax = 10
 

@@ -8,7 +8,7 @@ export interface PropertyAccess {
   readonly isPresent: string
   /** SQL of the value's text, in the form of docs/wire/evaluation.md 0. */
   readonly text: string
-  /** The same for breakdowns, where numbers are written by value (`1.0` as 1, `-0.0` as 0); '' when absent or null. */
+  /** SQL of the text for breakdowns, which writes numbers by value (`1.0` as 1, `-0.0` as 0); '' when absent or null. */
   readonly shown: string
   /** SQL of the type: `String`, `Int64`, `UInt64`, `Double`, `Bool`, `Null`, `Array` or `Object`. */
   readonly type: string
@@ -36,13 +36,13 @@ export function accessJsonProperty(column: string, key: string, params: QueryPar
   }
 }
 
-/** The column `flag_set` of an event whose flags are too many for it; no other event has this. */
+/** The value of the column `flag_set` for an event with too many flags for that column; no other event has this value. */
 export const wideFlagSet = '&&'
 
 /**
  * A flag's value, which is always a text.
  * @param flag the property's name, with `$feature/`.
- * @param readsMap whether the values of some events are in the map alone, which takes several times as long to read.
+ * @param readsMap whether the values of some events are only in the map, which takes several times as long to read.
  */
 export function accessFlag(flag: string, readsMap: boolean, params: QueryParams, name: NameSql): PropertyAccess {
   const encoded = `concat('&', encodeURLComponent(${params.text(flag)}), '=')`
@@ -58,7 +58,7 @@ export function accessFlag(flag: string, readsMap: boolean, params: QueryParams,
   )
 }
 
-/** A column, or other SQL, of a text. */
+/** Accesses a text. @param text a column or other SQL. */
 export function accessText(text: string, isPresent: string, name: NameSql): PropertyAccess {
   return { isPresent, text, shown: text, type: `'String'`, number: '0.', name }
 }
@@ -68,19 +68,21 @@ export function withValue(value: string, name: string, sql: string): string {
   return `arrayMap(${name} -> ${sql}, [${value}])[1]`
 }
 
-/** What surrounds a date or a version without being part of it, as a class of characters: those that `trim` removes. */
+/**
+ * A character class of what may surround a date or a version without being part of it: the characters that `trim` removes.
+ */
 export const blanks =
   '[\\\\t-\\\\r \\\\x{a0}\\\\x{1680}\\\\x{2000}-\\\\x{200a}\\\\x{2028}\\\\x{2029}\\\\x{202f}\\\\x{205f}\\\\x{3000}\\\\x{feff}]'
 
 /** Texts that the engine reads exactly as they are. */
 const plainNumber = '^[+-]?[0-9]{1,15}([.][0-9]{1,15})?$'
-/** The other texts that count as numbers. Source: docs/wire/evaluation.md 5.9. */
+/** All texts that count as numbers. Source: docs/wire/evaluation.md 5.9. */
 const numberForm = '^[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?$'
 const numberWord = '^[+-]?(?i:inf|infinity|nan)$'
 
 /** SQL of the double that a JSON number is, or that a text means; NULL for anything else. */
 export function numberOf({ type, text, number, name }: PropertyAccess): string {
-  // The engine reads long texts of numbers inexactly, and JSON exactly, where a number needs a digit at each end.
+  // The engine reads long numbers from text inexactly, but from JSON exactly. In JSON, a number needs a digit at each end.
   const json = `replaceRegexpOne(replaceRegexpOne(${text}, '^[+]?(-?)', '\\\\10'),
     '^(-?)0*([0-9]+)(?:[.]([0-9]*))?([eE].*)?$', '\\\\1\\\\2.\\\\30\\\\4')`
   const inexact = `toFloat64OrNull(trim(LEADING '+' FROM ${text}))`

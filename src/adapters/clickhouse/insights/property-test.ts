@@ -15,7 +15,8 @@ type Condition = Pick<PropertyCondition, 'operator' | 'value' | 'matchingVersion
 
 /**
  * SQL of 1 or 0.
- * @throws UnsupportedPattern, and an error for an operator that does not exist: readers of queries refuse those.
+ * @throws UnsupportedPattern, and an error for an operator that does not exist, since the parsing of queries already
+ * refuses such operators.
  */
 export function propertyTestSql(
   condition: Condition,
@@ -35,7 +36,7 @@ export function holdsWhenAbsent({ operator, value, matchingVersion: propertyMatc
 
 function matchSql(condition: Condition, access: PropertyAccess, context: DateContext, params: QueryParams): string {
   const { operator, value } = condition
-  // The engine's texts cannot hold half of a surrogate pair, which ours find within pairs.
+  // The engine's strings cannot hold half of a surrogate pair, which JavaScript finds within a pair.
   if (!textOf(value).isWellFormed()) throw new UnsupportedPattern()
   if (operator === 'is_set') return '1'
   if (operator === 'is_not_set' || value === null) return '0'
@@ -80,10 +81,10 @@ function compareTextSql(condition: Condition, { text, type }: PropertyAccess, pa
   }
 }
 
-/** The most texts that the engine searches for at once. */
+/** The most strings that the engine searches for at once. */
 const soughtTextsMax = 255
 
-/** Not a parameter for each part: the server takes a thousand of them in a query. */
+/** Does not use a parameter for each string: the server accepts only a thousand parameters in a query. */
 function containsAny(text: string, parts: readonly string[], params: QueryParams): string {
   if (parts.includes('')) return '1'
   const found = ['0']
@@ -93,7 +94,7 @@ function containsAny(text: string, parts: readonly string[], params: QueryParams
 }
 
 /**
- * The truth value that a boolean-like condition value requires; null for a value that is compared as text. As in
+ * The truth value that a boolean-like condition value requires; null for a value that is compared as text. Equal to
  * `match-property.ts`.
  */
 function readWantedTruth({ value, matchingVersion }: Condition): boolean | null {
@@ -101,7 +102,7 @@ function readWantedTruth({ value, matchingVersion }: Condition): boolean | null 
   return matchingVersion === 1 && isBooleanLike(value) ? isTruthy(value) : null
 }
 
-/** A list is true when nothing in it is anything else. */
+/** A list is true when every element, also of nested lists, is true. */
 function isTruthySql(text: string, type: string): string {
   return `(lower(${text}) = 'true' OR ${type} = 'Array' AND match(${text}, '^(?i:[][,]|true|"true")*$'))`
 }
@@ -201,7 +202,7 @@ const versionForm =
   `^v?${blanks}*([0-9]{1,40})(?:[.]([0-9]{1,40}))?(?:[.]([0-9]{1,40}))?` +
   `(?:-(${identifiers}))?(?:[+](${identifiers}))?${blanks}*$`
 
-/** '' for a text that is no version. */
+/** '' for a text that is not a version. */
 function versionSql({ text, name }: PropertyAccess): string {
   const isValid = `notEmpty(parts) AND lengthUTF8(${text}) <= 1000 AND arrayAll(digits -> length(digits) <= ${numberDigits}, numbers)
     AND arrayAll(digits -> leftPad(digits, ${numberDigits}, '0') <= '18446744073709551615', numbers)

@@ -1,4 +1,4 @@
-// Collects the parameters of a query while its text is made. Values from callers are always parameters, never SQL.
+// Collects the parameters of a query while its text is built. Values from callers are always parameters, never SQL.
 
 import { splitIntoLists } from '../parameters/field-lists.ts'
 
@@ -7,12 +7,12 @@ export class QueryParams {
   readonly #prefix: string
   #count = 0
 
-  /** @param prefix of the parameters' names, which no others of the query have. */
+  /** @param prefix of the parameters' names, which no other parameters of the query have. */
   constructor(prefix = 'asked_') {
     this.#prefix = prefix
   }
 
-  /** @returns the placeholder. Equal values share one, so that the engine computes an expression of them only once. */
+  /** @returns the placeholder. Equal values share it, so that the engine computes an expression of them only once. */
   text(value: string): string {
     return this.#add('String', value)
   }

@@ -1,5 +1,5 @@
-// Counts one series of a trend. One query usually suffices; another is needed when flags are in the map alone, and when a
-// breakdown has too many values for the rest to be aggregated here.
+// Counts one series of a trend. One query usually suffices; another is needed when flags are only in the map, and when a
+// breakdown has so many values that they cannot all be aggregated here.
 
 import { ClickHouseError } from '@clickhouse/client'
 import { readRowsInSlices } from '#adapters/clickhouse/queries/rows-in-slices.ts'
@@ -50,7 +50,7 @@ async function hasWideFlags(client: ClickHouseClient, query: TrendCountQuery, si
   return rows.length > 0
 }
 
-/** A form field of the server holds 128 KiB, and the query is one field. The text around the source is short. */
+/** The server accepts form fields of up to 128 KiB, and the query is one field. The text around the source is short. */
 const sourceBytesMax = 120 * 1024
 
 /** @throws TooManyConditions */
@@ -79,7 +79,7 @@ async function countIn(
     : await readTop(client, query, source, signal)
   const shown = new Set([...ranked, createEmptyValue(query)].map(value => JSON.stringify(value)))
   const isCut = !all.isWhole || all.cells.some(({ value }) => !shown.has(JSON.stringify(value)))
-  // Persons and percentiles of several values cannot be derived from the figures of each.
+  // Persons and percentiles of several values together cannot be derived from the figures of the single values.
   if (!isCut || (all.isWhole && isAdditive(math))) return buildTrendLines(query, all.cells, ranked)
   const { cells } = await read(ranked)
   return buildTrendLines(query, cells, ranked)
@@ -154,7 +154,7 @@ function listValueColumns(count: number): string[] {
   return Array.from({ length: count }, (_, index) => `value_${index}`)
 }
 
-/** One text for a value of one or two parts; different values have different texts. */
+/** Joins the parts of a value (one or two) into one text; different values have different texts. */
 function joinValue(value: BreakdownValue): string {
   return value.map(text => `${Buffer.byteLength(text)}:${text}`).join('')
 }
@@ -163,7 +163,7 @@ function joinValueSql(columns: readonly string[]): string {
   return `concat('', ${columns.map(column => `toString(length(${column})), ':', ${column}`).join(', ')})`
 }
 
-/** SQL of a figure, and of how many values it was made of. */
+/** SQL of a figure, and of the number of values from which it was computed. */
 function figureSql(math: TrendMath): { figure: string; weight: string } {
   switch (math.kind) {
     case 'events':
@@ -177,7 +177,7 @@ function figureSql(math: TrendMath): { figure: string; weight: string } {
   }
 }
 
-/** A percentile lies between the two values around its rank, in proportion. */
+/** A percentile is interpolated linearly between the two values around its rank. */
 const numberAggregate: Readonly<Record<NumberAggregate, string>> = {
   sum: 'sum(counted)',
   avg: 'sum(counted)',

@@ -77,12 +77,12 @@ function combineFigures(math: TrendMath, a: number, b: number): number {
   return math.kind === 'numbers' && math.aggregate === 'max' ? Math.max(a, b) : a + b
 }
 
-/** Whether figures are sums, to be divided by their weights. */
+/** Whether figures are sums that have to be divided by their weights. */
 export function isAverage(math: TrendMath): boolean {
   return math.kind === 'numbers' && math.aggregate === 'avg'
 }
 
-/** Whether the figure of several values follows from the figures of each. */
+/** Whether the figure of several values can be computed from the figures of the single values. */
 export function isAdditive(math: TrendMath): boolean {
   return math.kind === 'events' || (math.kind === 'numbers' && ['sum', 'avg', 'min', 'max'].includes(math.aggregate))
 }

@@ -64,7 +64,7 @@ export function buildTrendSource(query: TrendCountQuery, reading: Pick<Condition
   }
 }
 
-/** SQL of a row for whether flags of some events of a trend are in the map alone, of `bucketParams` and `project`. */
+/** SQL of one row: whether flags of some events of a trend are only in the map. It uses `bucketParams` and `project`. */
 export function wideFlagsQuery(query: TrendCountQuery): string {
   return `SELECT 1 FROM ${seenEvents(query).copies}
   WHERE project_id = {project:UInt32} AND ${isWithinBucketsSql('timestamp')} AND flag_set = '${wideFlagSet}' LIMIT 1`
@@ -90,7 +90,7 @@ function countedColumns({ math }: TrendCountQuery): string[] {
 /** Larger numbers are ignored, so that no sum exceeds the range of a number. */
 const magnitudeMax = '1e300'
 
-/** SQL of the number that a property has, or that its text is; NULL for anything else. */
+/** SQL of a property's value if it is a number or a text that means a number; NULL for anything else. */
 function numberSql(property: string, params: QueryParams): string {
   const value = numberOf(accessJsonProperty('properties', property, params, sql => sql))
   const isCounted = `abs(${value}) <= ${magnitudeMax}`

@@ -1,10 +1,10 @@
-// Turns long lists into query parameters: of event identities, with conditions on them, and of anything else.
+// Turns long lists into query parameters: lists of event identities, with conditions on them, and lists of other items.
 
 import type { EventIdentity } from '#core/events/stored-event.ts'
 import { dayMs } from '#core/time.ts'
 import { splitIntoLists } from './field-lists.ts'
 
-/** Base64 turns this into 120,000 characters, and a form field of the server holds 128 KiB. */
+/** Base64 turns this into 120,000 characters, and the server accepts form fields of up to 128 KiB. */
 const fieldBytesMax = 90_000
 
 export interface AskedIdentities {
@@ -26,8 +26,8 @@ export interface EncodedList {
 
 /**
  * The items travel as JSON, which the engine reads as a column (`materialize`). A constant array of tuples would be copied
- * and hashed as a literal at every place that uses it, which would take the engine four times as long. They are in base64,
- * because a parameter is escaped and a text of many escapes would not fit its field.
+ * and hashed as a literal at every place that uses it, which would take the engine four times as long. The JSON is in
+ * base64, because parameters are escaped and a text with many escapes would not fit into its field.
  * @param type the engine's type of an item. @param items at least one.
  */
 export function encodeList(type: string, items: readonly unknown[]): EncodedList {

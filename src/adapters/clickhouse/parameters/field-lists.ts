@@ -1,4 +1,4 @@
-// Splits long lists of query parameters: a form field of the server holds 128 KiB, so a list is sent in several fields.
+// Splits long lists of query parameters over several form fields, since the server accepts at most 128 KiB per field.
 
 /** A UTF-16 unit takes three bytes at most, or two when it is escaped. */
 const listCharsMax = 40_000

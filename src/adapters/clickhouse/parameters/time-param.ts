@@ -1,4 +1,4 @@
-/** A parameter in epoch ms, in the type of our tables' times. */
+/** SQL that converts a parameter in epoch ms to the type of our tables' times. */
 export function timeParam(name: string): string {
   return `fromUnixTimestamp64Milli({${name}:Int64}, 'UTC')`
 }

@@ -1,6 +1,6 @@
 // Finds when events that are sent again were charged, thousands in one query. The worker asks before it inserts, so this
 // has to be cheap: nearly always there is no copy, and then only the uuids of a few granules are read. It uses the
-// connection of the inserts, so that queries of API clients, however many, do not hold the worker up.
+// connection of the inserts, so that queries of API clients, however many, do not delay the worker.
 
 import { ClickHouseError } from '@clickhouse/client'
 import { isStorableTime } from '#core/events/storable-time.ts'
@@ -58,8 +58,8 @@ type ChargedRow = [
 ]
 
 /**
- * The sort key finds the granules, the uuid selects which of their rows to read in full. `FINAL` would read every
- * column of the key first; instead this takes the copy with the highest version, the one that reads see.
+ * The sort key finds the granules, the uuid selects which of their rows to read in full. `FINAL` would read every column of
+ * the key first; instead, this query takes the copy with the highest version, which is the copy that other reads see.
  */
 async function queryChargedTimes(
   client: ClickHouseClient,

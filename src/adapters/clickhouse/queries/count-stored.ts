@@ -1,5 +1,5 @@
-// Counts the events of a batch that are already stored. Usually none is, since most batches are sent once. So a first
-// query looks for the uuids alone: looking for whole identities takes the engine fifteen times as long.
+// Counts the events of a batch that are already stored. Usually no event is stored yet, since most batches are sent once.
+// So a first query looks only for the uuids: looking for whole identities takes the engine fifteen times as long.
 
 import type { BatchSummary } from '#core/events/batch-summary.ts'
 import { uuidTextLength } from '#core/events/uuid.ts'
@@ -44,7 +44,7 @@ interface AskedUuids {
   readonly params: Record<string, unknown>
 }
 
-/** @returns null where the sort key would leave out too little. */
+/** @returns null when the sort key would exclude too few rows. */
 function encodeUuids(projectId: number, { days, names, distinctIds, uuids }: BatchSummary): AskedUuids | null {
   if (days.length > daysMax || names.length > namesMax) return null
   const ids = (distinctIds ?? []).map(id => id.toWellFormed())
@@ -69,7 +69,6 @@ function encodeUuids(projectId: number, { days, names, distinctIds, uuids }: Bat
   }
 }
 
-/** A form field of the server holds 128 KiB. */
 function splitUuids(uuids: string): string[] {
   const lists: string[] = []
   const charsMax = uuidsPerField * charsPerUuid

@@ -1,5 +1,5 @@
-// Lists the names of a project's events and properties. The names are only in the stored rows: all event names are read
-// by the sort key, property names from the newest events or some groups. Values: `property-values.ts`.
+// Lists the names of a project's events and properties. The names exist only in the stored rows: all event names are read
+// by the sort key, property names from the newest events or some groups. `property-values.ts` lists values.
 
 import type { EventName, PropertyName } from '#core/capture/known-names.ts'
 import type { EventNameField, EventNameQuery, PropertyNameQuery } from '#ports/events/event-queries.ts'
@@ -94,7 +94,7 @@ export async function listPropertyNames(
   }
 }
 
-/** A query of the properties to look at as `text`, each with its `event`. */
+/** A query that returns the properties to look at as `text`, each with its `event`. */
 function sampleSql({ kind, events = [], onlyOfEvents }: PropertyNameQuery): string {
   if (typeof kind === 'object')
     return `SELECT '' AS event, properties AS text FROM groups FINAL

@@ -7,16 +7,16 @@ import { timeParam } from '../parameters/time-param.ts'
 
 export interface Filter {
   readonly conditions: string[]
-  /** The conditions that hold for every copy of an identity or for none, and bounds of its day. */
+  /** Bounds of an event's day, and conditions that hold for all copies of an identity or for none of them. */
   readonly keyConditions: string[]
   readonly personId: string | undefined
   readonly params: Record<string, unknown>
 }
 
-/** Tells apart events of one time and uuid. */
+/** Distinguishes events that have the same time and uuid. */
 export const tieBreak = 'sipHash64(event, distinct_id)'
 
-/** @returns null when nothing can match: an id that is no UUID. */
+/** @returns null when nothing can match because an id is not a UUID. */
 export function buildFilter(query: Omit<EventQuery, 'limit'>): Filter | null {
   const keyConditions = ['project_id = {project:UInt32}']
   const conditions: string[] = []
@@ -25,7 +25,10 @@ export function buildFilter(query: Omit<EventQuery, 'limit'>): Filter | null {
     to.push(condition)
     Object.assign(params, values)
   }
-  /** Copies of one identity may differ in time within the day: the day bounds all copies, the time only the winner. */
+  /**
+   * Copies of one identity may have different times of the same day. So the day is a condition on every copy, the time only
+   * on the winner.
+   */
   const whereTime = (operator: '<' | '<=' | '>' | '>=', name: string, ms: number) => {
     addCondition(conditions, `timestamp ${operator} ${timeParam(name)}`, { [name]: ms })
     keyConditions.push(`toDate32(timestamp) ${operator[0]}= toDate32(${timeParam(name)})`)
@@ -66,8 +69,8 @@ function propertyEqualsSql(key: string, texts: string): string {
 }
 
 /**
- * The texts that the engine may write for an equal value: it formats numbers its own way (`1.0` as 1, `1e+21` as 1e21, `-0.0`
- * as -0, and `-0` as 0).
+ * The texts that the engine may write for an equal value: it formats numbers differently (`1.0` as 1, `1e+21` as 1e21,
+ * `-0.0` as -0, and `-0` as 0).
  */
 function listEqualTexts(value: JsonValue): string[] {
   const number = numberOf(value)

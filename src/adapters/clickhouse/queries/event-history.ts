@@ -1,5 +1,5 @@
-// Reads the stored events of persons and groups, which a fold makes persons and groups of. Every copy of an event is read
-// (no FINAL), since each was processed. Events are not sorted by distinct id, so each call looks through those of the project.
+// Reads the stored events of persons and groups, from which a fold rebuilds persons and groups. Every copy of an event is
+// read (no FINAL), since each was processed. Events are not sorted by distinct id, so each call scans the project's events.
 
 import type { Lane } from '#core/events/captured-event.ts'
 import { groupEventNames, mergeEventNames } from '#core/events/event-names.ts'
@@ -13,7 +13,7 @@ import { encodeList } from '../parameters/encoded-lists.ts'
 import { jobCondition } from './imported-counts.ts'
 import { readRowsInSlices } from './rows-in-slices.ts'
 
-/** The queries are the worker's own: they wait for no queries of users. */
+/** The queries are the worker's own and do not wait for queries of users. */
 export function createEventHistory(clients: Pick<ClickHouseClients, 'read'>): EventHistory {
   const ask = <Row>(query: string, params: Record<string, unknown>, check?: (row: Row) => void) =>
     clients.read(async (client, signal) => {
@@ -85,8 +85,9 @@ export function createEventHistory(clients: Pick<ClickHouseClients, 'read'>): Ev
   }
 
   /**
-   * The events that write or link something, and the first and the earliest one of each kind: no further event that writes
-   * nothing can have made the person, or made it older. Those are found without reading properties.
+   * Reads the events that write or link something, and the first and the earliest event of each kind: no other event that
+   * writes nothing can have created the person or made it older. The events of each kind are found without reading
+   * properties.
    */
   async function readPersons(project: number, distinctIds: readonly string[]): Promise<readonly HistoryRow[]> {
     if (distinctIds.length === 0) return []
@@ -94,7 +95,7 @@ export function createEventHistory(clients: Pick<ClickHouseClients, 'read'>): Ev
     const rows = `FROM events PREWHERE project_id = {project:UInt32} AND distinct_id IN (SELECT ${asked.sql})`
     const params = { project, ...asked.params }
     const fields = fieldsSql("''", "'{}'")
-    // Asked first: of a row that is stored in between, only the second query says what it writes.
+    // Runs first: if a row is stored between the two queries, only the second query reads what the row writes.
     const ofKinds = await ask(
       `SELECT argMin(${fields}, (created_at, log_stream, log_offset)), argMin(${fields}, ${sentAtSql}) ${rows}
         GROUP BY distinct_id, import_job_id, import_partition, historical_migration, person_mode, lane = 'ai', erasures_before
@@ -108,14 +109,17 @@ export function createEventHistory(clients: Pick<ClickHouseClients, 'read'>): Ev
       params,
       createBound<[HistoryRow]>(([row]) => charsOf(row)),
     )
-    // A row that both have found counts as it is in the second.
+    // For a row that both queries have found, the result of the second query counts.
     return [...new Map([...ofKinds.flat(), ...changing.flat()].map(row => [placeOf(row), row])).values()]
   }
 }
 
 const groupEvents = { groupEvents: [...groupEventNames] }
 
-/** @returns a check of each row of an answer: one that is too large is not read to its end, as it would not fit into memory. */
+/**
+ * @returns a check to call with each row of an answer: an answer that is too large is not read to its end, because it would
+ * not fit into memory.
+ */
 function createBound<Row>(charsOf: (row: Row) => number): (row: Row) => void {
   let rowCount = 0
   let charCount = 0
@@ -184,8 +188,8 @@ function fieldsSql(linkedId: string, changes: string): string {
 }
 
 /**
- * Those of the properties with these keys, as JSON text. The engine writes its own text for what it has parsed, so that is
- * used only where it equals the client's. In any other case (a key that occurs twice or within a value or has an escape,
+ * SQL of the properties with these keys, as JSON text. The engine writes parsed values in its own form, so its text is used
+ * only where it equals the client's text. In any other case (a key that occurs twice or within a value or has an escape,
  * numbers like 1.0, spaces), it is the text of all properties.
  */
 function changesSql(keys: readonly string[]): string {
@@ -205,19 +209,19 @@ function changesSql(keys: readonly string[]): string {
     properties)`
 }
 
-/** How a letter, or a dollar sign, of a key may be written. */
+/** The escapes by which a letter, or a dollar sign, of a key may be written. */
 const escapedAscii = [2, 3, 4, 5, 6, 7].map(digit => `'\\\\u00${digit}'`).join(', ')
 
 const typeNameSql = textPropertySql('$group_type')
 const groupKeySql = scalarPropertySql('$group_key')
 
-/** The parser of this engine refuses properties with a number of 30 digits anywhere in them. */
+/** This engine's parser refuses properties that contain a number of 30 digits. */
 function textPropertySql(key: string): string {
   return `if(isValidJSON(properties), JSONExtractString(properties, '${key}'),
     extract(properties, '"[$]${key.slice(1)}"\\\\s*:\\\\s*"([^"\\\\\\\\]*)"'))`
 }
 
-/** Text, or what `textOf` makes of another value. */
+/** SQL of a property's text, or of what `textOf` makes of another value. */
 function scalarPropertySql(key: string): string {
   return `multiIf(JSONType(properties, '${key}') NOT IN ('String', 'Null'), JSONExtractRaw(properties, '${key}'),
     isValidJSON(properties) OR ${textPropertySql(key)} != '', ${textPropertySql(key)},

@@ -1,6 +1,6 @@
-// Lists single events. Each identity appears once (`FINAL`), person ids are current, and a caller's values are always
-// query parameters, never SQL. Three steps keep it light: find the page by narrow columns, cut it by the sizes of its
-// rows, and read only the rest in full.
+// Lists single events. Each identity appears once (`FINAL`), person ids are current, and a caller's values are always query
+// parameters, never SQL. Three steps keep it cheap: find the page by narrow columns, shorten it by the sizes of its rows,
+// and read only the remaining rows in full.
 
 import { TupleParam } from '@clickhouse/client'
 import { type EventIdentity, identityKey } from '#core/events/stored-event.ts'
@@ -21,7 +21,7 @@ export interface EventPage {
   readonly next: EventCursor | null
 }
 
-/** Expressions that identify one event within its project: the rest of the sort key, in its order. */
+/** Expressions that identify one event within its project: the sort key without the project, in the same order. */
 const identity = 'toDate32(timestamp), event, distinct_id, uuid'
 
 /** Bounds the texts of one page, which only its first event may exceed. A thousand usual events stay below it. */
@@ -83,8 +83,8 @@ async function findPlaces(
 }
 
 /**
- * Returns as many places as fit a page, at least one. It reads only lengths, of every copy and without FINAL, which
- * would gather the texts of a whole block first.
+ * Returns as many places as fit on a page, at least one. It reads only lengths, for every copy. It does not use FINAL,
+ * which would first gather the texts of a whole block.
  */
 async function selectFittingPlaces(
   client: ClickHouseClient,
@@ -182,8 +182,8 @@ const windowRowCountFirst = 200_000
 const windowGrowth = 4
 
 /**
- * Yields the days that may have matching events, in the order of the list, in ever larger windows: deduplication costs
- * per row, and the newest days nearly always fill a page. The sort key alone gives the days and their row counts,
+ * Yields the days that may have matching events, in the order of the list, in ever larger windows: deduplication costs per
+ * row, and the newest days nearly always fill a page. Only the sort key is read to find the days and their row counts,
  * copies included.
  */
 async function* listDayWindows(
@@ -222,7 +222,7 @@ export async function findEvent(
   if (!isUuid(uuid)) return null
   const { projectId } = scope
   const seen = seenEvents(scope)
-  // Without FINAL the inner query reads one column of the project; every copy has the same identity.
+  // Without FINAL, the inner query reads only one column; that suffices, since every copy has the same identity.
   const conditions = [
     'project_id = {project:UInt32}',
     `(${identity}) IN (

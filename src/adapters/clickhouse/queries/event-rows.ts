@@ -1,4 +1,4 @@
-// How an event is read in full.
+// The columns of an event that is read in full.
 
 import type { Lane } from '#core/events/captured-event.ts'
 import type { PersonMode } from '#core/events/stored-event.ts'
@@ -28,7 +28,6 @@ export const viewColumns = `project_id, toString(uuid), event, distinct_id, toUn
   toUnixTimestamp64Milli(captured_at), toUnixTimestamp64Milli(created_at), lane, historical_migration, import_job_id,
   properties, elements_chain, toString(person), toUnixTimestamp64Milli(person_created_at), person_properties, person_mode`
 
-/** The stored columns that `viewColumns` needs. */
 export const storedColumns = `project_id, uuid, event, distinct_id, timestamp, captured_at, created_at, lane, historical_migration,
   import_job_id, properties, elements_chain, person_created_at, person_properties, person_mode`
 

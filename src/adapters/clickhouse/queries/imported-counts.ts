@@ -1,5 +1,5 @@
-// Counts the stored events of an import job, each once. Detecting repeats takes memory and time per row, so a job of
-// any size is counted in pieces that one query can handle: several days, or a part of one day.
+// Counts the stored events of an import job, each once. Detecting repeats takes memory and time per row, so a large job is
+// counted in several queries, each for several days or for a part of one day.
 
 import { type ImportedCount, type ImportedRowCounts, idBucketCount } from '#core/imports/imported-counts.ts'
 import type { ImportedCountsQuery } from '#ports/events/imported-rows.ts'
@@ -14,7 +14,7 @@ export interface JobParams extends Record<string, number> {
   readonly job: number
 }
 
-/** Runs one query, in its project's turn and under the limit of a query. */
+/** Runs one query when its project may run another, under the query limit. */
 export type AskPiece = <T>(query: (client: ClickHouseClient, signal: AbortSignal) => Promise<T>) => Promise<T>
 
 /** A fifth of the rows that two cores of the embedded engine can count within a query's limits of time and memory. */
@@ -22,7 +22,7 @@ const pieceRowsMax = 2_000_000
 /** Days whose rows are counted at once. */
 const daysMax = 20_000
 
-/** Rows of these days; of a single one perhaps only those whose uuid falls into one of several parts. */
+/** The rows of these days. For a single day, perhaps only the rows whose uuid falls into one of several parts. */
 interface Piece {
   readonly from: string
   readonly to: string
@@ -94,8 +94,8 @@ function* divideIntoParts(
 type DayRow = [day: string, rows: number | string]
 
 /**
- * Counts rows, repeats included. @param last reads the days after it, or the rest of it after `after`; null for the
- * first days.
+ * Counts rows, repeats included. @param last a day: reads the days after it, or the rows of this day that come after
+ * `after`; null for the first days.
  */
 async function countRowsByDay(
   client: ClickHouseClient,
@@ -157,7 +157,7 @@ function unionSql(select: string, where: string): string {
     .join(' UNION ALL ')
 }
 
-/** The first ones of one day, in the byte order of their names, as the engine sorts them. */
+/** The first counts of one day, in the byte order of their names, as the engine sorts them. */
 function selectFirstCounts(counts: readonly ImportedCount[], limit: number): ImportedCount[] {
   const byName = new Map<string, { readonly name: Buffer; readonly count: ImportedCount }>()
   for (const count of counts) {

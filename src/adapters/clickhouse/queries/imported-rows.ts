@@ -36,7 +36,7 @@ export function createImportedRows(
   }
 }
 
-/** FINAL reads in the order of the key, so that it needs little memory for any number of rows. */
+/** FINAL reads in the order of the key, so it needs little memory for any number of rows. */
 async function countPending(client: ClickHouseClient, query_params: JobParams, signal: AbortSignal): Promise<number> {
   const [row] = await readRows<[number | string]>(client, signal, {
     query: `SELECT count() FROM events_pending FINAL ${jobCondition}`,
@@ -62,7 +62,8 @@ async function findRows(
     })
     for (const row of rows) {
       const view = toEventView(row)
-      // While the job is published, a row may be found in both tables; two rows with one uuid may differ in the rest.
+      // While the job is published, a row may be found in both tables; two rows with one uuid may have different
+      // identities.
       found.set(JSON.stringify([view.uuid, view.event, view.distinctId, view.timestampMs]), view)
     }
   }

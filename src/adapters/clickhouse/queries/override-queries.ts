@@ -1,5 +1,5 @@
-// Finds the person to whom a distinct id's earlier events belong now, thousands of ids in one query. A starting worker
-// asks before it inserts; it uses the connection of the inserts, so that queries of API clients do not hold it up.
+// Finds the person to whom a distinct id's earlier events belong now, thousands of ids in one query. A starting worker asks
+// before it inserts; it uses the connection of the inserts, so that queries of API clients do not delay it.
 
 import { TupleParam } from '@clickhouse/client'
 import type { PersonIdOverride } from '#core/events/stored-event.ts'
@@ -12,7 +12,7 @@ export interface IdOfProject {
   readonly distinctId: string
 }
 
-/** Characters of an id in a field, without its text. */
+/** The characters that an id takes in a field in addition to its text. */
 const charsPerId = 20
 /** 4 MB. */
 const listsPerQueryMax = 100

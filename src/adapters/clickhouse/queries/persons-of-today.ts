@@ -1,5 +1,6 @@
-// Finds the person that an event counts for. A row keeps the person of its distinct id at storing time; a merge moves the
-// distinct id to another person and leaves an override. Every query that returns, filters or counts persons uses this.
+// Finds the person that an event counts for. A row keeps the person that its distinct id had when the row was stored; a
+// merge moves the distinct id to another person and leaves an override. Every query that returns, filters or counts persons
+// uses this.
 
 import { fillingMessage } from '../connection/clickhouse-errors.ts'
 import { type SeenEvents, visibleEvents } from './seen-events.ts'
@@ -8,8 +9,8 @@ import { type SeenEvents, visibleEvents } from './seen-events.ts'
  * Builds a query of events, each identity once, with the person of today as `person`.
  * @param columns columns and aliased expressions to read of each event; must include `distinct_id`.
  * @param conditions `WHERE …`, or `PREWHERE … WHERE …`, on events as they are stored.
- * @param distinctIds a query of the distinct ids that the events can have. It bounds the overrides to
- *   read; without it, all of the project are read.
+ * @param distinctIds a query of the distinct ids that the events can have. It limits which overrides are read; without it,
+ * all overrides of the project are read.
  * @param events from `seenEvents`.
  * The query takes the parameter `project`, and the conditions have to include the project.
  */
@@ -29,8 +30,8 @@ export function eventsWithPersonsSql(
 }
 
 /**
- * A condition for queries of `persons` and `groups`: true once the mirror is filled, and otherwise the query fails,
- * which reads as a `MirrorFillingError`. A count of a partial mirror would be wrong without any sign of it.
+ * A condition for queries of `persons` and `groups`: true once the mirror is filled. Until then, the query fails with what
+ * becomes a `MirrorFillingError`, since a count of a partial mirror would be wrong without any sign of it.
  * @param database given if the connection uses another database.
  */
 export function isMirrorFilledSql(database?: string): string {

@@ -1,11 +1,11 @@
-// Lists the values of one property. Properties are read as text, so only a bounded number of them is looked at.
+// Lists the values of one property. Properties are read as text, so only a limited number of them is read.
 
 import type { PropertyValues } from '#core/capture/known-names.ts'
 import type { PropertyValueQuery } from '#ports/events/event-queries.ts'
 import { type ClickHouseClient, readRows } from '../connection/clickhouse-clients.ts'
 import { isMirrorFilledSql } from './persons-of-today.ts'
 
-/** Longer properties are not looked at, since reading them is the main cost. */
+/** Longer properties are skipped, since reading them is the main cost. */
 const sampledCharsMax = 16_384
 const sampledEventsMax = 2_000
 const sampledSubjectsMax = 50_000

@@ -40,7 +40,7 @@ export async function listRecordings(
   return { recordings, next: hasMore ? { timestampMs: last.timestampMs, uuid: last.uuid } : null }
 }
 
-/** No client gives two sessions the same uuid; should it happen, the latest one is returned. */
+/** No client uses a uuid in two sessions; should it happen, the latest recording is returned. */
 export async function findRecording(
   client: ClickHouseClient,
   projectId: number,
@@ -61,7 +61,7 @@ export async function findRecording(
   return { recording, items: items.length === 0 ? null : items }
 }
 
-/** Reads raw bytes, piece by piece: parsing a text of many megabytes would block the event loop. */
+/** Reads raw bytes, chunk by chunk: parsing a text of many megabytes would block the event loop. */
 async function readItems(client: ClickHouseClient, recording: RecordingView, signal: AbortSignal): Promise<Uint8Array> {
   const { stream, response_headers: headers } = await client.exec({
     query: `SELECT items FROM replay_messages FINAL
@@ -72,7 +72,7 @@ async function readItems(client: ClickHouseClient, recording: RecordingView, sig
   const pieces: Buffer[] = []
   for await (const piece of stream) pieces.push(piece as Buffer)
   const items = Buffer.concat(pieces)
-  // The recording may have expired since it was found. Packed items are checked when they are unpacked.
+  // Without a row, the recording has expired since it was found. Truncated items are detected when they are unpacked.
   if (items.length === 0 && (readRowCount(headers) ?? 0) > 0)
     throw createCutOffError('a recording came without its items')
   return items

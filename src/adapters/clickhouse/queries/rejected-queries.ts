@@ -45,7 +45,7 @@ export async function countRejected(
   return Number(row?.[0] ?? 0)
 }
 
-/** Finds up to one more than the page holds, to show whether more follow. */
+/** Finds up to one row more than the page takes, to show whether more follow. */
 async function findPlaces(client: ClickHouseClient, query: RejectedQuery, signal: AbortSignal): Promise<Place[]> {
   const { conditions, params } = buildConditions(query)
   const order = query.oldestFirst === true ? 'ASC' : 'DESC'
@@ -112,7 +112,7 @@ function buildConditions(filter: RejectedFilter): { conditions: string[]; params
   }
   addCondition('ids', filter.ids, 'reject_id IN {ids:Array(String)}')
   addCondition('reason', filter.reason, 'reason = {reason:String}')
-  // The name of an item's field begins with the item's place.
+  // The name of an item's field begins with the item's index.
   addCondition('field', filter.field, `(field = {field:String} OR endsWith(field, concat('.', {field:String})))`)
   addCondition('event', filter.event, 'event = {event:String}')
   addCondition('distinct', filter.distinctId, 'distinct_id = {distinct:String}')

@@ -9,8 +9,8 @@ import { checkAnswer } from '../connection/checked-answers.ts'
 const sliceMs = 10
 
 /**
- * @param check called with each row as it is read; when it throws, the others are not read.
- * @throws PortError `unavailable` for an answer that was cut off.
+ * @param check called with each row as it is read; when it throws, no further rows are read. @throws PortError
+ * `unavailable` for an answer that ended early.
  */
 export async function readRowsInSlices<Row>(
   result: ResultSet<'JSONCompactEachRow'>,

@@ -1,5 +1,5 @@
-// The rows that a query of events reads: those of the table `events`, or also the pending rows of one import job, as if
-// the job were published (docs/decisions/0079). Queries name their rows by these texts and have no other branch.
+// The rows that a query of events reads: those of the table `events`, or also the pending rows of one import job, as if the
+// job were published (docs/decisions/0079). Queries use these SQL texts to name their rows, and differ in nothing else.
 
 import assert from 'node:assert/strict'
 import { firstImportJobId } from '#core/imports/import-job.ts'
@@ -10,7 +10,7 @@ export interface SeenEvents {
   readonly once: string
   /** SQL after FROM: all copies of each identity. */
   readonly copies: string
-  /** SQL of two conditions, of which the first selects the rows whose other columns are read, where that is possible. */
+  /** SQL of two conditions. Where possible, the other columns are read only for rows that satisfy the first condition. */
   readonly where: (first: string, rest: string) => string
 }
 
@@ -28,8 +28,7 @@ export function seenEvents({ projectId, importJobId }: EventScope): SeenEvents {
 }
 
 /**
- * The rows of two tables as those of one.
- * @param database given if the connection uses another one.
+ * The rows of two tables, as if they were in one table. @param database given if the connection uses another one.
  * @param isOfJob is evaluated before FINAL, because a later copy in another pending job would hide the copy of this job.
  */
 export function seenWithJob({

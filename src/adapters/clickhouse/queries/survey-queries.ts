@@ -1,6 +1,5 @@
-// Counts the events of surveys. Each identity counts once, as do answers sent in parts; persons are resolved as of
-// today.
-// Source: PostHog's survey statistics.
+// Counts the events of surveys. Each identity counts once, and so does a survey response that is sent in parts; persons are
+// resolved as of today. Source: PostHog's survey statistics.
 
 import { type SurveyCount, type SurveyCounts, surveyEvents } from '#core/surveys/survey-events.ts'
 import type { SurveyCountQuery } from '#ports/events/event-queries.ts'
@@ -19,7 +18,7 @@ export async function countSurveyEvents(
   const { projectId, surveyIds, fromMs, toMs } = query
   const bound = (operator: string, name: string, ms: number | undefined) =>
     ms === undefined ? '' : `AND timestamp ${operator} ${timeParam(name)}`
-  // A dismissal after answered questions does not count as one: the answers were sent.
+  // A dismissal after answered questions does not count as a dismissal, since the answers were sent.
   const conditions = `WHERE project_id = {project:UInt32} AND event IN {names:Array(String)}
     AND JSONExtractString(properties, '$survey_id') IN {surveys:Array(String)}
     AND (event != {dismissed:String} OR NOT JSONExtractBool(properties, '$survey_partially_completed'))

@@ -12,9 +12,9 @@ import { type ClickHouseClient, readRows } from '../connection/clickhouse-client
 
 /**
  * A copy that arrived in another month may be the one that counts, so the query reads every copy of the event days
- * concerned and filters by day of charge afterwards (`defer_partition_pruning_after_final`). The inner query finds
- * those event days by two columns; identities never cross a day. No row is charged for a day after its arrival, so the
- * inner query skips the months of arrival before `fromDay`.
+ * concerned and filters by day of charge afterwards (`defer_partition_pruning_after_final`). The inner query finds those
+ * event days by two columns; all copies of an identity have the same event day. No row is charged for a day after its
+ * arrival, so the inner query skips the months of arrival before `fromDay`.
  * @param fromDay, toDay inclusive, `YYYY-MM-DD`.
  */
 export async function countUsage(
@@ -43,7 +43,7 @@ export async function countUsage(
       ${countIfSql(`import_job_id = 0 AND ${isSurvey}`)}
     FROM events FINAL WHERE ${chargedIn} GROUP BY day ORDER BY day`,
   )
-  // Only survey events need their properties read, which are most of an event's bytes.
+  // Only for survey events the properties are read, since they are most of an event's bytes.
   const tours = days.some(([, , , , , surveys]) => surveys! > 0)
     ? await rowsOf<[string, number]>(
         `SELECT ${day}, ${countIfSql('JSONHas(properties, {tour:String})')}
@@ -92,7 +92,7 @@ const chargedIn = `project_id = {project:UInt32} AND ${charged} AND toDate32(tim
   WHERE project_id = {project:UInt32} AND captured_at >= ${fromTime} AND ${charged}
 )`
 
-/** Flag calls that were not stored because they were alike. Source: docs/wire/ingestion.md 6.9 (2). */
+/** Flag calls that were not stored because they repeat a stored call. Source: docs/wire/ingestion.md 6.9 (2). */
 const deduplicatedPerDay = `SELECT ${day}, toFloat64(count()) FROM deduplicated_flag_calls FINAL
   WHERE project_id = {project:UInt32} AND ${charged} AND toDate32(timestamp) IN (
     SELECT DISTINCT toDate32(timestamp) FROM deduplicated_flag_calls WHERE project_id = {project:UInt32} AND ${charged}

@@ -95,7 +95,9 @@ async function createViewsAndUsers(
   }
 }
 
-/** Optional, so operators are not asked for it: without these grants only some drivers' lists of tables are refused. */
+/**
+ * Optional, so operators are not asked to grant it: without these rights, only the table lists of some drivers are refused.
+ */
 async function grantDescriptions(client: ClickHouseClient, username: string): Promise<void> {
   for (const each of describedBy)
     try {
@@ -114,7 +116,7 @@ function formatNeededGrants(database: string, views: string): string {
   )
 }
 
-/** All can be repeated, even concurrently. Names include the database, since users belong to the whole server. */
+/** Every statement can be repeated, even concurrently. Names include the database, since users belong to the server. */
 export function userStatements(
   database: string,
   scope: SqlScope,
@@ -169,8 +171,8 @@ export interface SqlView {
 }
 
 /**
- * The views that users' SQL reads: one project's rows, each identity once, with the persons of today. They read as a user
- * that sees only rows of the request's project (`connection/analyst.ts`), so they need not name it.
+ * The views that users' SQL reads: one project's rows, each identity once, with the persons of today. The views read as a
+ * user that sees only rows of the request's project (`connection/analyst.ts`), so they need not name the project.
  */
 export function createSqlViews(database: string, scope: SqlScope = 'visible'): SqlView[] {
   const seen = scope === 'job' ? seenWithJob({ database, isVisible: '1', isOfJob: '1' }).once : null
@@ -212,8 +214,9 @@ export function createSqlViews(database: string, scope: SqlScope = 'visible'): S
 }
 
 /**
- * As usage counts them (`insights/flag-calls.ts`): a deduplicated call was made by the person of the stored call that it
- * repeats, and one that was stored all the same counts as stored. Stored calls are read only where a project deduplicates.
+ * Deduplicated calls, as usage counts them (`insights/flag-calls.ts`): a deduplicated call was made by the person of the
+ * stored call that it repeats, and a call that was stored nevertheless counts as stored. Stored calls are read only where a
+ * project deduplicates.
  */
 function deduplicatedCallsSql(database: string, eventRows: string): string {
   const stored = `FROM ${eventRows}

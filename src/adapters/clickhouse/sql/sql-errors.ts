@@ -5,7 +5,7 @@ import { ClickHouseError } from '@clickhouse/client'
 import type { SqlFailure } from '#ports/events/sql-queries.ts'
 import { fillingMessage, isOutOfSharedMemory, toEngineError, toStoreError } from '../connection/clickhouse-errors.ts'
 
-/** The server's own state: the same query may work later. */
+/** Errors due to the server's own state: the same query may work later. */
 const serverCodes: ReadonlySet<string> = new Set(
   '40 246 159 160 202 209 210 243 192 193 194 516 473 394 395 999 1000'.split(' '),
 )
@@ -13,7 +13,7 @@ const forbiddenCodes: ReadonlySet<string> = new Set(['497'])
 const tooLargeCodes: ReadonlySet<string> = new Set(['158', '241', '307', '396', '191'])
 const detailLengthMax = 500
 
-/** @throws PortError when the store is at fault, and whatever else was thrown. */
+/** @throws PortError when the store is at fault; rethrows anything that is not an error of the store. */
 export function toSqlFailure(thrown: unknown, database: string): SqlFailure {
   const error = toEngineError(thrown)
   if (!(error instanceof ClickHouseError)) throw toStoreError(error, 'write')
@@ -34,7 +34,7 @@ function parseFailure(code: string, message: string, database: string): SqlFailu
   return { kind: 'failed', detail: cleanMessage(message, database) }
 }
 
-/** The query consumed the FORMAT clause that is appended to it. */
+/** The failure of a query that consumed the FORMAT clause appended to it. */
 export const incompleteQuery: SqlFailure = {
   kind: 'failed',
   detail: 'The query is incomplete: more is expected at its end.',

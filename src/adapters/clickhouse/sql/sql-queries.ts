@@ -17,10 +17,10 @@ import { splitIntoLists } from '../parameters/field-lists.ts'
 import type { SqlSetUp } from './set-up.ts'
 import { complainsOfFormat, incompleteQuery, toSqlFailure } from './sql-errors.ts'
 
-/** The client appends it to the query. */
+/** The client appends this format to the query. */
 const answerFormat = 'JSONCompactEachRowWithNamesAndTypes'
 
-/** A query with values is a form field of the server, which holds 128 KiB including the appended format. */
+/** A query with values is sent as a form field, for which the server accepts 128 KiB including the appended format. */
 const queryFieldBytesMax = 131_000
 
 /** The most bytes of rows in one answer: a front holds them all in memory. */
@@ -36,7 +36,7 @@ interface SqlQueriesDeps {
 export function createSqlQueries(deps: SqlQueriesDeps): SqlQueries {
   const { clients, setUp, queue } = deps
 
-  /** Runs a call for these events; the first one after the store was lost creates the views again. */
+  /** Runs a call for these events. The first call after the store was lost creates the views again. */
   async function runAs<T>(
     { projectId, importJobId }: EventScope,
     signal: AbortSignal,
@@ -71,7 +71,7 @@ export function createSqlQueries(deps: SqlQueriesDeps): SqlQueries {
     async runSql({ sql, values, defaultRowCount, rowCountMax, ...seen }, signal) {
       const checked = checkSql(sql, await setUp.functions(), 'query')
       if (!checked.ok) return err({ kind: 'refused', ...checked.error })
-      // Clients of the read-only port list tables and columns; a query has the docs.
+      // Only clients of the read-only port list tables and columns; users of this query have the docs.
       if (namesSystemTables(checked.value)) return err({ kind: 'forbidden' })
       const bound = bindValues(checked.value, values, splitIntoLists)
       if (!bound.ok) return err({ kind: 'refused', ...bound.error })
@@ -226,7 +226,7 @@ function selectPassedHeaders(headers: Readonly<Record<string, string | string[] 
   return passed
 }
 
-/** Only counts of the answer: the rows read may include those of other projects, which are stored side by side. */
+/** Only counts of the answer: the rows read may include neighbouring rows of other projects. */
 function selectSummaryParts(header: string | string[] | undefined): string | null {
   if (typeof header !== 'string') return null
   const parts = header.match(/"(?:result_rows|result_bytes|elapsed_ns)":"\d+"/g)
@@ -234,8 +234,8 @@ function selectSummaryParts(header: string | string[] | undefined): string | nul
 }
 
 /**
- * An answer that waits for the end of its query goes to a file. Without space for that, the engine answers 200 and
- * sends no byte; where there was space for a part, it breaks off. Only such an answer starts with its count.
+ * An answer that waits for the end of its query goes to a file. Without disk space for the file, the engine answers 200 and
+ * sends no byte; with too little space, the answer breaks off. Only an answer that waits starts with its row count.
  */
 function hasRows(headers: ResponseHeaders): boolean {
   return headers['x-clickhouse-format'] !== 'Null' && (readRowCount(headers) ?? 0) > 0

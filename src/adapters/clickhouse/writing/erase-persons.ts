@@ -1,5 +1,5 @@
 // Removes the rows of erased persons by mutations, which rewrite the affected parts without delaying inserts. Rows to
-// remove are counted before and after, so that nothing depends on a server's records of mutations.
+// remove are counted before and after, so that nothing depends on the server's list of mutations.
 
 import { noRemovedRows, type PersonErasure } from '#core/persons/erasure.ts'
 import type { HeldRange } from '#core/processing/held-rows.ts'
@@ -20,7 +20,7 @@ import { knownTable } from './import-partitions.ts'
 interface ErasableTable {
   readonly table: string
   readonly isErased: (erasure: PersonErasure) => boolean
-  /** Rows in which this is below the bound were made before the erasure. */
+  /** The column that dates a row: rows in which it is below the bound were created before the erasure. */
   readonly made: 'erasures_before' | 'version'
   readonly boundOf: (erasure: PersonErasure) => number
   /** The column by which a row belongs to an erased subject. */
@@ -29,7 +29,7 @@ interface ErasableTable {
 
 const byCount = { made: 'erasures_before', boundOf: ({ erasures }: PersonErasure) => erasures } as const
 
-/** `events_pending` comes before `events`: rows that are published in between are then found in `events`. */
+/** `events_pending` comes before `events`, so that rows published in between are found in `events`. */
 const tables: readonly ErasableTable[] = [
   ...['events_pending', 'events', 'deduplicated_flag_calls', 'rejected_events'].map(table => ({
     table,
@@ -100,7 +100,7 @@ export function createPersonEraser(clients: Pick<ClickHouseClients, 'write'>): P
           emptied.push(...(await findEmptiedRanges(client, database, each.table, condition)))
         }
         if (left.length === 0) {
-          // The import job that these rows belong to clears them when its step continues or is retried.
+          // The import job to which the rows of this table belong clears them when its step continues or is retried.
           const isErased = `distinct_id IN (SELECT subject FROM ${database}.${subjectsTable})`
           if (await hasAnyRow(client, database, knownTable, isErased)) return 'under_way'
           await recordAnyArrival(client, database)
@@ -244,8 +244,8 @@ async function hasAnyRow(
 }
 
 /**
- * The ranges of the parts that have no other rows, which one query finds: a merge may replace a part at any moment. Merges
- * until the mutation only join such ranges, or save them.
+ * The ranges of the parts that have no other rows. One query finds them all, since a merge may replace a part at any
+ * moment. Later merges, up to the mutation, can only join such ranges or add rows that stay.
  */
 async function findEmptiedRanges(
   client: ClickHouseClient,
@@ -261,13 +261,13 @@ async function findEmptiedRanges(
   if (parts.length === 0) return []
   const ranges = (await findRanges(client, database, [table])) ?? []
   return parts.flatMap(({ partition, from, to }) => {
-    // A merge may have put the part into a larger one since.
+    // A merge may have joined the part into a larger part since.
     const range = ranges.find(range => range.partition === partition && range.from <= from && to <= range.to)
     return range === undefined ? [] : [{ ...range, from, to }]
   })
 }
 
-/** `0-202611_1_5_2_9` → partition `0-202611`, blocks 1 to 5, without how often it was merged and changed. */
+/** `0-202611_1_5_2_9` → partition `0-202611`, blocks 1 to 5; how often the part was merged and mutated is left out. */
 function parseBlocks(part: string): Pick<HeldRange, 'partition' | 'from' | 'to'> {
   const [partition, from, to] = part.split('_')
   return { partition: partition!, from: Number(from), to: Number(to) }

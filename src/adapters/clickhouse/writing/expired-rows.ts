@@ -25,13 +25,13 @@ export function deleteExpired(clients: ClickHouseClients, options: ExpiryOptions
     for (const table of ['rejected_events', 'replayed_rejects'])
       await deleteRows(inDatabase, { table, column: 'received_at', days: rejectRetentionDays })
     await deleteRows(inDatabase, { table: 'cached_flag_usage', column: 'stored_at', days: cachedUsageDays })
-    // Parts of recordings are too large to rewrite, and each holds one day.
+    // Parts of recordings are too large to rewrite, but each part holds only one day and can be dropped.
     const { row, items } = recordingRetentionDays
     const recordings = `${database}.replay_messages`
     for (const day of await listDays(client, recordings, '1'))
       if (isOutsideRetention(day, row, options))
         await runCommand(client, `ALTER TABLE ${recordings} DROP PARTITION ${formatPartition(day)}`)
-    // Finds expired days that still have items, that is, have not been cleared.
+    // Finds expired days that still have items, that is, days that have not been cleared.
     const withItems = `stored_at < toDateTime('${utcDay(options.nowMs - items * dayMs)} 00:00:00', 'UTC') AND notEmpty(items)`
     for (const day of await listDays(client, recordings, withItems))
       await runCommand(client, `ALTER TABLE ${recordings} CLEAR COLUMN items IN PARTITION ${formatPartition(day)}`)

@@ -1,6 +1,6 @@
-// Records on which days flag calls arrived. Cached counts of a day are valid while its record is unchanged. A record is
-// a sum of random numbers, one per insert: it needs no clock, order or read, and a different history of the store, such
-// as an older copy, never has the same sum by chance.
+// Records on which days flag calls arrived. Cached counts of a day are valid while its record is unchanged. A record is a
+// sum of random numbers, one per insert: it depends on no clock and no order and is written without a read. A store with a
+// different history, such as an older copy, does not have the same sum by chance.
 
 import { randomInt } from 'node:crypto'
 import type { StoredEvent } from '#core/events/stored-event.ts'
@@ -26,7 +26,7 @@ export function listFlagArrivals(
     const day = Math.floor(timestampMs / dayMs)
     arrivals.set(`${projectId} ${day}`, { projectId, day })
   }
-  // By name, not by flag: a call that names no flag may replace one that does.
+  // Selected by event name, not by flag: a call that names no flag may replace a call that names a flag.
   for (const event of events) if (event.event === flagCallEventName) note(event)
   for (const call of deduplicated) note(call)
   return [...arrivals.values()]

@@ -19,7 +19,7 @@ import { splitIntoLists } from '../parameters/field-lists.ts'
 import type { RowWritten } from './event-rows.ts'
 import type { RowBinaryWriter } from './row-binary.ts'
 
-/** Characters of a call in a field, without its distinct id. */
+/** The characters that a call takes in a field in addition to its distinct id. */
 const charsPerCall = 70
 const listsPerQueryMax = 100
 
@@ -83,7 +83,7 @@ function toTuple({ projectId, timestampMs, distinctId, uuid }: EventIdentity): T
 export const deduplicatedColumns =
   'project_id, uuid, distinct_id, timestamp, charged_at, feature_flag, feature_flag_response, row_version, erasures_before'
 
-/** The copy that was accepted first counts, on its day. */
+/** Of several copies, the copy that was accepted first counts, on its day. */
 export function writeDeduplicatedRow(to: RowBinaryWriter, call: DeduplicatedCall, erasures: number): RowWritten {
   to.uint32(call.projectId)
   if (!to.uuid(call.uuid)) return { refused: 'uuid is not a UUID' }

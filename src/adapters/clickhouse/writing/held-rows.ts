@@ -6,7 +6,7 @@ import type { HeldRows, StoreMark } from '#ports/events/event-store-upkeep.ts'
 import { type ClickHouseClient, type ClickHouseClients, readRows } from '../connection/clickhouse-clients.ts'
 import { isAccessDenied } from '../connection/clickhouse-errors.ts'
 
-/** Only tables of this engine are checked part by part: replicas of a Replicated… table merge each at its own pace. */
+/** Only tables of this engine are checked part by part: each replica of a Replicated… table merges at its own pace. */
 const checkedEngine = 'ReplacingMergeTree'
 
 /** Tables that the log or the state can restore. */
@@ -53,7 +53,7 @@ export async function findRanges(
     const tables = await findTables(client, database, names)
     const checked = tables.filter(({ engine }) => engine === checkedEngine)
     const parts = await findParts(client, database, checked)
-    // The other tables are only checked to be the same ones and not empty.
+    // Of the other tables, this only checks that they are the same tables and not empty.
     const whole = tables
       .filter(({ engine, hasRows }) => engine !== checkedEngine && hasRows)
       .map(({ table, tableId }) => ({
@@ -118,8 +118,8 @@ async function findParts(
   const ids = new Map(tables.map(({ table, tableId }) => [table, tableId]))
   return rows.map(([table, partition, from, to, oldest, newest]) => ({
     ...{ table, tableId: ids.get(table)!, partition, from: Number(from), to: Number(to) },
-    // 0 when the table's partitions have no time. Times are whole seconds, so the newest one is rounded up to the end
-    // of its second.
+    // 0 when the table's partitions have no time. Times are whole seconds, so the newest time is rounded up to the end of
+    // its second.
     oldestMs: newest === 0 ? null : oldest * 1000,
     newestMs: newest === 0 ? null : newest * 1000 + 999,
   }))

@@ -1,6 +1,7 @@
-// Publishes and discards the rows of one import job. A job has separate partitions (`import_partition`), so both are
-// operations on whole partitions: nothing is rewritten, other jobs and live rows are not touched, and running one again
-// after a crash finishes it. Imports without an explicit job share partition 1 and are not undone this way.
+// Publishes and discards the rows of one import job. A job has separate partitions (`import_partition`), so publishing and
+// discarding are operations on whole partitions: nothing is rewritten, other jobs and live rows are not touched, and
+// repeating the operation after a crash finishes it. Imports without an explicit job share partition 1 and are not undone
+// this way.
 
 import assert from 'node:assert/strict'
 import { PortError } from '#ports/port-error.ts'

@@ -1,5 +1,6 @@
-// Writes rows of one table in pieces of about 24 MB and waits for each. A piece that the engine refuses for its content
-// is halved until the rows at fault are alone; all its other rows are stored. event-rows.ts defines the bytes of a row.
+// Writes rows of one table in inserts of about 24 MB and waits for each. An insert that the engine refuses because of its
+// content is halved until the rows at fault are alone; all its other rows are stored. event-rows.ts defines the bytes of a
+// row.
 
 import { Readable } from 'node:stream'
 import { PortError } from '#ports/port-error.ts'
@@ -8,9 +9,9 @@ import { isContentError } from '../connection/clickhouse-errors.ts'
 import type { RowWritten } from './event-rows.ts'
 import { RowBinaryWriter } from './row-binary.ts'
 
-/** A piece is sent at this size: the fixed cost of a part stays small, and the engine's memory suffices. */
+/** An insert is sent when it has this size: the fixed cost per part stays small, and the engine's memory suffices. */
 const pieceBytes = 24 * 1024 * 1024
-/** A buffer that a huge row has grown beyond this is not kept. */
+/** A buffer that has grown beyond this size because of a huge row is not kept. */
 const keptBufferBytes = 2 * pieceBytes
 
 export interface RowsOfTable<Row> {
@@ -18,11 +19,11 @@ export interface RowsOfTable<Row> {
   /** In the order in which `write` writes them. */
   readonly columns: string
   readonly rows: readonly Row[]
-  /** May leave a part of a row that it refuses. */
+  /** May leave the first bytes of a row that it refuses; the caller truncates them. */
   readonly write: (to: RowBinaryWriter, row: Row) => RowWritten
 }
 
-/** Index of a row that cannot be stored, ascending, and why. */
+/** The index of a row that cannot be stored, and the reason. Lists are in ascending order of the index. */
 export interface RowRefused {
   readonly index: number
   readonly message: string
@@ -101,7 +102,8 @@ async function sendPiece<Row>(
       const { stream, summary } = await client.exec({
         query: `INSERT INTO ${database}.${batch.table} (${batch.columns}) FORMAT RowBinary`,
         values: Readable.from([bytes], { objectMode: false }),
-        // Not queued by the server, and one block even when the months of a late chunk make several partitions.
+        // The server does not queue the insert, and accepts it as one block even if a late chunk's months span many
+        // partitions.
         clickhouse_settings: { async_insert: 0, max_partitions_per_insert_block: '1000' },
       })
       for await (const _ of stream) {

@@ -1,6 +1,6 @@
-// Adds known properties of persons to the pending rows of an import job. They are written to a table, where a mutation
-// of the pending rows looks them up. The mutation rewrites one column in place, so rows that are erased at the same
-// time stay erased. Node splits the JSON of persons into members, which SQL joins unchanged: the engine would rewrite
+// Adds known properties of persons to the pending rows of an import job. The properties are written to a table, where a
+// mutation of the pending rows looks them up. The mutation rewrites one column in place, so rows that are erased at the
+// same time stay erased. Node splits the JSON of persons into members, which SQL joins unchanged: the engine would rewrite
 // their numbers.
 //
 // Each call is an attempt with a unique number, and reads and clears its own rows of the table. It first clears the
@@ -20,8 +20,8 @@ import type { RowInserter } from './insert-rows.ts'
 import type { RowBinaryWriter } from './row-binary.ts'
 
 /**
- * The most bytes that one mutation looks up. It holds all of them in memory, twice for each of the two parts that it
- * rewrites at once.
+ * The most bytes that one mutation looks up. The mutation holds all these bytes in memory, twice for each of the two parts
+ * that it rewrites at once.
  */
 const mutationBytesMax = 48 * 1024 * 1024
 const idsPerQuestion = 1_000
@@ -36,7 +36,7 @@ interface Attempt {
 
 interface KnownRow {
   readonly distinctId: string
-  /** The members that may be added, a line each: JSON.stringify writes no line breaks. */
+  /** The members that may be added, each on its own line: JSON.stringify writes no line breaks. */
   readonly lines: string
 }
 
@@ -110,7 +110,7 @@ function hasPerson(importJobId: number): string {
   return `import_partition = ${importJobId} AND person_mode = 'full'`
 }
 
-/** All members, or the shortest ones that fit into the limit, in the order in which they stand. */
+/** All members, or the shortest members that fit into the limit, in their original order. */
 function selectKnownMembers(propertiesJson: string): string {
   const members = membersOf(propertiesJson)
   if (propertiesJson.length * 3 <= knownBytesMax || Buffer.byteLength(propertiesJson) <= knownBytesMax)
@@ -135,8 +135,8 @@ function writeKnownRow(to: RowBinaryWriter, attempt: Attempt, { distinctId, line
 
 /**
  * Starts rewriting the rows of the distinct ids that the attempt has in the table. The last share also has a DELETE, which
- * makes the engine rewrite whole parts. Otherwise a granule, the least that a query reads, would keep its number of rows
- * although the rows have grown.
+ * makes the engine rewrite whole parts. Otherwise each granule (the smallest unit that a query reads) would keep its number
+ * of rows although the rows have grown.
  */
 async function addPropertiesToRows(
   clients: ClickHouseClients,
@@ -184,8 +184,8 @@ function addMissingSql(text: string, known: string): string {
 /**
  * Waits until no mutation has rows of the job left, including mutations of other workers' attempts, or the signal
  * aborts.
- * @throws PortError when a mutation fails at rows of the job. The server retries it, and another one would have to wait
- * for it.
+ * @throws PortError when a mutation fails at rows of the job. The server retries that mutation, and another mutation would
+ * have to wait for it.
  */
 async function waitForMutations(clients: ClickHouseClients, importJobId: number, signal: AbortSignal): Promise<void> {
   for (let polls = 0; !signal.aborted; polls++) {
@@ -200,8 +200,9 @@ async function waitForMutations(clients: ClickHouseClients, importJobId: number,
 }
 
 /**
- * One for each mutation that has parts of the job left: why it failed at one of them, or an empty text. The server counts a
- * mutation of one job as unfinished, and as failed, while an earlier one fails at parts of another job.
+ * One text for each mutation that still has parts of the job left: why it failed at one of them, or an empty text. Asks per
+ * part, since the server counts a mutation of one job as unfinished, and as failed, while an earlier mutation fails at
+ * parts of another job.
  */
 async function listFailReasons(clients: ClickHouseClients, importJobId: number): Promise<string[]> {
   const ofJob = (part: string) => `startsWith(${part}, '${importJobId}-')`

@@ -1,4 +1,4 @@
-// Writes the mirror of persons and groups, and says what it holds.
+// Writes the mirror of persons and groups, and reports what it contains.
 
 import type {
   MirroredGroup,
@@ -36,7 +36,7 @@ export function createSubjectMirror(clients: Pick<ClickHouseClients, 'write'>, i
           write: (to, row) => writeGroup(to, row, version),
         })),
       ]
-      // What the state has was checked when it was written there.
+      // The rows come from the state, where they were checked when they were written.
       if (refused.length > 0) throw new Error(`the event store refused a person or group: ${refused[0]!.message}`)
     },
 

@@ -1,6 +1,5 @@
 // Writes rows in ClickHouse's RowBinary format straight into one buffer: fields without names, in the order of the INSERT.
-// Which fields make a row is in event-rows.ts.
-// Source: ours, docs/decisions/0010-event-rows-as-row-binary.md.
+// event-rows.ts decides which fields a row has. Source: ours, docs/decisions/0010-event-rows-as-row-binary.md.
 
 export class RowBinaryWriter {
   #bytes: Buffer
@@ -23,7 +22,7 @@ export class RowBinaryWriter {
     return this.#bytes.subarray(0, this.#end)
   }
 
-  /** Drops everything after `position`: a row that turned out to be unwritable, or all rows (0). */
+  /** Drops everything after `position`, such as a row that turned out to be unwritable, or all rows (0). */
   truncate(position: number): void {
     this.#end = position
   }
@@ -47,7 +46,7 @@ export class RowBinaryWriter {
     this.#end += 8
   }
 
-  /** Lower- or upper-case canonical text. @returns false, and writes nothing, if the text is no UUID. */
+  /** Lower- or upper-case canonical text. @returns false, and writes nothing, if the text is not a UUID. */
   uuid(text: string): boolean {
     if (text.length !== 36) return false
     this.#reserve(16)
@@ -71,7 +70,7 @@ export class RowBinaryWriter {
     return true
   }
 
-  /** UTF-8 after its length. A lone surrogate, which UTF-8 cannot hold, becomes U+FFFD. */
+  /** Writes the length of the text in UTF-8, then the text. A lone surrogate, which UTF-8 cannot hold, becomes U+FFFD. */
   text(text: string): void {
     const { length } = text
     this.#reserve(3 * length + 5)
@@ -89,7 +88,7 @@ export class RowBinaryWriter {
     this.#end += byteCount
   }
 
-  /** Bytes of any kind after their length. */
+  /** Writes the number of bytes, then the bytes. */
   byteString(value: Uint8Array): void {
     this.#reserve(value.length + 5)
     this.#varint(value.length)
@@ -143,7 +142,7 @@ function varintBytes(value: number): number {
   return count
 }
 
-/** Value of each ASCII character as a hexadecimal digit, 255 for the others. */
+/** Value of each ASCII character as a hexadecimal digit; 255 if it is not one. */
 const hexDigits = Uint8Array.from({ length: 128 }, (_, code) => {
   const digit = Number.parseInt(String.fromCharCode(code), 16)
   return Number.isNaN(digit) ? 255 : digit

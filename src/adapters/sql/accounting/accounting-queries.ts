@@ -101,7 +101,7 @@ export function createAccountingQueries(db: Kysely<StateSchema>): AccountingStor
 
     async addRefused(counts) {
       if (counts.length === 0) return
-      // In the same order on all fronts, so that two never wait for each other.
+      // In the same order on all fronts, so that two fronts never wait for each other.
       const inOrder = counts.toSorted(
         (a, b) => a.projectId - b.projectId || compare(a.day, b.day) || compare(a.reason, b.reason),
       )
@@ -198,7 +198,7 @@ function sumColumns<C extends CountColumn>(
   return readInSlices(projectIds, some => sums.where('project_id', 'in', some).execute() as Promise<never[]>)
 }
 
-/** The update of an existing row: the new counts, or the larger of both. */
+/** The update of an existing row: sets the new counts, or for each count the larger of the old and the new one. */
 function buildCountUpdates(mayNotFall: boolean): {
   readonly [K in keyof RowOf<typeof eventCounts>]: RawBuilder<number>
 } {
@@ -223,7 +223,7 @@ async function addCount(trx: Transaction<StateSchema>, counted: RefusedCount): P
     .execute()
 }
 
-/** As in a chunk's commit: counts are exact, samples are few. */
+/** As in a chunk's commit, counts are exact and samples are few. */
 async function addWarning(trx: Transaction<StateSchema>, counted: RefusedCount): Promise<void> {
   const { projectId, day, reason: type, count, lastSeenMs, warning } = counted
   const { warning_count } = await trx

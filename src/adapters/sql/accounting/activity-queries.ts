@@ -12,7 +12,7 @@ import { authorOf, jsonOf } from '../tables/rows.ts'
 import type { ActivityTable, StateSchema } from '../tables/schema.ts'
 import { toStorableText } from '../tables/wrap-methods.ts'
 
-/** Entries that one call looks at: a few milliseconds, during which the thread of searches does nothing else. */
+/** The most entries that one call reads: a few milliseconds, during which the search thread does nothing else. */
 const searchedMax = 2_000
 
 export function createActivityQueries(db: Kysely<StateSchema>): ActivityStore {
@@ -21,7 +21,7 @@ export function createActivityQueries(db: Kysely<StateSchema>): ActivityStore {
 
     async listActivity({ projectId, kinds, itemId, by, belowId, limit }) {
       if (kinds.length === 0) return { results: [], nextBelowId: null }
-      // By one index, so that an engine does not look through the whole log for the entries of a small project.
+      // Uses one index, so that the engine does not scan the whole log for the entries of a small project.
       let range = db.selectFrom('activity_log')
       if (itemId !== undefined) range = range.where('item_id', '=', toStorableText(itemId))
       else if (projectId !== null) range = range.where('project_id', '=', projectId)
@@ -53,7 +53,7 @@ export function createActivityQueries(db: Kysely<StateSchema>): ActivityStore {
         .execute()
       const fitting = countFittingRows(sizes.slice(0, limit))
       if (fitting === 0) return { results: [], nextBelowId: endId }
-      // By id: entries that were added in between would take the places of the oldest ones.
+      // Selected by id, since entries that were added in between would otherwise replace the oldest entries.
       const ids = sizes.slice(0, fitting).map(({ id }) => id)
       const rows = await db
         .selectFrom('activity_log')
@@ -66,7 +66,7 @@ export function createActivityQueries(db: Kysely<StateSchema>): ActivityStore {
   }
 }
 
-/** Counts the version of a flag with its entry, since whoever shows the entry compares it with the one before. */
+/** Includes the entry's flag version, since whoever shows the entry compares that version with the previous one. */
 const entryBytes = sql<number>`octet_length(changes) + coalesce((
   SELECT octet_length(v.snapshot) FROM feature_flag_version v
   WHERE v.flag_id = CASE WHEN kind = 'feature_flag' THEN CAST(item_id AS BIGINT) END AND v.version = activity_log.version

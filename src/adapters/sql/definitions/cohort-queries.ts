@@ -1,5 +1,5 @@
-// Cohorts, and the references of flags and cohorts; `cohort-member-queries.ts` has the members. A delete is a change
-// like any other and `deleted: false` reverts it; the members are kept.
+// Cohorts, and the references of flags and cohorts; `cohort-member-queries.ts` has the members. A deletion is a change like
+// any other, and `deleted: false` reverts it; the members are kept.
 
 import { type Kysely, sql } from 'kysely'
 import { activityOfChange } from '#core/activity.ts'
@@ -77,10 +77,11 @@ export function createCohortQueries(db: Kysely<StateSchema>): CohortStore & Defi
     },
 
     async findLinks(projectId) {
-      // Read before the definitions: a write in between makes them newer than this revision, never older.
+      // Read before the definitions, so that a write in between makes the definitions newer than this revision, never
+      // older.
       const revision = await readProjectRevision(db, projectId)
-      // Most definitions refer to nothing, and a search in their text shows it: JSON is stored as JSON.stringify writes
-      // it.
+      // Most definitions refer to nothing, which a search in their text shows, since JSON is stored as JSON.stringify
+      // writes it.
       const linking = sql<
         string | null
       >`CASE WHEN filters LIKE '%"cohort"%' OR filters LIKE '%"flag"%' OR filters LIKE '%"experiment_id"%' THEN filters END`
@@ -154,7 +155,7 @@ export async function haveLinksChanged(
   return linksRevision !== undefined && linksRevision !== (await readProjectRevision(trx, projectId))
 }
 
-/** A deletion may change fields too: it lists what was left of the cohort. */
+/** A deletion may change fields too: its entry shows the cohort as the deletion left it. */
 function activityOfCohort(before: Cohort | null, after: Cohort) {
   const { projectId, id, name } = after
   const item = { kind: 'cohort', projectId, itemId: String(id), itemName: name } as const

@@ -19,7 +19,7 @@ import {
   type ReadProject,
 } from './held-definitions.ts'
 
-/** Projects, and flags or cohorts, read per query: keeps `IN` lists bounded. */
+/** How many projects, and flags or cohorts, one query reads, which limits `IN` lists. */
 const projectsPerQuery = 200
 const idsPerQuery = 500
 
@@ -36,7 +36,7 @@ export async function loadDefinitionChanges(
   return addHeldDefinitions(changes, held)
 }
 
-/** @param heldOf the versions that the caller holds of a project; null when it holds none. */
+/** @param heldOf the versions of a project's definitions that the caller holds; null when it holds none. */
 export async function readDefinitionChanges(
   db: Kysely<StateSchema>,
   revision: number,
@@ -126,8 +126,8 @@ async function readProjects(
 }
 
 /**
- * The projects' rows that the caller does not hold in their present version, by ascending id, and the ids it holds that
- * are gone. For all other rows it reads only id and version.
+ * The projects' rows that the caller does not hold in their current version, by ascending id, and the held ids that no
+ * longer exist. For all other rows it reads only id and version.
  */
 async function readVersioned<T extends 'feature_flag' | 'cohort'>(
   trx: Kysely<StateSchema>,

@@ -1,5 +1,5 @@
-// Flags and their history. Every write keeps a snapshot of the whole flag. A delete is a change like any other: it
-// frees the key, and `deleted: false` reverts it while the key is still free.
+// Flags and their history. Every write keeps a snapshot of the whole flag. A deletion is a change like any other: it frees
+// the key, and `deleted: false` reverts it while the key is still free.
 
 import { type Kysely, sql } from 'kysely'
 import type { Author, Change } from '#core/author.ts'
@@ -24,7 +24,7 @@ import { authorOf, authorText, flagBit, jsonObjectOf, jsonText } from '../tables
 import type { FlagVersionTable, StateSchema } from '../tables/schema.ts'
 import { haveLinksChanged } from './cohort-queries.ts'
 
-/** Flags read per query: keeps `IN` lists bounded. */
+/** How many flags one query reads, which limits `IN` lists. */
 const idsPerQuery = 500
 
 const flagBytes = sql<number>`octet_length(filters) + octet_length(name) + octet_length(tags)
@@ -198,9 +198,8 @@ function flagsOfSurveys(projectId: number, column: 'targeting_flag_id' | 'intern
 }
 
 /**
- * Ids of those among flags that are searched for, descending. What a flag's filters and lists hold no query can read, so
- * every flag that may be one is read, a bounded number of bytes at a time; stale ones are not among those that changed
- * lately.
+ * The ids of the flags that match a search, descending. No query can read what is inside a flag's filters and lists, so
+ * every flag that may match is read, a limited number of bytes at a time. Flags that changed recently are not stale.
  */
 async function searchedFlagIds(
   flags: ReturnType<typeof selectFlags>,
@@ -249,7 +248,7 @@ async function findByKey(db: Kysely<StateSchema>, projectId: number, key: string
   return row === undefined ? null : flagOf(row)
 }
 
-/** Saves the version that a flag got, which the entry of the activity log refers to. */
+/** Saves a snapshot of the flag's new version, to which the entry of the activity log refers. */
 async function saveSnapshot(trx: Kysely<StateSchema>, flag: Flag, by: Author, activity: string): Promise<void> {
   await trx
     .insertInto('feature_flag_version')
@@ -277,7 +276,7 @@ function toFlagVersion(row: FlagVersionTable): FlagVersion {
   return {
     flagId: Number(row.flag_id),
     version: Number(row.version),
-    // A field that a later release added is missing from older snapshots; their author was a label.
+    // A field that a later release added is missing from older snapshots; in those, the author was only a label.
     flag: { ...flagDefaults, ...snapshot, createdBy: typeof by === 'string' ? { id: null, label: by } : by },
     changedBy: authorOf(row.changed_by),
     createdAtMs: Number(row.created_at),

@@ -8,12 +8,12 @@ import type { DefinitionChanges, HeldDefinitions } from '#ports/state/definition
 type Versioned = { readonly id: number; readonly version: number }
 type VersionedList = 'flags' | 'cohorts'
 
-/** The ids and versions of the definitions held of one project. */
+/** The ids and versions of one project's definitions that the caller holds. */
 export type HeldVersions = { readonly [L in VersionedList]: readonly (readonly [id: number, version: number])[] }
 
 /** The definitions of a project, without flags and cohorts that the caller holds. */
 export interface ReadProject {
-  /** Has only those flags and cohorts that the caller does not hold in their present version, by ascending id. */
+  /** Has only the flags and cohorts that the caller does not hold in their current version, by ascending id. */
   readonly read: ProjectDefinitions
   /** Ids that the caller holds and that no longer exist. */
   readonly gone: { readonly [L in VersionedList]: readonly number[] }

@@ -16,7 +16,7 @@ import { flagBit, jsonObjectOf } from '../tables/rows.ts'
 import type { StateSchema } from '../tables/schema.ts'
 
 const contentBytes = sql<number>`octet_length(content)`.as('bytes')
-/** Rows that a search reads at a time, fewer where they are large. */
+/** How many rows a search reads at a time; fewer when rows are large. */
 const searchedPerQuery = 500
 
 type List<N extends ResourceName> = (
@@ -25,7 +25,7 @@ type List<N extends ResourceName> = (
   query: ItemQuery<N>,
 ) => Promise<Page<Item<N>>>
 
-/** Those with filters or another order than newest first. */
+/** The lists that have filters or an order other than newest first. */
 const lists: { readonly [N in ResourceName]?: List<N> } = {
   survey: async (db, projectId, { limit, offset, ...query }) =>
     readNewest(surveyResource, await selectSurveys(db, projectId, query), { limit, offset }),
@@ -57,7 +57,7 @@ export function anyTable(db: Kysely<StateSchema>) {
   return db as unknown as Kysely<Record<string, Record<string, string | number | null>>>
 }
 
-/** Those of a project that are not deleted. */
+/** The items of a project that are not deleted. */
 export function selectItems(db: Kysely<StateSchema>, { table, keepsDeleted }: Resource, projectId: number) {
   const items = anyTable(db).selectFrom(table).where('project_id', '=', projectId)
   return keepsDeleted ? items.where('deleted', '=', 0) : items
@@ -92,7 +92,7 @@ async function selectSurveys(
   if (status === 'running' || status === 'complete')
     surveys = surveys.where('end_date', status === 'running' ? 'is' : 'is not', null)
   if (search === undefined || search === '') return surveys
-  // A description is in the JSON of the content, where its text is escaped; a match may be in another field.
+  // A description is part of the content's JSON, where its text is escaped, so a match may also be in another field.
   const escaped = JSON.stringify(search).slice(1, -1)
   const candidates = surveys.where(
     sql<boolean>`(${containsTextSql('name', search)} OR ${containsTextSql('content', escaped)})`,

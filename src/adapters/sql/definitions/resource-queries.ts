@@ -109,7 +109,7 @@ function pickFields({ fields }: Resource, values: Readonly<Record<string, unknow
   return Object.fromEntries(Object.keys(fields).map(key => [key, values[key]])) as AnyItem
 }
 
-/** @param basedOn null from another thread when absent. */
+/** @param basedOn undefined or, when it comes from another thread, null if absent. */
 function isChanged(resource: Resource, stored: AnyItem, basedOn: AnyItem | null | undefined): boolean {
   if (basedOn === undefined || basedOn === null) return false
   return JSON.stringify(rowOf(resource, stored)) !== JSON.stringify(rowOf(resource, basedOn))
@@ -150,7 +150,7 @@ async function isFlagInUse(trx: Kysely<StateSchema>, projectId: number, flagId: 
 }
 
 /**
- * Takes the mark `has_experiment` from the flag of a deleted experiment, unless another experiment uses it.
+ * Removes the mark `has_experiment` from the flag of a deleted experiment, unless another experiment uses the flag.
  * @returns false when the flag was changed at the same moment.
  */
 async function unmarkFlag(

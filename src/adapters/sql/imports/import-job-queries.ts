@@ -24,7 +24,7 @@ import { describedJobRow, importJobRow, type StateSchema } from '../tables/schem
 
 const jobBytes = sql<number>`octet_length(plan) + octet_length(progress) + octet_length(name)`
 
-/** All but what clients say of a job, which may be long. */
+/** All columns except what clients say about a job, which may be long. */
 export const jobColumns = Object.values(importJobRow.fields).map(({ column }) => column)
 
 export function createImportJobQueries(db: Kysely<StateSchema>): ImportJobStore {
@@ -86,7 +86,7 @@ export function createImportJobQueries(db: Kysely<StateSchema>): ImportJobStore 
             updated_at: nowMs,
             published_at: nowMs,
           })
-          // Another worker may have been first; then the id stays unused.
+          // If another worker was first, the id stays unused.
           .onConflict(conflict => conflict.doNothing())
           .execute()
       }),
@@ -176,7 +176,7 @@ export function createImportJobQueries(db: Kysely<StateSchema>): ImportJobStore 
   }
 }
 
-/** In the transaction that creates the job, which waits for every other one that writes. */
+/** Call it in the transaction that creates the job, which waits for all other transactions that write. */
 async function findExceededLimit(
   trx: Kysely<StateSchema>,
   projectId: number,
@@ -197,7 +197,7 @@ async function findExceededLimit(
   return earlier !== undefined && Number(earlier.created_at) > nowMs - dayMs ? 'too_many_per_day' : null
 }
 
-/** By its number: the public id lets add events. Progress is left out: an importer reports it all the time. */
+/** Names the job by its number: with the public id, anyone can add events. Leaves out progress, which is reported often. */
 function activityOfJob(before: DescribedImportJob | null, after: DescribedImportJob): NewActivity | null {
   const { projectId, id, name } = after
   const item = { kind: 'import_job', projectId, itemId: String(id), itemName: name } as const

@@ -1,5 +1,5 @@
-// The statements of a commit that concern import jobs, as SQL text with `?` for parameters, for both engines. They run by
-// the row: of the events of an import, few link persons, and publishing touches each person once.
+// The statements of a commit that concern import jobs, as SQL text with `?` for parameters, for both engines. Each runs for
+// a single row: few events of an import link persons, and publishing touches each person once.
 
 import type { Assignments, AssignmentsRecord } from '#core/imports/import-changes.ts'
 import type { ChunkChanges } from '#ports/state/chunk-store.ts'
@@ -21,7 +21,10 @@ export const importTexts = {
   insertNoteSample: `
   INSERT INTO import_note_sample (import_job_id, reason, details) VALUES (?, ?, ?)`,
 
-  /** group_type_index, group_type_index, import_job_id. A published job comes first: it may be discarded next. */
+  /**
+   * group_type_index, group_type_index, import_job_id. A published job takes precedence, since it may be the next to be
+   * discarded.
+   */
   passOnGroupType: `
   UPDATE import_group_type SET is_added = 1 WHERE group_type_index = ? AND import_job_id = (
     SELECT other.id FROM import_job AS job
@@ -44,7 +47,7 @@ export const importTexts = {
   /** person_id, cohort_id */
   takeMembership: `DELETE FROM cohort_person WHERE person_id = ? AND cohort_id = ?`,
 
-  /** person_id, cohort id. A cohort that was deleted since gets no members. */
+  /** person_id, cohort id. A cohort that has been deleted since gets no members. */
   returnMembership: `
   INSERT INTO cohort_person (person_id, cohort_id) SELECT ?, id FROM cohort WHERE id = ?
   ON CONFLICT (person_id, cohort_id) DO NOTHING`,

@@ -12,7 +12,7 @@ import type { StateSchema } from '../tables/schema.ts'
 import { importJobOf, jobColumns } from './import-job-queries.ts'
 
 const clearedRowsMax = 2_000
-/** One more job at a time is discarded, so there are hardly ever more. */
+/** Jobs are discarded one at a time, so there are hardly ever more than this. */
 const forgottenJobsMax = 100
 
 const unfinishedStates = importJobStates.filter(state => state !== 'published' && state !== 'discarded')
@@ -81,7 +81,7 @@ export function importWorkQueries(db: Kysely<StateSchema>): ImportWorkStore {
     },
 
     async clearImportJob(importJobId, of) {
-      // There may be very many rows, and the caller repeats the call at once.
+      // Yields to the event loop: there may be very many rows, and the caller repeats the call at once.
       await nextTurn()
       const isMore = await clearSome(db, [
         ...stagedTables.map(([table, key]) => ({ table, key, owner: 'project_id', value: toStagingId(importJobId) })),
@@ -205,7 +205,7 @@ function assignmentsOf(text: string): Assignments {
   return { hashKeys, cohortIds }
 }
 
-/** The rows of a table whose column `owner` has the value, in the order of `key`, as an index has them. */
+/** The rows of a table whose column `owner` has the value, in the order of `key`, for which there is an index. */
 interface OwnedRows {
   readonly table: string
   readonly owner: string
@@ -213,7 +213,7 @@ interface OwnedRows {
   readonly key: readonly string[]
 }
 
-/** Distinct ids go before their persons. */
+/** Distinct ids are deleted before their persons. */
 const stagedTables = [
   ['person_distinct_id', ['distinct_id']],
   ['person', ['id']],
@@ -230,8 +230,8 @@ function undoTables(importJobId: number): OwnedRows[] {
 }
 
 /**
- * Deletes the first rows of the tables, one table after the other, in the order of their keys: other writers to the state
- * wait until a statement ends.
+ * Deletes the first rows of the tables, one table after another, in the order of their keys. Deletes only some rows at a
+ * time, since other writers to the state wait until a statement ends.
  * @returns whether there may be more.
  */
 async function clearSome(db: Kysely<StateSchema>, tables: readonly OwnedRows[]): Promise<boolean> {
@@ -249,7 +249,7 @@ async function clearSome(db: Kysely<StateSchema>, tables: readonly OwnedRows[]):
   return false
 }
 
-/** In steps: the table has events of all projects and jobs. */
+/** Deletes in steps, since the table has events of all projects and jobs. */
 async function forgetGenerated(db: Kysely<StateSchema>, importJobId: number): Promise<void> {
   const job = await db.selectFrom('import_job').select('project_id').where('id', '=', importJobId).executeTakeFirst()
   if (job === undefined) return

@@ -1,4 +1,5 @@
-// The baseline's tables of ingestion: the worker's position and balance, what it knows of the event store, usage, imports.
+// The baseline's tables of ingestion: the worker's position and balance, what the worker knows about the event store,
+// usage, imports.
 
 import type { DdlDialect } from './migration.ts'
 
@@ -23,7 +24,7 @@ function processingTables({ autoId, clustered, text }: DdlDialect): string[] {
       "offset" BIGINT NOT NULL,
       committed_at BIGINT
     )`,
-    // Projects whose records the worker skips in a stream, from an offset on, and leaves to the stream's second cursor.
+    // Projects whose records in a stream the worker skips from an offset on, and leaves to the stream's second cursor.
     `CREATE TABLE deferred_project (
       stream ${text} NOT NULL,
       project_id BIGINT NOT NULL,
@@ -55,8 +56,8 @@ function processingTables({ autoId, clustered, text }: DdlDialect): string[] {
     `CREATE TABLE subject_change (id ${autoId}, subjects ${text} NOT NULL)`,
 
     // Today's cookieless visitors in projects of the stateful mode: their `$identify` events and their sessions, each with
-    // the offset of the record that began it, so that a record that is read again finds what it found first. Deleted by day,
-    // with the day's salt. Docs: docs/wire/ingestion.md 13.
+    // the offset of the record that began it, so that a record that is read again finds the same visitors as the first
+    // time. Deleted by day, with the day's salt. Docs: docs/wire/ingestion.md 13.
     `CREATE TABLE cookieless_identify (
       project_id BIGINT NOT NULL,
       hash ${text} NOT NULL,
@@ -104,7 +105,7 @@ function accountingTables({ autoId, text }: DdlDialect): string[] {
     `CREATE INDEX ingestion_warning_type ON ingestion_warning (project_id, type, timestamp)`,
     `CREATE INDEX ingestion_warning_age ON ingestion_warning (day)`,
 
-    // `events_charged` includes exceptions, llm_events and survey_responses, all of live events; it does not include
+    // `events_charged` counts live events and includes `exceptions`, `llm_events` and `survey_responses`, but not
     // recordings.
     `CREATE TABLE usage_daily (
       project_id BIGINT NOT NULL,
@@ -119,7 +120,7 @@ function accountingTables({ autoId, text }: DdlDialect): string[] {
       flag_requests BIGINT NOT NULL DEFAULT 0,
       PRIMARY KEY (project_id, day)
     )`,
-    // Events of known projects that a front answered and did not accept, by UTC day and reason.
+    // The number of events of known projects that a front answered but did not accept, by UTC day and reason.
     `CREATE TABLE refused_daily (
       project_id BIGINT NOT NULL,
       day ${text} NOT NULL,
@@ -134,11 +135,11 @@ function accountingTables({ autoId, text }: DdlDialect): string[] {
 /** Docs: docs/decisions/0053-import-jobs.md. */
 function importTables({ autoId, clustered, text }: DdlDialect): string[] {
   return [
-    // A job is created by a user, or collects one project's imports of one UTC day that were sent without a job.
-    // public_id: NULL for those of days, which no client names.
-    // stored_rows: how many rows were stored for it, so that publishing notices lost ones; NULL for jobs of days.
-    // failure_code, failing_since: why publishing or discarding does not succeed, and since when; NULL while it does.
-    // final_at: when its undoing was given up; NULL while it can be undone.
+    // A job is created by a user, or collects one project's imports of one UTC day that were sent without a job. public_id:
+    // NULL for implicit jobs (those of a day), which no client names. stored_rows: how many rows were stored for the job,
+    // so that publishing notices lost rows; NULL for implicit jobs. failure_code, failing_since: why publishing or
+    // discarding fails, and since when; NULL while it does not fail. final_at: since when the job can no longer be undone;
+    // NULL while it can be undone.
     `CREATE TABLE import_job (
       id BIGINT PRIMARY KEY,
       public_id BIGINT,
@@ -178,7 +179,7 @@ function importTables({ autoId, clustered, text }: DdlDialect): string[] {
       UNIQUE (import_job_id, uuid, distinct_id, other_id)
     )`,
     `CREATE INDEX import_link_order ON import_link (import_job_id, timestamp, uuid)`,
-    // By which an erasure finds the links of its ids.
+    // An erasure finds the links of its ids by this index.
     `CREATE INDEX import_link_distinct_id ON import_link (import_job_id, distinct_id)`,
     `CREATE INDEX import_link_other_id ON import_link (import_job_id, other_id)`,
 
@@ -197,7 +198,7 @@ function importTables({ autoId, clustered, text }: DdlDialect): string[] {
     )`,
     `CREATE INDEX import_note_sample_job ON import_note_sample (import_job_id, id)`,
 
-    // A subject before and after a job was published; a later discard goes back. 'null' where it did not exist.
+    // A subject before and after a job was published, for a later discard. 'null' where the subject did not exist.
     `CREATE TABLE import_image (
       import_job_id BIGINT NOT NULL,
       kind ${text} NOT NULL,
@@ -207,8 +208,8 @@ function importTables({ autoId, clustered, text }: DdlDialect): string[] {
       after_image ${text} NOT NULL,
       PRIMARY KEY (import_job_id, kind, subject)
     )`,
-    // The time of a link or group event that an importer generated. A later job with a wider range may send it with an
-    // earlier time, and takes this one, so that both rows are one event.
+    // The time of a link or group event that an importer generated. A later job with a wider range may send the event with
+    // an earlier time; it then takes this time, so that both rows are one event.
     `CREATE TABLE import_generated (
       project_id BIGINT NOT NULL,
       uuid ${text} NOT NULL,

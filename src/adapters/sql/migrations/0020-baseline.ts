@@ -39,7 +39,7 @@ function instanceTables({ text, notifyRevision, saltTable }: DdlDialect): string
       last_used_at BIGINT
     )`,
 
-    // What deletes by age goes by a time of its own, which one look at the wall clock does not move.
+    // The clock for deletion by age, which a single wrong reading of the wall clock does not move.
     `CREATE TABLE trusted_time (
       id INTEGER PRIMARY KEY CHECK (id = 1),
       at_ms BIGINT NOT NULL,
@@ -47,23 +47,24 @@ function instanceTables({ text, notifyRevision, saltTable }: DdlDialect): string
       stood_ms BIGINT NOT NULL
     )`,
 
-    // The worker that runs a schedule for all workers, and when the others may take it over. Without a row, no worker has it.
+    // The worker that runs a schedule for all workers, and when other workers may take the schedule over. Without a row, no
+    // worker runs it.
     `CREATE TABLE schedule_lease (
       name ${text} PRIMARY KEY,
       owner ${text} NOT NULL,
       expires_at BIGINT NOT NULL
     )`,
 
-    // The salts with which visitors without cookies are hashed, on PostgreSQL; beside a state file they are files.
+    // The salts with which visitors without cookies are hashed. Only on PostgreSQL: next to a state file, salts are files.
     ...saltTable,
   ]
 }
 
 function projectTables({ text }: DdlDialect): string[] {
   return [
-    // import_undos: how often discarding an import has begun, so that chunks notice that what they have loaded may be undone.
-    // erasures: how often persons were erased; rows of the event store carry the count that they were made with, so that
-    // what came before an erasure is known without a clock.
+    // import_undos: how often discarding an import has begun, so that chunks notice that what they have loaded may be
+    // undone. erasures: how often persons were erased. Each row of the event store has the count of the time when it was
+    // created, so rows from before an erasure are recognised without a clock.
     `CREATE TABLE project (
       id BIGINT PRIMARY KEY,
       uuid ${text} NOT NULL UNIQUE,
@@ -85,7 +86,7 @@ function projectTables({ text }: DdlDialect): string[] {
     `CREATE UNIQUE INDEX project_api_token ON project (api_token) WHERE deleted = 0`,
     `CREATE INDEX project_revision ON project (revision)`,
 
-    // role: primary, or the backup that stays valid for a while after a rotation.
+    // role: primary, or backup: the previous key, which stays valid for a while after a rotation.
     `CREATE TABLE secret_api_key (
       project_id BIGINT NOT NULL REFERENCES project (id),
       role ${text} NOT NULL,
@@ -99,7 +100,7 @@ function projectTables({ text }: DdlDialect): string[] {
 
 function flagTables({ text }: DdlDialect): string[] {
   return [
-    // conditions_since: the last change of its filters or of whether it is active.
+    // conditions_since: when the flag's filters, or whether it is active, last changed.
     `CREATE TABLE feature_flag (
       id BIGINT PRIMARY KEY,
       project_id BIGINT NOT NULL,
@@ -134,10 +135,10 @@ function flagTables({ text }: DdlDialect): string[] {
       created_at BIGINT NOT NULL,
       PRIMARY KEY (flag_id, version)
     )`,
-    // The worker writes it with every chunk; a flag's own row may hold a megabyte of filters and be locked by an edit.
+    // Separate, since every chunk writes it: the flag's row may hold a megabyte of filters and be locked by an edit.
     `CREATE TABLE flag_last_call (flag_id BIGINT PRIMARY KEY, called_at BIGINT NOT NULL)`,
 
-    // owns_flag: whether the feature (or experiment) created its flag; one that it took over has other uses, too.
+    // owns_flag: whether the feature (or experiment) created its flag; a flag that it took over has other uses, too.
     `CREATE TABLE early_access_feature (
       id ${text} PRIMARY KEY,
       project_id BIGINT NOT NULL,
@@ -215,7 +216,7 @@ function personTables({ autoId, clustered, text }: DdlDialect): string[] {
     )${clustered}`,
     // The ids of one person in order, so that a page of them is read without sorting the rest.
     `CREATE INDEX person_distinct_id_of_person ON person_distinct_id (person_id, distinct_id)`,
-    // next_version: the version with which the id is mapped next. Above 1 where an undone import left an override.
+    // next_version: the version with which the id is mapped next. Above 1 if an undone import left an override.
     `CREATE TABLE personless_distinct_id (
       project_id BIGINT NOT NULL,
       distinct_id ${text} NOT NULL,
@@ -230,7 +231,8 @@ function personTables({ autoId, clustered, text }: DdlDialect): string[] {
       PRIMARY KEY (person_id, feature_flag_key)
     )${clustered}`,
 
-    // removed: 1 while the groups of a deleted type are being deleted. Its index is taken, and nothing is stored under it.
+    // removed: 1 while the groups of a deleted type are being deleted. Until then, its index stays taken, and nothing is
+    // stored under it.
     `CREATE TABLE group_type_mapping (
       project_id BIGINT NOT NULL,
       group_type ${text} NOT NULL,
@@ -250,8 +252,8 @@ function personTables({ autoId, clustered, text }: DdlDialect): string[] {
       PRIMARY KEY (project_id, group_type_index, group_key)
     )`,
 
-    // What was asked, by whom, and what became of it. `removed` is NULL until the rows are counted; `emptied` names what the
-    // event store will miss without having lost it. Docs: docs/decisions/0064-erased-persons.md.
+    // Requests to erase persons, who made them, and their progress. `removed` is NULL until the rows are counted; `emptied`
+    // names the parts that disappear from the event store without being lost. Docs: docs/decisions/0064-erased-persons.md.
     `CREATE TABLE person_erasure (
       id ${autoId},
       project_id BIGINT NOT NULL,
@@ -276,7 +278,8 @@ function personTables({ autoId, clustered, text }: DdlDialect): string[] {
       PRIMARY KEY (project_id, person_uuid, erasure_id)
     )${clustered}`,
     `CREATE INDEX erased_person_erasure ON erased_person (erasure_id)`,
-    // Kept until the log has no record of them any more. `own_uuid`: the person that the id made, '' if that is somebody else.
+    // Kept until the log has no more records of these ids. `own_uuid`: the person that the id created; '' if that person is
+    // somebody else.
     `CREATE TABLE erased_distinct_id (
       project_id BIGINT NOT NULL,
       distinct_id ${text} NOT NULL,

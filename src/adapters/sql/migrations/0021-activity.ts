@@ -1,4 +1,5 @@
-// Adds the activity log, with an entry for each version that a flag has, and an id to the authors that were labels.
+// Adds the activity log, with an entry for each existing version of a flag, and gives authors, which were only labels, a
+// field for an id.
 
 import type { Migration } from './migration.ts'
 
@@ -18,8 +19,8 @@ export const activity: Migration = {
       ([table, column]) => `UPDATE ${table} SET ${column} = ${authorWithLabel(column)} WHERE ${column} IS NOT NULL`,
     ),
     `ALTER TABLE early_access_feature ADD COLUMN created_by ${text}`,
-    // project_id: null for what belongs to the instance. The long column is the last: SQLite reads through it to get at
-    // those behind it.
+    // project_id: null for what belongs to the instance. The long column comes last, since SQLite reads through it to reach
+    // the columns after it.
     `CREATE TABLE activity_log (
       id ${autoId},
       project_id BIGINT,
@@ -33,9 +34,9 @@ export const activity: Migration = {
       changes ${text} NOT NULL
     )`,
     `CREATE INDEX activity_log_project ON activity_log (project_id, id)`,
-    // Without the project and the kind: a page is in the order of the entries' ids, whatever these are.
+    // Does not include the project and the kind, since a page is in the order of the entries' ids regardless of these.
     `CREATE INDEX activity_log_item ON activity_log (item_id, id)`,
-    // The flag's own `deleted`: in its snapshot, the version follows.
+    // Matches the flag's own `deleted`, which in its snapshot comes before the version.
     `INSERT INTO activity_log
         (project_id, kind, item_id, item_name, activity, version, author, created_at, changes)
       SELECT v.project_id, 'feature_flag', CAST(v.flag_id AS TEXT), f.key,

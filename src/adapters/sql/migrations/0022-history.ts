@@ -1,5 +1,6 @@
-// Replaces the values from before an import, to which undoing it went back, by what undoing needs besides the events: when
-// the job's publishing began, the assignments of persons that it merged away, and the group types that its events name.
+// Removes the stored values from before an import, which undoing used to restore, and stores what undoing needs in addition
+// to the events: when the job's publishing began, the assignments of persons that it merged away, and the group types that
+// its events name.
 
 import type { Migration } from './migration.ts'
 
@@ -18,8 +19,8 @@ export const history: Migration = {
       WHERE implicit_day IS NULL
         AND (published_at IS NOT NULL OR (state = 'publishing' AND step <> 'draining'))`,
 
-    // Each row belongs to a person that the job merged away. It has the person's flag assignments and static cohorts (own), and
-    // those of them that the survivor got (taken).
+    // Each row belongs to a person that the job merged away. It has the person's flag assignments and static cohorts (own),
+    // and which of these the survivor got (taken).
     `CREATE TABLE import_assignments (
       import_job_id BIGINT NOT NULL,
       person_uuid ${text} NOT NULL,
@@ -46,7 +47,7 @@ export const history: Migration = {
       FROM import_image WHERE kind = 'group_type'`,
     'DROP TABLE import_image',
 
-    // Undoing began by deleting the job's events, which would show the rest of what to undo.
+    // Undoing began by deleting the job's events, so what else to undo can no longer be found.
     `INSERT INTO import_note (import_job_id, reason, note_count)
       SELECT id, 'undo_left:history_is_incomplete', 1 FROM import_job WHERE ${undoing} ON CONFLICT DO NOTHING`,
     `UPDATE import_job SET step = 'undo' WHERE ${undoing}`,

@@ -1,4 +1,5 @@
-// Adds requests to rebuild and split persons, the distinct ids that were split, and those whose persons were erased.
+// Adds requests to rebuild and split persons, the distinct ids that were split, and the distinct ids whose persons were
+// erased.
 
 import type { Migration } from './migration.ts'
 
@@ -6,7 +7,7 @@ export const personRepairs: Migration = {
   version: 23,
   name: 'person_repairs',
   statements: ({ autoId, text, clustered }) => [
-    // changes_persons: 0 for a preview. The long columns are the last ones.
+    // changes_persons: 0 for a preview. The long columns come last.
     `CREATE TABLE person_repair (
       id ${autoId},
       project_id BIGINT NOT NULL,
@@ -27,7 +28,8 @@ export const personRepairs: Migration = {
       cut_at BIGINT NOT NULL,
       PRIMARY KEY (project_id, distinct_id)
     )${clustered}`,
-    // Distinct ids of erased persons whose events were kept: those made at a lower count of erasures make no person again.
+    // Distinct ids of erased persons whose events were kept. Events that were created at a lower count of erasures do not
+    // create the person again.
     `CREATE TABLE erased_past (
       project_id BIGINT NOT NULL,
       distinct_id ${text} NOT NULL,

@@ -1,7 +1,7 @@
-// What a migration is: DDL in the common subset of SQLite and PostgreSQL, with words for what differs between them.
+// Defines migrations: DDL in the common subset of SQLite and PostgreSQL, plus words for what differs between the two.
 
 export interface Migration {
-  /** 1 more than the one before it. */
+  /** 1 more than the version of the previous migration. */
   readonly version: number
   readonly name: string
   /** DDL in the common subset; `words` supplies what differs between the engines. */
@@ -13,7 +13,7 @@ export interface DdlDialect {
   readonly autoId: string
   /** Suffix that keeps a table in the order of its primary key, where the engine can. */
   readonly clustered: string
-  /** Type of text that is compared and sorted byte by byte, whatever the locale of the database or of its host. */
+  /** Type of text that is compared and sorted byte by byte, regardless of the locale of the database or its host. */
   readonly text: string
   /** JSON text of an author that has the label in this column and no id; see `core/author.ts`. */
   readonly authorWithLabel: (column: string) => string
@@ -21,7 +21,7 @@ export interface DdlDialect {
   readonly jsonField: (column: string, name: string) => string
   /** Makes every commit of a new revision notify the other processes, where the engine can; the table exists. */
   readonly notifyRevision: readonly string[]
-  /** The table of salts, where they are not files beside the state. */
+  /** The table of salts, for an engine with which salts are not files next to the state. */
   readonly saltTable: readonly string[]
 }
 

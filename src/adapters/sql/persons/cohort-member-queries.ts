@@ -15,7 +15,7 @@ import { toStorableText } from '../tables/wrap-methods.ts'
 import { type PersonsBehind, selectMatchingPersons } from './person-queries.ts'
 import { readPersonsPage } from './person-views.ts'
 
-/** Bounds one page of persons, which a front evaluates in one go. A page of one person may exceed it. */
+/** The most bytes of one page of persons, which a front evaluates in one go. A page of one person may have more. */
 const pageBytesMax = 256 * 1024
 /** Searching the texts of this many persons takes a few milliseconds, during which nothing is written. */
 const personsPerLook = 2_000
@@ -97,7 +97,7 @@ async function readPage(
   const ids = fitting.orderBy('person.id', direction).limit(limit + 1)
   const page = await readPersonsPage(db, ids.as('page'), { limit, direction, bytesMax: pageBytesMax })
   const { results, hasMore } = await inCohorts(db, page, ofCohortIds)
-  // A page is read in two statements: all of its persons may have been erased or merged in between.
+  // A page is read in two statements, and all of its persons may have been erased or merged in between.
   const nextBehindId = hasMore ? (results.at(-1)?.id ?? behind.id ?? lastId) : lastId
   return { results, hasMore: nextBehindId !== null, nextBehindId }
 }
@@ -121,7 +121,7 @@ async function findLastSearchedId(
   return row === undefined ? null : Number(row.id)
 }
 
-/** How many persons a page passed over. */
+/** How many persons before the end of a page do not match. */
 async function countPassedOver(
   db: Kysely<StateSchema>,
   projectId: number,
@@ -130,7 +130,7 @@ async function countPassedOver(
 ): Promise<number> {
   let passed = selectMatchingPersons(db, projectId, {}, behind)
   if (nextBehindId !== null) passed = passed.where('person.id', '<=', nextBehindId)
-  // The page was read before: some of its persons may have been erased or merged since.
+  // The page was read earlier, and some of its persons may have been erased or merged since.
   return Math.max(0, (await countRows(passed.clearSelect())) - results.length)
 }
 
@@ -252,7 +252,7 @@ async function personsById(trx: Kysely<StateSchema>, projectId: number, ids: rea
   return new Map(ids.filter(id => known.has(Number(id))).map(id => [id, Number(id)]))
 }
 
-/** The persons of a page, each with its cohorts among those given. */
+/** The persons of a page, each with those of the given cohorts that contain the person. */
 async function inCohorts(
   db: Kysely<StateSchema>,
   { results, hasMore }: PersonsPage,

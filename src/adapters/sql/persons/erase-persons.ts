@@ -12,7 +12,7 @@ import { recordActivity } from '../tables/record-activity.ts'
 import { authorText, flagBit, repairOf } from '../tables/rows.ts'
 import type { StateSchema } from '../tables/schema.ts'
 
-/** Distinct ids of one transaction, and of what the worker removes at once; a single person may have more. */
+/** The most distinct ids of one transaction, and of one removal step of the worker; a single person may have more. */
 export const idsPerErasureMax = 10_000
 
 /** See `ErasureStore.erasePersons`. */
@@ -70,7 +70,7 @@ export async function erase(
         })),
       )
       .execute()
-  // Counts alone: the log is kept, so it must not name who was erased.
+  // Records only counts: the activity log is kept, so it must not name who was erased.
   const { keepsPerson, deletesEvents, deletesRecordings } = terms
   await recordActivity(
     trx,
@@ -92,7 +92,7 @@ interface TakenPerson {
   readonly uuid: string
 }
 
-/** The first of the persons whose distinct ids are few enough for one transaction, at least one. */
+/** The first persons, at least one, whose distinct ids together are few enough for one transaction. */
 async function selectPersonsToErase(trx: Transaction<StateSchema>, projectId: number, personIds: readonly number[]) {
   const uuids = await lockPersons(trx, projectId, personIds)
   const persons: TakenPerson[] = []
@@ -112,8 +112,8 @@ async function selectPersonsToErase(trx: Transaction<StateSchema>, projectId: nu
 }
 
 /**
- * Chunks lock a person before they give it an id or merge it. The locks are taken in the same order as theirs, by uuid.
- * @returns the uuids of the persons that are there, by id.
+ * Chunks lock a person before they give it an id or merge it. This takes the locks in the same order as chunks do, by uuid.
+ * @returns the uuids of the persons that still exist, by id.
  */
 async function lockPersons(
   trx: Transaction<StateSchema>,
@@ -167,7 +167,7 @@ async function removePersons(
   await trx.insertInto('subject_change').values({ subjects: changed }).execute()
 }
 
-/** Deletes assignments that undoing an import would restore. By job and person: no other key finds them. */
+/** Deletes assignments that undoing an import would restore. Finds them by job and person: there is no other key. */
 async function removeKeptAssignments(
   trx: Transaction<StateSchema>,
   projectId: number,
@@ -205,7 +205,7 @@ async function notePast(
   }
 }
 
-/** Removes the persons from requests to repair persons and from their reports, and their cuts. */
+/** Removes the persons from requests to repair persons and from the reports of these, and removes the persons' cuts. */
 async function removeFromRepairs(
   trx: Transaction<StateSchema>,
   projectId: number,

@@ -13,7 +13,7 @@ import { bumpRevision } from '../tables/revision-queries.ts'
 import { groupTypeOf, jsonObjectOf } from '../tables/rows.ts'
 import type { GroupTable, StateSchema } from '../tables/schema.ts'
 
-/** Large flags are up to a MiB each. */
+/** Large flags may have a MiB each. */
 const flagsPerQuery = 20
 
 /** Bytes of a page of groups to be evaluated, which a front does in one go. A page of one group may exceed it. */
@@ -45,7 +45,7 @@ const sizedKey = [
 ] as const
 
 export function createGroupQueries(db: Kysely<StateSchema>): GroupStore {
-  /** The groups that fit into a page, in the order of `sizes`, which may have one more than `limit`. */
+  /** The groups that fit into a page, in the order of `sizes`, which may have one entry more than `limit`. */
   async function groupsOf(
     projectId: number,
     typeIndex: number,
@@ -79,7 +79,7 @@ export function createGroupQueries(db: Kysely<StateSchema>): GroupStore {
 
     startDeletingGroupType: (projectId, typeIndex, change) =>
       db.transaction().execute(async trx => {
-        // A write, so that it locks the row: a concurrent chunk that names the type is seen, or sees the deletion.
+        // A write, to lock the row: either we see a concurrent chunk that names the type, or the chunk sees the deletion.
         const type = await trx
           .updateTable('group_type_mapping')
           .set({ removed: sql<number>`removed` })
@@ -88,7 +88,7 @@ export function createGroupQueries(db: Kysely<StateSchema>): GroupStore {
           .executeTakeFirst()
         if (type === undefined) return err('not_found')
         if (type.removed === 0 && (await isNamedByPendingJob(trx, projectId, typeIndex))) return err('used_by_import')
-        // In the transaction that marks the type: a flag written later was checked against older definitions.
+        // Checked in the transaction that marks the type, so a flag that is written later is refused as outdated.
         const usedBy = type.removed === 1 ? [] : await listFlagsWithType(trx, projectId, typeIndex)
         if (usedBy.length > 0) return err({ usedBy })
         await trx
@@ -103,8 +103,8 @@ export function createGroupQueries(db: Kysely<StateSchema>): GroupStore {
 
     deleteGroupsOfType: (projectId, typeIndex, countMax) =>
       db.transaction().execute(async trx => {
-        // A write, so that it locks the row to the end: another call may free the index in between, and a type that
-        // then takes it is not being deleted.
+        // A write, so that it locks the row to the end: otherwise another call could free the index in between, and a new
+        // type with this index would lose its groups.
         const { numUpdatedRows } = await trx
           .updateTable('group_type_mapping')
           .set({ removed: 1 })
@@ -179,7 +179,7 @@ export function createGroupQueries(db: Kysely<StateSchema>): GroupStore {
   }
 }
 
-/** For JSON as JSON.stringify writes it; in most flags the field is null, and they need not be parsed. */
+/** Works on JSON as JSON.stringify writes it; in most flags the field is null, so these need not be parsed. */
 const namesAType = /group_type_index":(?!null)/
 
 /** Keys of flags that use a group type, newest first. */

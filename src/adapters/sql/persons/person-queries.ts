@@ -9,14 +9,14 @@ import { personOf } from '../tables/rows.ts'
 import type { StateSchema } from '../tables/schema.ts'
 import { findPersonView, readPersonsPage } from './person-views.ts'
 
-/** Persons after a given one, by ascending or descending id. */
+/** Selects the persons after a given person, by ascending or descending id. */
 export interface PersonsBehind {
   readonly direction: 'asc' | 'desc'
   /** Absent for the first page. */
   readonly id?: number | undefined
 }
 
-/** The ids of the persons that match all given filters, in no order. */
+/** The ids of the persons that match all given filters, in no particular order. */
 export function selectMatchingPersons(
   db: Kysely<StateSchema>,
   projectId: number,
@@ -74,7 +74,7 @@ export function personQueries(db: Kysely<StateSchema>): PersonStore {
             persons.set(Number(row.id), personOf(row))
         for (const row of mapped) {
           const person = persons.get(Number(row.person_id))
-          // It was merged into another or erased in between.
+          // The person was merged into another or erased in between.
           if (person === undefined) continue
           const { projectId, uuid: personUuid } = person
           mappings.push({ projectId, distinctId: row.distinct_id, personUuid, version: Number(row.version) })

@@ -1,5 +1,5 @@
-// Pages of persons as the private API shows them. A person can be large (properties of 640 KiB, thousands of distinct
-// ids, rows of experience continuity), so a page is cut by size before anything long is read.
+// Pages of persons as the private API shows them. A person can be large (properties of 640 KiB, thousands of distinct ids,
+// rows of experience continuity), so a page is limited by size before anything long is read.
 
 import { type AliasedExpression, type Kysely, type Selectable, sql } from 'kysely'
 import { shownDistinctIdCountMax, shownFlagOverrideCountMax } from '#core/persons/person.ts'
@@ -11,7 +11,7 @@ import type { PersonTable, StateSchema } from '../tables/schema.ts'
 
 /** Reading an id costs as much as this many bytes of properties, whether it is shown or not. */
 const bytesPerId = 16
-/** Bytes of JSON around the two texts of a row of experience continuity. */
+/** Bytes of JSON around the two texts of an experience continuity row. */
 const bytesPerOverride = 64
 
 /** At most this many ids are counted: one more than a person may have. Only persons older than that limit have more. */
@@ -119,7 +119,7 @@ async function readPersonViews(
   })
 }
 
-/** Sorts ids with the form of a UUID after all others, which clients chose; each kind is in byte order. */
+/** Sorts ids in the form of a UUID after all other ids, which were chosen by clients; each kind is in byte order. */
 const isMadeUp = sql`CASE WHEN distinct_id LIKE '%-%-%-%-%' THEN 1 ELSE 0 END`
 
 type IdRow = Omit<StateSchema['person_distinct_id'], 'project_id'>
@@ -138,7 +138,7 @@ async function readShownIds(
     ) AS ranked WHERE place <= ${sql.lit(shownDistinctIdCountMax)} ORDER BY person_id, place`
     for (const row of (await ofAll.execute(db)).rows) rows.push(row)
   }
-  // For a person with too many ids to count, no more of them are read than for any other person.
+  // For a person with too many ids to count, only as many ids are read as for any other person.
   for (const [id, count] of idCounts) {
     if (count < countedIdsMax) continue
     const ofOne = sql<IdRow>`SELECT person_id, distinct_id, version FROM (

@@ -25,7 +25,8 @@ export function createRepairQueries(db: Kysely<StateSchema>): PersonRepairStore 
     requestRepair: (projectId, request, openMax, change) =>
       db.transaction().execute(async trx => {
         const changesPersons = request.kind === 'split' || request.applies
-        // Chunks that were loaded before conflict when they commit. The row's lock makes concurrent requests wait.
+        // Chunks that were loaded before this get a conflict when they commit. The row's lock makes concurrent requests
+        // wait.
         await trx
           .updateTable('project')
           .set({ import_undos: sql<number>`import_undos + ${flagBit(changesPersons)}` })
@@ -80,7 +81,7 @@ export function createRepairQueries(db: Kysely<StateSchema>): PersonRepairStore 
           .where('id', '=', row.project_id)
           .executeTakeFirst()
         const { report } = repairOf(row)
-        // The part may name a person that was erased since.
+        // This part of the report may name a person that was erased since.
         const added = Number(project?.erasures) === erasures ? part : { ...part, samples: [] }
         const sum = addReports(isFirst || report === null ? emptyReport : report, added)
         await trx

@@ -7,7 +7,7 @@ import { utcDay } from '#core/usage.ts'
 import type { ChunkChanges, IngestionWarning } from '#ports/state/chunk-store.ts'
 import { flagBit, jsonText } from '../tables/rows.ts'
 
-/** Why a commit leaves its transaction. */
+/** Thrown inside a commit's transaction to leave it; says why. */
 export class CommitRefused extends Error {
   readonly how: 'version_conflict' | 'not_owner' | 'position_moved'
 
@@ -17,7 +17,7 @@ export class CommitRefused extends Error {
   }
 }
 
-/** Ends the transaction unless each row still was as it was loaded. */
+/** Ends the transaction unless each row was still unchanged since it was loaded. */
 export function expectCount(count: number, expected = 1): void {
   if (count !== expected) throw new CommitRefused()
 }
@@ -44,27 +44,27 @@ export interface LoadTexts<Text> {
   readonly groups: Text
 }
 
-/** The writes that differ between engines: SQLite runs them by the row, PostgreSQL by lists of rows. */
+/** The writes that differ between engines: SQLite runs them for single rows, PostgreSQL for lists of rows. */
 export interface WriteTexts {
-  /** Only rows that still have the loaded version, as in `updateMappings`, `updateGroups` and `deletePersons`. */
+  /** Updates only rows that still have the loaded version, like `updateMappings`, `updateGroups` and `deletePersons`. */
   readonly updatePersons: string
   readonly updateMappings: string
   readonly updateGroups: string
   readonly deletePersons: string
-  /** Moves flag assignments of merged persons to their survivors, except where the survivor has one. */
+  /** Moves flag assignments of merged persons to their survivors, except for flags that the survivor already has. */
   readonly moveOverrides: string
   /** Moves memberships in static cohorts in the same way. */
   readonly moveMemberships: string
-  /** Only flags that the project has, and only later calls than the known one. */
+  /** Writes only flags that the project has, and only calls that are later than the stored call. */
   readonly noteCalls: string
 }
 
-/** project_id, hash, offset: how many `$identify` events there are before that. Ordinals ascend with offsets. */
+/** project_id, hash, offset: how many `$identify` events there are before that offset. Ordinals ascend with offsets. */
 export const countIdentifiesText = `
   SELECT ordinal + 1 FROM cookieless_identify WHERE project_id = ? AND hash = ? AND log_offset < ?
   ORDER BY log_offset DESC LIMIT 1`
 
-/** The statements that both engines run by the row, with `?` for parameters. */
+/** The statements that both engines run for single rows, with `?` for parameters. */
 export const sharedTexts = {
   claimPosition: `
   INSERT INTO log_position (stream, owner, "offset", committed_at) VALUES (?, ?, 0, NULL)
@@ -74,7 +74,7 @@ export const sharedTexts = {
   /** stream, owner */
   findOwnPosition: `SELECT "offset" FROM log_position WHERE stream = ? AND owner = ?`,
 
-  /** Parameters: offset, committed_at, stream, owner, and the offset before, null for whichever it is. */
+  /** Parameters: offset, committed_at, stream, owner, and the previous offset, null if it may be any. */
   advancePosition: `
   UPDATE log_position SET "offset" = ?, committed_at = ?
   WHERE stream = ? AND owner = ? AND "offset" = coalesce(?, "offset")`,
@@ -99,7 +99,7 @@ export const sharedTexts = {
 
 // The inserts of a chunk's commit. The engines differ only in how they take the rows.
 
-/** @param columns each with its type, in the order of the values. */
+/** @param columns the columns with their types, in the order of the values. */
 export type InsertText = (table: string, columns: string, onConflict?: string) => string
 
 export function buildInserts(insert: InsertText) {
@@ -170,7 +170,7 @@ export function buildInserts(insert: InsertText) {
       'import_job_id bigint, group_type_index int, name text, is_added int',
       'ON CONFLICT DO NOTHING',
     ),
-    /** When a person that the job already merged away is written again, its first `own` is kept. */
+    /** When a person that the job has already merged away is written again, its first `own` stays. */
     assignments: insert(
       'import_assignments',
       'import_job_id bigint, person_uuid text, survivor_uuid text, own text, taken text',
@@ -223,7 +223,7 @@ export function groupWarningsByDay(warnings: readonly IngestionWarning[]): Warni
     })
 }
 
-/** The first warnings of a day are kept. @param countSoFar of the day, these included. */
+/** Only the first warnings of a day become samples. @param countSoFar the day's number of warnings, including these. */
 export function sampleColumns({ columns, warnings }: WarningsOfDay, countSoFar: number): (string | number)[][] {
   const [projectId, type, day] = columns
   const left = Math.max(0, warningSamplesPerDay(type) - (countSoFar - warnings.length))

@@ -1,4 +1,4 @@
-// The part of loading a chunk that both engines share: the choice of rows, and their conversion to values.
+// What both engines share in loading a chunk: the choice of rows, and their conversion to values.
 
 import type { Selectable } from 'kysely'
 import type { Group, GroupType } from '#core/groups/group.ts'
@@ -10,7 +10,7 @@ import type { GroupTable, PersonTable, StateSchema } from '../tables/schema.ts'
 /** Longer than any stored text; fits the integers of every engine. */
 export const longestTextBytes = 1_000_000_000
 
-/** Budget for a load's texts. A row whose text exceeds its share is read without it; the text follows once all fit. */
+/** Budget for a load's texts. A row whose text exceeds the row's share is read without it at first. */
 export class TextBudget {
   readonly #bytesMax: number
   readonly #bytesOf = new Map<number, number>()
@@ -24,7 +24,7 @@ export class TextBudget {
     return this.#takenBytes
   }
 
-  /** The taken bytes by project id. */
+  /** The used bytes by project id. */
   get bytesOf(): ReadonlyMap<number, number> {
     return this.#bytesOf
   }
@@ -42,7 +42,7 @@ export class TextBudget {
     this.#bytesOf.set(projectId, (this.#bytesOf.get(projectId) ?? 0) + bytes)
   }
 
-  /** The text length at which this many rows of two texts each fit the budget. */
+  /** The length of text at which this many rows with two texts each fit the budget. */
   textBytesOfEach(rowCount: number): number {
     return Math.min(Math.floor(this.leftBytes / (2 * Math.max(rowCount, 1))), longestTextBytes)
   }
@@ -173,7 +173,7 @@ export function groupIdsByProject(ids: ChunkSubjects['distinctIds']): Map<number
 
 export type GroupKey = Pick<LoadedGroupRow, 'project_id' | 'group_type_index' | 'group_key'>
 
-/** Each group once, grouped by type. Leaves out types that the project does not have, which have no groups. */
+/** Each group once, grouped by type. Leaves out types that the project does not have, since they have no groups. */
 export function listWantedGroups(groups: ChunkSubjects['groups'], types: readonly GroupType[]): GroupKey[] {
   const indexOf = new Map(
     types

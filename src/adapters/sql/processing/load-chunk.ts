@@ -37,7 +37,7 @@ export interface ChunkReads {
   projects(ids: readonly number[]): MaybePromise<readonly LoadedProjectRow[]>
   /** Ordered by project and index. */
   groupTypes(projectIds: readonly number[]): MaybePromise<readonly Selectable<GroupTypeTable>[]>
-  /** @param ids distinct ids by project. @param textBytes the longest text that is read; longer ones are null. */
+  /** @param ids distinct ids by project. @param textBytes the longest text that is read; longer texts are null. */
   mappedPersons(ids: Ids, textBytes: number): MaybePromise<readonly MappedPersonRow[]>
   personTexts(personIds: readonly number[]): MaybePromise<readonly PersonTextRow[]>
   /** @param countMax beyond this many rows the read may stop. */
@@ -134,7 +134,7 @@ export function* loadChunk(reads: ChunkReads, subjects: ChunkSubjects, textBytes
   }
 }
 
-/** A job's staging overlay has the group types of its project. */
+/** Adds a project's group types to the staging overlays of the project's jobs. */
 function addStagingTypes(types: readonly GroupType[], jobs: readonly ImportJobStatus[]): readonly GroupType[] {
   if (jobs.length === 0) return types
   const stagingTypes = jobs.flatMap(({ id, projectId }) =>
@@ -201,7 +201,7 @@ function toErasureCounts(projects: readonly LoadedProjectRow[]): Pick<LoadedChun
   return erased.length === 0 ? {} : { erasures: new Map(erased.map(row => [Number(row.id), Number(row.erasures)])) }
 }
 
-/** Few projects have erased ids, and no other's are looked up. */
+/** Few projects have erased ids, and only the ids of these projects are looked up. */
 function isErasable(projects: readonly LoadedProjectRow[]): (id: { readonly projectId: number }) => boolean {
   const having = new Set(projects.filter(row => row.has_erased_ids === 1).map(row => Number(row.id)))
   return ({ projectId }) => having.has(projectId)

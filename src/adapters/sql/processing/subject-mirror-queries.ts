@@ -1,5 +1,5 @@
-// Reads persons and groups for their mirror in the event store. Sizes are read before texts, so that however large
-// persons are, a page takes a bounded part of the worker's memory.
+// Reads persons and groups for their mirror in the event store. Sizes are read before texts, so that a page takes a limited
+// part of the worker's memory, however large persons are.
 
 import { type Kysely, sql } from 'kysely'
 import {
@@ -13,12 +13,12 @@ import type { MirrorFill, SubjectMirrorSource } from '#ports/state/subject-mirro
 import { countFittingRows } from '../tables/fitting-rows.ts'
 import type { GroupTable, PersonTable, StateSchema } from '../tables/schema.ts'
 
-/** The size of one page, which the worker holds twice: as it was read, and as rows for the event store. */
+/** The most bytes of one page, which the worker holds twice: as it was read, and as rows for the event store. */
 const pageBytesMax = 8 * 1024 * 1024
 const pageRowsMax = 1_000
 /** SQLite takes 32,766 parameters; a person has two, a group three. */
 const keysPerQuery = 500
-/** Changes that one step takes: up to a chunk of large size, or many small chunks. */
+/** The most changes that one step takes: those of one large chunk, or of many small chunks. */
 const changesPerStep = 200
 const changeBytesMax = 4 * 1024 * 1024
 

@@ -136,7 +136,7 @@ export function createWorkerStateQueries(
     },
 
     async saveTrustedTime({ atMs, aheadMs, stoodMs }) {
-      // Clocks of tests and monotonic ones have fractions.
+      // The clocks of tests, and monotonic clocks, have fractions.
       const row = { at_ms: Math.round(atMs), ahead_ms: Math.round(aheadMs), stood_ms: Math.round(stoodMs) }
       await db
         .insertInto('trusted_time')
@@ -188,7 +188,7 @@ export function createWorkerStateQueries(
       }),
 
     async deleteVisitorsExcept({ first, last }, days, rowCountMax) {
-      // PostgreSQL takes no empty list.
+      // PostgreSQL accepts no empty list.
       const isOver = sql`(day < ${first} OR day > ${last}) AND day NOT IN (${sql.join(['', ...days])})`
       const { numAffectedRows: identifies = 0n } = await sql`
         DELETE FROM cookieless_identify WHERE (project_id, hash, log_offset) IN (
@@ -203,7 +203,7 @@ export function createWorkerStateQueries(
   }
 }
 
-/** Makes another worker's claim wait for the end of the transaction, so that the claim finds the projects after it. */
+/** Makes another worker's claim wait for the end of the transaction, so that the claim finds the new projects. */
 async function lockCursor(
   trx: Transaction<StateSchema>,
   cursor: string,

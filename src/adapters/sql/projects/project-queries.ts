@@ -1,5 +1,5 @@
 // Projects, their secret keys (at most two rows, one for each role) and personal API keys; keys by the hash of their
-// secret. A deleted project's row stays and its id is never reused; its token is free.
+// secret. A deleted project's row stays, and its id is never reused, but its token may be reused.
 
 import { type Kysely, sql } from 'kysely'
 import { activityOfChange, type NewActivity } from '#core/activity.ts'

@@ -1,4 +1,4 @@
-// Conditions that the lists of the private API share.
+// Conditions that several lists of the private API use.
 
 import { type RawBuilder, sql } from 'kysely'
 import type { Author } from '#core/author.ts'
@@ -6,8 +6,8 @@ import type { TextParts } from '#core/flags/match/exact-parts.ts'
 import { authorText } from './rows.ts'
 
 /**
- * Whether `column` contains `text` literally, ignoring case. The engine folds the case of both sides, so letters that
- * it does not fold, which in SQLite are those beyond ASCII, still match themselves.
+ * Whether `column` contains `text` literally, ignoring case. The engine folds the case of both sides, so letters that it
+ * does not fold (in SQLite, letters beyond ASCII) still match themselves.
  */
 export function containsTextSql(column: string, text: string): RawBuilder<boolean> {
   const pattern = `%${escapePattern(text)}%`
@@ -23,7 +23,7 @@ export function mayHavePartsSql(column: string, alternatives: readonly TextParts
   return sql<boolean>`(${sql.join(found, sql` OR `)} OR ${sql.ref(column)} LIKE ${`%${escapePattern('\\u')}%`} ESCAPE '\\')`
 }
 
-/** False for an empty list, which SQL has no form of. */
+/** False for an empty list, for which SQL has no syntax. */
 export function isIn(column: string, values: readonly string[]): RawBuilder<boolean> {
   return values.length === 0 ? sql<boolean>`1 = 0` : sql<boolean>`${sql.ref(column)} IN (${sql.join(values)})`
 }

@@ -1,5 +1,5 @@
-// Pages of items that may be large: definitions of up to 1 MiB each, persons and groups of 640 KiB. A page that would
-// be too much for a front at once is cut before it is read.
+// Pages of items that may be large: definitions of up to 1 MiB each, persons and groups of 640 KiB. A page that would be
+// too much for a front at once is shortened before it is read.
 
 import type { RawBuilder, Selectable, SelectQueryBuilder } from 'kysely'
 import type { StateSchema } from './schema.ts'
@@ -38,7 +38,7 @@ export async function countRows<T extends keyof StateSchema>(rows: Rows<T>): Pro
   return Number(count)
 }
 
-/** The engines take far more parameters, but each length is a different statement. */
+/** The engines accept far more parameters, but each list length is a different statement. */
 const valuesPerStatement = 500
 
 export function* splitIntoSlices<T>(all: readonly T[], length = valuesPerStatement): Generator<T[]> {

@@ -90,7 +90,7 @@ function fromColumn({ kind, fields }: Field, column: Column): unknown {
     case 'integers':
       return jsonOf(column as string)
     case 'group':
-      // What a later release added is missing from older rows.
+      // Fields that a later release added are missing from older rows.
       return { ...initialFields({ fields }), ...jsonObjectOf(column as string) }
     case 'author':
       return authorOf(column as string)

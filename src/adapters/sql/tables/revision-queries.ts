@@ -27,7 +27,7 @@ export async function readRevision(db: Kysely<StateSchema>): Promise<number> {
   return Number(value)
 }
 
-/** The next id of a kind; a transaction that is rolled back returns it. */
+/** The next id of a kind; if the transaction is rolled back, the id is free again. */
 export async function nextId(
   trx: Kysely<StateSchema>,
   name: 'project' | 'feature_flag' | 'cohort' | 'import_job' | ResourceName,

@@ -25,7 +25,7 @@ export function jsonObjectOf(text: string): JsonObject {
   return value
 }
 
-/** Properties of a person or a group; from a long text only the wanted ones. @throws PortError `corrupt` */
+/** Properties of a person or a group; from a long text only the wanted properties. @throws PortError `corrupt` */
 export function propertiesOf(text: string, wanted?: () => ReadonlySet<string>): JsonObject {
   if (wanted === undefined) return jsonObjectOf(text)
   try {

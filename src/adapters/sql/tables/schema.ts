@@ -1,5 +1,5 @@
-// The tables of the state as Kysely sees them, on SQLite and PostgreSQL alike. Booleans are 0/1, times are epoch ms,
-// JSON is text in the client's own literals. Only the migrations have DDL.
+// The tables of the state as Kysely sees them, on SQLite and PostgreSQL alike. Booleans are 0/1, times are epoch ms, JSON
+// is text with the literals that the client wrote. Only the migrations have DDL.
 
 import type { Generated } from 'kysely'
 import type { cohortResource } from '#core/flags/definitions/cohort.ts'
@@ -34,7 +34,7 @@ export interface StateSchema extends ResourceTables {
   personal_api_key: RowOf<typeof personalKeyResource> & { secret_hash: string }
   feature_flag: RowOf<typeof flagResource>
   feature_flag_version: FlagVersionTable
-  /** Flags that were called, by the live events that the worker has processed; epoch ms. */
+  /** The last call of each flag (epoch ms), according to the live events that the worker has processed. */
   flag_last_call: { flag_id: number; called_at: number }
   person: PersonTable
   person_distinct_id: { project_id: number; distinct_id: string; person_id: number; version: number }
@@ -61,7 +61,7 @@ export interface StateSchema extends ResourceTables {
   erased_person: { project_id: number; person_uuid: string; erasure_id: number }
   erased_distinct_id: { project_id: number; distinct_id: string; erasure_id: number; own_uuid: string }
   person_repair: PersonRepairTable
-  /** Distinct ids of erased persons whose events were kept, and the project's count of erasures then. */
+  /** Distinct ids of erased persons whose events were kept, with the project's count of erasures at that time. */
   erased_past: { project_id: number; distinct_id: string; erasures: number }
   /** Distinct ids that were split from each other. */
   person_cut: { project_id: number; distinct_id: string; person_uuid: string; created_at: number; cut_at: number }
@@ -80,7 +80,7 @@ export interface StateSchema extends ResourceTables {
 
 export interface ProjectTable extends RowOf<typeof projectResource> {
   deleted: number
-  /** The instance's revision at the last change of anything of this project that concerns evaluation. */
+  /** The instance's revision when anything of this project that concerns evaluation last changed. */
   revision: number
   /** How often the discarding of an import job has begun. */
   import_undos: Generated<number>
@@ -153,7 +153,7 @@ export interface PersonErasureTable {
   project_id: number
   /** The project's count of erasures, this one included. */
   erasures: number
-  /** Mirrored rows up to this version are from before it. */
+  /** Mirrored rows up to this version are from before the erasure. */
   mirror_version: number
   requested_at: number
   requested_by: string | null
@@ -203,7 +203,7 @@ export interface UsageTable {
   llm_events: Generated<number>
   survey_responses: Generated<number>
   recordings: Generated<number>
-  /** 1 once the event counts were set after the freezing line had passed the day: they no longer change. */
+  /** 1 once the event counts were set after the freezing line had passed the day; from then on, they do not change. */
   events_frozen: number
 }
 

@@ -82,8 +82,8 @@ export function readCohortTree(filters: JsonObject): CohortTree | null {
       if (flagId !== null) flagIds.add(flagId)
     } else if (filter.operator !== null && !operatorNames.includes(filter.operator))
       throw new UnreadableFilters(`the operator ${formatValue(filter.operator)} does not exist`)
-    // Cohorts consist of persons, so a group filter here tests the person, whatever the set that uses the cohort is
-    // for.
+    // Cohorts consist of persons, so a group filter here tests the person, even if the condition set that uses the cohort
+    // is for groups.
     return { kind: 'test', filter: filter.type === 'group' ? { ...filter, type: 'person' } : filter, isNegated }
   }
 }

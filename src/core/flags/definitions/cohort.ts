@@ -26,7 +26,7 @@ export const cohortResource = {
     projectId: integerField('project_id', { isShown: false }),
     name: textField('name', limitText(400)),
     description: textField('description', limitText(1_000)),
-    /** True when the members are stored rows, whatever `filters` say. */
+    /** True when the members are stored rows; `filters` then mean nothing. */
     isStatic: booleanField('is_static', { schema: { type: 'boolean' }, initial: false }),
     /** `{properties: {type, values}}`. Source: docs/wire/evaluation.md 5.11. */
     filters: objectField('filters', {

@@ -22,7 +22,7 @@ export interface LinkedDefinition {
   readonly name: string
   readonly flagIds: readonly number[]
   readonly cohortIds: readonly number[]
-  /** Of a flag: the experiments that its rules belong to. */
+  /** For a flag: the experiments that its rules belong to. */
   readonly experimentIds: readonly number[]
 }
 

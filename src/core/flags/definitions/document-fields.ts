@@ -6,7 +6,7 @@ import type { FlagIssue, FlagIssueCode } from './flag-issue.ts'
 
 const decimalsMax = 2
 
-/** Leaves the nested reading functions at once; `readRules` turns it into a result. */
+/** Thrown to leave the nested reading functions at once; `readRules` turns it into a result. */
 export class Fault extends Error {
   readonly fault: FlagIssue
 

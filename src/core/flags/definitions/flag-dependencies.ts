@@ -1,5 +1,5 @@
-// Orders flags that test other flags, or cohorts that refer to others, and finds those that cannot be decided: one that
-// they depend on is missing, or they are caught in a cycle. Works on positions and ids only. Source:
+// Orders flags that test other flags, or cohorts that refer to others, and finds those that cannot be decided: something
+// that they depend on is missing, or they are caught in a cycle. Works on positions and ids only. Source:
 // docs/wire/evaluation.md 5.11, 5.12.
 
 export interface DependencyOrder {
@@ -57,12 +57,12 @@ export function orderDependencies(
   return { order, missing, cyclic: new Set(waiting.keys()) }
 }
 
-/** No flag has this id. */
+/** An id that no flag has. */
 const nobodysId = -1
 
 /**
- * The id of the flag that a filter of type `flag` tests, read from the filter's key, which must be digits. An empty
- * text and any other whole number give an id that no flag has; any other key is no dependency and gives null.
+ * The id of the flag that a filter of type `flag` tests, read from the filter's key, which must be digits. An empty text
+ * and any other whole number give an id that no flag has; any other key is not a dependency and gives null.
  */
 export function dependencyId(filterKey: string): number | null {
   if (/^\d{1,15}$/.test(filterKey)) return Number(filterKey)

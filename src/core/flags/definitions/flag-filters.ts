@@ -39,8 +39,8 @@ export interface StoredFilters {
 export class UnreadableFilters extends Error {}
 
 /**
- * @throws UnreadableFilters, also for a document of another version, whose rules would read as "no conditions": for
- * those of version 2 there is `read-rules.ts`.
+ * @throws UnreadableFilters, also for a document of another version, whose rules would read as "no conditions":
+ * `read-rules.ts` reads documents of version 2.
  */
 export function readFilters(filters: JsonObject): StoredFilters {
   if (configVersion(filters) !== 1) throw new UnreadableFilters('"version" is not 1')

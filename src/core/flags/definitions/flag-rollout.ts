@@ -1,7 +1,7 @@
-// Whether a flag's conditions decide the same for every subject, determined without evaluating any of them. A subject
-// is a person, or a group or device for a flag that is decided by those. A condition set with filters counts as
-// matching some subjects and not others, whatever it tests, other flags included. Rules of version 2 are not analysed:
-// they always count as deciding differently for some. Source: docs/wire/evaluation.md 5.2–5.7.
+// Whether a flag's conditions decide the same for every subject, determined without evaluating any of them. A subject is a
+// person, or a group or device for a flag that is decided by those. A condition set with filters counts as matching some
+// subjects and not others, no matter what it tests (even other flags). Rules of version 2 are not analysed: they always
+// count as deciding differently for some. Source: docs/wire/evaluation.md 5.2–5.7.
 
 import type { JsonObject } from '../../json.ts'
 import { isSameJson } from '../../json-equal.ts'
@@ -14,7 +14,7 @@ import {
 } from './flag-filters.ts'
 import { configVersion, readRules } from './read-rules.ts'
 
-/** `unreadable`: the definition has no readable shape, so the flag is not answered, or has failed. */
+/** `unreadable`: the definition has no readable shape, so answers leave the flag out or show it as failed. */
 export type FlagRollout =
   | { readonly kind: 'everybody'; readonly variant: string | null }
   | { readonly kind: 'nobody' | 'some' | 'unreadable' }
@@ -55,7 +55,7 @@ function rolloutOfParsedFilters(filters: StoredFilters): FlagRollout {
   return { kind: 'everybody', variant: answer === true ? null : answer }
 }
 
-/** Whether every subject that a set would include is answered by an earlier set, whose conditions it repeats. */
+/** Whether every subject that a set would include is answered by an earlier set, whose conditions the later set repeats. */
 function coversSet(earlier: StoredSet, set: StoredSet, earlyExit: boolean): boolean {
   if (earlier.groupTypeIndex !== set.groupTypeIndex) return false
   // A person has the same place among the percentages in every set.

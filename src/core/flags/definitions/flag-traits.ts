@@ -10,7 +10,7 @@ export const flagTypes = ['boolean', 'multivariant', 'experiment', 'remote_confi
 /** All of them must match. */
 export interface FlagTraits {
   readonly type?: (typeof flagTypes)[number]
-  /** The flag was made by one of them. */
+  /** Matches flags made by one of these authors. */
   readonly createdBy?: readonly Author[]
   readonly evaluationRuntime?: string
   readonly hasEvaluationContexts?: boolean

@@ -17,9 +17,9 @@ import {
 } from '../../resource.ts'
 
 /**
- * The fields that a flag's writer decides, with their values when it omits them or sends null. A create, an update, a
- * copy and a restore all take exactly these fields, so a new one is added here; `docs/how-to-add.md` lists the steps that
- * the compiler cannot check.
+ * The fields that a flag's writer decides, with their values when it omits them or sends null. A create, an update, a copy
+ * and a restore all take exactly these fields, so a new field is added here; `docs/how-to-add.md` lists the steps that the
+ * compiler cannot check.
  */
 const writableFields = {
   /** Part of the hash; case-sensitive. */
@@ -40,7 +40,10 @@ const writableFields = {
   tags: textsField('tags', { initial: [] }),
 }
 
-/** Declares its rows. Its schemas and answers are not those of a resource: see `wire/management/flags/flags.ts`. */
+/**
+ * Declares the columns of a flag's row. Its JSON is not derived from this, unlike other resources: see
+ * `wire/management/flags/flags.ts`.
+ */
 export const flagResource = {
   table: 'feature_flag',
   required: [],

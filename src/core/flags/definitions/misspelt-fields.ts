@@ -1,4 +1,4 @@
-// Finds fields of a definition that are a typing error of a known field, or another product's name for one. Other
+// Finds fields of a definition that are a typing error of a known field, or another product's name for a known field. Other
 // unknown fields are kept, but `group` for `groups`, `rollout` for a percentage or `operatr` in a filter would switch a
 // flag on for the wrong people.
 
@@ -6,7 +6,7 @@ import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../../j
 import { nearMiss } from '../../nearest-name.ts'
 import type { FlagIssue } from './flag-issue.ts'
 
-/** One level of a definition: its known names, and wrong names with the ones that were probably meant. */
+/** One level of a definition: its known names, and wrong names with the names that were probably meant. */
 interface Level {
   readonly known: readonly string[]
   readonly wrong: ReadonlyMap<string, string>
@@ -51,7 +51,7 @@ const holdoutGroupLevel = createLevel(['properties', 'rollout_percentage', 'vari
 
 /** PostHog's definitions have a few unknown names; a definition full of them must not hold the event loop. */
 const unknownCountMax = 200
-/** The same limit for a definition in which every filter has the same slips. */
+/** Limits the issues of a definition in which every filter has the same typing errors. */
 const issueCountMax = 1_000
 
 /**

@@ -4,10 +4,9 @@ import { isJsonObject, type JsonObject, type JsonValue, ownValue, setOwn } from 
 import { configVersion } from './read-rules.ts'
 
 /**
- * Returns filters with `groups`, even `groups: []`, unchanged. Others get the one set `{properties: filters.properties
- * or [], rollout_percentage: the flag's own}`, in which a filter without `type` becomes a `person` filter;
- * `filters.properties` itself is removed.
- * A document of another version than 1 is stored as it is.
+ * Returns filters with `groups`, even `groups: []`, unchanged. Other filters get a single set `{properties:
+ * filters.properties or [], rollout_percentage: the flag's own}`, in which a filter without `type` becomes a `person`
+ * filter; `filters.properties` itself is removed. A document of another version than 1 is stored as it is.
  * @param legacyRolloutPercentage the flag's own `rollout_percentage`, any JSON; undefined when it has none (= 100 %).
  * Source: docs/wire/evaluation.md 4.2.
  */

@@ -11,7 +11,7 @@ export interface ProjectDefinitions {
   readonly project: Project
   /** The instance's revision at the last change to any of these. */
   readonly revision: number
-  /** Without deleted ones, with inactive ones; by ascending id. */
+  /** Without deleted flags, but with inactive ones; by ascending id. */
   readonly flags: readonly Flag[]
   /** Without deleted ones; by ascending id. */
   readonly cohorts: readonly Cohort[]

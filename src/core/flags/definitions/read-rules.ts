@@ -1,5 +1,5 @@
-// Reads a stored or sent `filters` of version 2 into rules. One reader for evaluation and for writing, and a strict
-// one: anything unknown fails the flag, because a rule that is half understood would serve the wrong value. Source:
+// Reads a stored or sent `filters` of version 2 into rules. Evaluation and writing share this reader, and it is strict:
+// anything unknown fails the flag, because a rule that is half understood would serve the wrong value. Source:
 // docs/wire/evaluation.md 11.1, 11.2.
 
 import { isDeeperThan, isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '../../json.ts'
@@ -23,7 +23,7 @@ export const ruleCountMax = 100
 export const predicateCountMax = 100
 export const variantCountMax = 20
 export const seedCodePointsMax = 400
-/** Of the document as compact JSON, in UTF-8. */
+/** The maximum size of the document as compact JSON, in UTF-8. */
 export const documentBytesMax = 512 * 1024
 /** Nesting depth of lists and objects in a value, including the value itself. */
 export const valueDepthMax = 20
@@ -155,7 +155,7 @@ function readHoldout(holdout: Fields, isLinked: boolean): RuleHoldout {
 
 function readSeed(fields: Fields): string {
   const seed = fields.text('seed')
-  // A code point has one or two units, so most seeds need no counting.
+  // A code point has one or two UTF-16 units, so most seeds need no counting.
   if (seed === '' || (seed.length > seedCodePointsMax && [...seed].length > seedCodePointsMax)) {
     fields.refuse('seed', `A seed must have 1 to ${seedCodePointsMax} characters.`)
   }

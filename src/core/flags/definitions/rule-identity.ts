@@ -9,9 +9,9 @@ import type { FlagIssue } from './flag-issue.ts'
 const seededTypes: readonly unknown[] = ['percentage_rollout', 'experiment']
 
 /**
- * The document with an id for each rule, and seeds where its type has some: those that the stored document has under
- * the rule's id, wherever the rule is now, else new ones. Anything that is not a rule stays unchanged, for the reader
- * to refuse.
+ * Gives each rule of a document an id, and seeds if its type has them: the seeds that the stored document has for the
+ * rule's id, wherever the rule is now, otherwise new ones. Anything that is not a rule stays unchanged; `readRules` refuses
+ * it.
  * @param stored null for a new flag.
  * @returns the first id or seed that differs from the stored document's.
  */
@@ -55,9 +55,9 @@ export function identifyRules(
 
 /**
  * The document for a copy of its flag in another project. Rules keep their ids, by which a later copy finds them again.
- * @param there the document of the target project's flag with the same key. Where it has the rule, its seeds stay, so
- *   that no person in the target project changes buckets. Null when there is no such flag: then all seeds are new, so
- *   that the copy decides independently.
+ * @param there the document of the target project's flag with the same key. Where it has the same rule, the seeds of the
+ * target stay, so that no person in the target project changes buckets. Null when there is no such flag: then all seeds are
+ * new, so that the copy decides independently.
  */
 export function rulesForCopy(filters: JsonObject, there: JsonObject | null, newUuid: () => string): JsonObject {
   const rulesThere = rulesById(there)
@@ -73,9 +73,8 @@ export function rulesForCopy(filters: JsonObject, there: JsonObject | null, newU
 }
 
 /**
- * The document with the experiments, and holdout ids, that another document has for rules of the same ids. The other
- * rules become splits without an experiment: experiments belong to one project, and seeds alone decide who gets which
- * variant.
+ * The document with the experiments and holdout ids that another document has for rules with the same ids. The other rules
+ * become splits without an experiment: experiments belong to one project, and seeds alone decide who gets which variant.
  * @param other null when there is no such document.
  */
 export function withExperimentsOf(filters: JsonObject, other: JsonObject | null): JsonObject {

@@ -1,5 +1,5 @@
-// Checks one filter of a condition set: its shape, its operator, and whether its value could ever match. The evaluator
-// does not rely on this, since a stored filter may be anything; it keeps mistakes from being stored.
+// Checks one filter of a condition set: its shape, its operator, and whether its value could ever match. This keeps
+// mistakes from being stored; the evaluator does not rely on it, since a stored filter may be anything.
 
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue, textOf } from '../../json.ts'
 import { parseDateFilter } from '../match/match-date.ts'
@@ -162,7 +162,7 @@ function validatePropertyFilter(
   return problem === null ? [] : [issue(`${path}.value`, 'invalid_input', problem)]
 }
 
-/** Why an operator can never match a value: stored, such a filter would silently be false for everyone. */
+/** Why an operator can never match a value. If such a filter were stored, it would silently be false for everyone. */
 function valueProblem(
   form: Exclude<ValueForm, 'none'>,
   operator: string,

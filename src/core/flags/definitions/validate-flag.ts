@@ -15,7 +15,7 @@ export const evaluationRuntimes = ['all', 'client', 'server'] as const
 export const flagEntryCountMax = 5_000
 export const bucketingIdentifiers = ['distinct_id', 'device_id'] as const
 
-/** The parts of a flag that rules apply to. Absent ones are not being written and are not checked. */
+/** The parts of a flag that are validated. Absent ones are not being written and are not checked. */
 export type FlagToValidate = Omit<FlagFields, 'filters'> & { readonly filters?: JsonValue }
 
 /** Weights are doubles, and 33.33 + 33.33 + 33.34 must count as 100. */
@@ -24,9 +24,9 @@ const weightTolerance = 1e-6
 /**
  * All issues in the order of the definition, but with all misspelt fields of `filters` before its other faults, and
  * only the first fault of a version 2 document; empty when the flag may be stored.
- * @param stored the flag's current document; null for a new one. Source: docs/wire/evaluation.md 4.2 (what the
- *   evaluator reads), 5.9.1 (patterns refused when written), 11; key charset and weights of 100 are what the product's
- *   own forms require; the rest ours.
+ * @param stored the flag's current document; null for a new one. Source: docs/wire/evaluation.md 4.2 (what the evaluator
+ * reads), 5.9.1 (patterns refused when written), 11; key charset and weights of 100 are what the product's own forms
+ * require; all else is ours.
  */
 export function validateFlag(flag: FlagToValidate, stored: JsonObject | null = null): FlagIssue[] {
   const issues: FlagIssue[] = flag.key === undefined ? [] : validateFlagKey(flag.key)

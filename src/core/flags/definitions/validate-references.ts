@@ -1,5 +1,5 @@
-// Checks that what a flag or a cohort refers to exists, and that no reference leads to a cycle. Stored definitions may
-// have such faults if validation was skipped; the evaluator handles both, but rarely as the author intended.
+// Checks that what a flag or a cohort refers to exists, and that no reference leads to a cycle. Stored definitions may have
+// such faults if validation was skipped; the evaluator handles both faults, but rarely as the author intended.
 
 import type { DefinitionLinks, DefinitionReference, LinkedDefinition } from './definition-links.ts'
 import type { FlagIssue } from './flag-issue.ts'
@@ -68,7 +68,7 @@ class Graph {
   readonly #names = new Map<Node, string>()
   readonly #edges = new Map<Node, readonly Node[]>()
   readonly #written: Node
-  /** Nodes that lead to no cycle, whatever reference leads to them. */
+  /** Nodes from which no cycle can be reached. */
   readonly #harmless = new Set<Node>()
 
   constructor(written: ReferringDefinition, references: readonly DefinitionReference[], links: DefinitionLinks) {
@@ -148,7 +148,7 @@ export function usersOfCohort(cohortId: number, { flags, cohorts }: DefinitionLi
   ]
 }
 
-/** The flags whose rules belong to an experiment, formatted in the same way. */
+/** The flags whose rules belong to an experiment, formatted like the result of `usersOfCohort`. */
 export function usersOfExperiment(experimentId: number, { flags }: DefinitionLinks): string[] {
   return flags.filter(({ experimentIds }) => experimentIds.includes(experimentId)).map(createLabeller('flag'))
 }

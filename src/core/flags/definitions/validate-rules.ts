@@ -1,5 +1,5 @@
-// Decides whether a document of version 2 may be stored as written: it must be readable, and must not contain what
-// would be read but is certainly not meant. Like `validate-flag.ts` it only restricts writes.
+// Decides whether a document of version 2 may be stored as written: it must be readable, and must not contain anything that
+// is readable but certainly a mistake. Like `validate-flag.ts` it only restricts writes.
 
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../../json.ts'
 import type { FlagIssue } from './flag-issue.ts'
@@ -7,7 +7,7 @@ import { readRules } from './read-rules.ts'
 import type { RulesDocument } from './rules-document.ts'
 import { patternBudgetOfFlag, regexProblem } from './validate-filter.ts'
 
-/** Of the compact JSON of one rule's `metadata`, in UTF-8. */
+/** The maximum size of one rule's `metadata` as compact JSON, in UTF-8. */
 export const metadataBytesMax = 16 * 1024
 
 /** PostHog's event stores write these for booleans, so such a text would be indistinguishable from a boolean. */
@@ -47,8 +47,8 @@ function reservedTextIssues({ defaultValue, rules }: RulesDocument): FlagIssue[]
 }
 
 /**
- * A pattern that the stored document already has is not refused again, since otherwise nothing else of the flag could
- * be written.
+ * A pattern that the stored document already has is not refused again, since otherwise no other part of the flag could be
+ * changed.
  */
 function patternIssues(document: RulesDocument, stored: ReadonlySet<string>): FlagIssue[] {
   const budget = patternBudgetOfFlag()

@@ -31,7 +31,7 @@ export function allHold(
   return true
 }
 
-/** Skips the check after the last one, because the caller checks again anyway. */
+/** Skips the check after the last test, because the caller checks again anyway. */
 export function isTimeUpAfter(index: number, count: number, reader: SubjectReader): boolean {
   return index + 1 < count && (index & reader.lookMask) === reader.lookMask && reader.isTimeUp()
 }

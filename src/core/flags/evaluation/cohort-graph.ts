@@ -7,7 +7,7 @@ import { type CohortTree, readCohortTree } from '../definitions/cohort-tree.ts'
 import { orderDependencies } from '../definitions/flag-dependencies.ts'
 import { UnreadableFilters } from '../definitions/flag-filters.ts'
 
-/** Why a flag that reaches the cohort fails. If several apply, the first in this order. */
+/** Why a flag that reaches the cohort fails. If several faults apply, the first in this list counts. */
 export const cohortFaults = [
   'cohort_filters_parsing_error',
   'dependency_not_found_cohort',
@@ -73,7 +73,7 @@ export class CohortGraph {
     return [...ordered, ...reached.filter(node => node.fault !== null)]
   }
 
-  /** Ids of the flags that a reached cohort and those that it refers to test. */
+  /** Ids of the flags that are tested by a reached cohort, or by the cohorts that it refers to. */
   flagIdsFrom(id: number): readonly number[] {
     const known = this.#flagIdsOf.get(id)
     if (known !== undefined) return known
@@ -106,7 +106,7 @@ export class CohortGraph {
     return reached
   }
 
-  /** The fault of a node itself, or of one that it refers to and that was reached earlier. */
+  /** The fault of a node itself, or of a node that it refers to and that was reached earlier. */
   #faultHere(node: OpenNode): CohortFault | null {
     if (node.unreadable !== null) return 'cohort_filters_parsing_error'
     let worst: number = cohortFaults.length

@@ -1,7 +1,7 @@
-// A cohort's tree as a list of leaves, each of which says where to continue after either answer, and the walk that
-// decides whether the subject is a member. The walk has its own stack, so that deep trees and long chains of cohorts
-// cannot overflow the engine's. It stops when the time is up and resumes there. A cohort's answer is remembered for the
-// rest of the evaluation, however many flags and cohorts ask for it.
+// A cohort's tree as a list of leaves, each of which says where to continue after either answer, and the walk that decides
+// whether the subject is a member. The walk has its own stack, so that deep trees and long chains of cohorts cannot
+// overflow the engine's stack. It stops when the time is up and resumes there. A cohort's answer is remembered for the rest
+// of the evaluation, however many flags and cohorts ask for it.
 
 import type { CohortEntry } from '../definitions/cohort-tree.ts'
 import type { SubjectReader } from './evaluation-subject.ts'

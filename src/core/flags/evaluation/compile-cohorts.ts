@@ -30,7 +30,7 @@ interface CohortEntry {
 
 /** A cohort that reads more keys always reads the stored person: hardly any request has all of them. */
 const personKeysMax = 64
-/** Above this, the time is checked as often as possible anyway. */
+/** Limits the weight: for more than this, the time is checked as often as possible anyway. */
 const weightMax = 4_096
 
 export class ProjectCohorts implements CompiledCohorts {
@@ -41,8 +41,8 @@ export class ProjectCohorts implements CompiledCohorts {
 
   /**
    * @param cohorts the project's cohorts, without deleted ones.
-   * @param previous those of an earlier compilation with the same settings, keys and tests; unchanged cohorts are
-   *   reused.
+   * @param previous the cohorts of an earlier compilation with the same settings, keys and tests; unchanged cohorts are
+   * reused.
    */
   constructor(cohorts: readonly Cohort[], shared: SharedCompiler, previous: ProjectCohorts | null = null) {
     this.#graph = new CohortGraph(cohorts)
@@ -50,7 +50,7 @@ export class ProjectCohorts implements CompiledCohorts {
     this.#previous = previous
   }
 
-  /** Ends the reuse; otherwise each compilation would keep the one before it in memory. */
+  /** Ends the reuse; otherwise each compilation would keep the previous compilation in memory. */
   forgetPrevious(): void {
     this.#previous = null
   }
@@ -171,7 +171,7 @@ function makeKnownCohort(program: CohortProgram, needs: FlagNeeds, weight: numbe
   }
 }
 
-/** Bounds what a cohort adds to those that refer to it, however many there are. */
+/** Bounds what a cohort adds to the needs of the cohorts that refer to it, however many there are. */
 function boundNeeds(needs: NeedsCollector): FlagNeeds {
   if (needs.personKeys.size <= personKeysMax) return needs
   needs.personKeys.clear()

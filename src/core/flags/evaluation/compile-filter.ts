@@ -25,7 +25,7 @@ export interface FilterCompiler {
   readonly personKeys: PersonKeys
   readonly sharedTests: SharedTests
   readonly cohorts: CompiledCohorts
-  /** The position of each flag of the project by its id; `neverDecided` and `neverTested` for some. */
+  /** The position of each flag of the project by its id; `neverDecided` or `neverTested` for flags without one. */
   readonly positionOfId: ReadonlyMap<number, number>
   /** What the current flag reads. */
   readonly needs: NeedsCollector

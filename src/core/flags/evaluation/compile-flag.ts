@@ -19,8 +19,8 @@ import type { PersonKey } from './person-properties.ts'
 import { PreparedOutcomes } from './prepared-outcomes.ts'
 
 /**
- * Which id of a person is hashed. `continuity`: that of an override row, else the id before the login, else the
- * distinct id.
+ * Which id of a person is hashed. `continuity`: the id in an override row, else the id before the login, else the distinct
+ * id.
  */
 export type Bucketing = 'distinct_id' | 'device_id' | 'continuity'
 
@@ -60,7 +60,7 @@ export interface CompiledFlag {
   readonly weight: number
 }
 
-/** Every compilation asks this for every flag, and most flags are the same objects as before. */
+/** A cache: every compilation asks this for every flag, and most flags are the same objects as before. */
 const known = new WeakMap<Flag, boolean>()
 
 export function isVersion1(flag: Flag): boolean {
@@ -72,7 +72,8 @@ export function isVersion1(flag: Flag): boolean {
 }
 
 /**
- * The result outlives its compilation, which may have had thousands of other flags: nothing in it may close over `shared`.
+ * The result outlives its compilation, which may have included thousands of other flags. Therefore nothing in the result
+ * may close over `shared`.
  * @throws UnreadableFilters when the stored definition has no readable shape.
  */
 export function compileFlag(flag: Flag, shared: Omit<FilterCompiler, 'needs' | 'dependencyIds'>): CompiledFlag {

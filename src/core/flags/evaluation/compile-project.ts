@@ -49,7 +49,7 @@ export interface CompiledProject {
   readonly readsGeoip: boolean
   /** What the process that loads the project logs, once. */
   readonly problems: readonly DefinitionProblem[]
-  /** How many flags were compiled; the others come from the previous compilation. */
+  /** How many flags were compiled; the remaining flags come from the previous compilation. */
   readonly compiledFlagCount: number
   /** For the next compilation. */
   readonly memory: CompilationMemory

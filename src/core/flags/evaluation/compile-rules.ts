@@ -27,7 +27,7 @@ export interface CompiledRules {
 export interface CompiledRule {
   readonly rule: Rule
   readonly tests: readonly FilterTest[]
-  /** By variant; one when the rule has no variants. */
+  /** By variant; a single one when the rule has no variants. */
   readonly values: readonly PreparedOutcome[]
   readonly variantBounds: readonly number[]
   readonly paused: PreparedOutcome
@@ -35,7 +35,7 @@ export interface CompiledRule {
   readonly missed: PreparedOutcome
 }
 
-/** @param outcomes those of the flag, for what cannot be evaluated. */
+/** @param outcomes the flag's outcomes, used when the document cannot be evaluated. */
 export function compileRules(filters: JsonObject, outcomes: PreparedOutcomes, compiler: FilterCompiler): CompiledRules {
   const document = readRules(filters)
   if (!document.ok) {

@@ -23,7 +23,10 @@ export interface CompiledCohort {
 export interface ReachedCohort {
   /** An err (a cycle, an unreadable tree, a cohort that does not exist) fails the flag that reaches it. */
   readonly cohort: Result<CompiledCohort, UnknownReason>
-  /** Ids of the flags that its tree and those of the cohorts it refers to test, as far as these can be read. */
+  /**
+   * Ids of the flags that are tested by its tree, or by the trees of the cohorts that it refers to, as far as these can be
+   * read.
+   */
   readonly dependencyIds: readonly number[]
 }
 

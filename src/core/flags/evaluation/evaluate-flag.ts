@@ -66,8 +66,8 @@ function isHeldOut(flag: CompiledFlag, percentage: number, reader: SubjectReader
 }
 
 /**
- * Like the id for a set at the flag's own level, but override rows are ignored and a missing device id falls back to
- * the distinct id.
+ * The id to hash for a holdout. It is chosen like the id for a set at the flag's own level, but override rows are ignored
+ * and a missing device id falls back to the distinct id.
  */
 function holdoutId(flag: CompiledFlag, reader: SubjectReader): string {
   const { subject } = reader
@@ -152,9 +152,7 @@ function lacksDeviceId(flag: CompiledFlag, set: CompiledSet, reader: SubjectRead
   return flag.bucketing === 'device_id' && set.groupTypeIndex === null && reader.subject.deviceId === null
 }
 
-/**
- * Checks that every cohort is known before testing any, so that an unknown one fails the flag whatever its position.
- */
+/** Checks that every cohort is known before testing any, so that an unknown one fails the flag at any position. */
 function findCohortMissReason(
   { tests, cohortTests }: CompiledSet,
   reader: SubjectReader,

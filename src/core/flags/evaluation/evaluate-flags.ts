@@ -41,7 +41,7 @@ export class FlagEvaluation {
     this.hasErrors = project.hasDependencyCycle
   }
 
-  /** Evaluates until everything is done (true) or `isTimeUp` returns true (false): then call again. */
+  /** Evaluates until everything is done or the time is up. @returns false when the time was up: call it again. */
   advance(isTimeUp: () => boolean): boolean {
     const { order, flags } = this.project
     let weight = 0

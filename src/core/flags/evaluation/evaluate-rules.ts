@@ -32,7 +32,7 @@ export function decideByRules(
       if (reader.trace !== null) reader.trace.setAnswered('no_condition_match')
     } else {
       if (reader.failure === outOfTime) reader.pausedAt = pausedInRule(index, reader.pausedTestIndex)
-      // The stored person could not be read, for whatever reason.
+      // The stored person could not be read, for any reason.
       else if (!(ruleFailures as readonly string[]).includes(reader.failure)) reader.failure = 'missing_properties'
       return null
     }
@@ -63,7 +63,7 @@ function outcomeOf(compiled: CompiledRule, reader: SubjectReader): PreparedOutco
     reader.trace.variantHashed(hash01)
   }
   const picked = pickVariant(hash01, variantBounds)
-  // Past the end is the last variant, even of weight 0.
+  // A hash past all bounds gets the last variant, even one of weight 0.
   return values[picked < 0 ? values.length - 1 : picked]!
 }
 

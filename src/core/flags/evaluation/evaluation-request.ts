@@ -1,4 +1,4 @@
-// One request for flag values, as the wire layer passes it on: typed, aliases resolved, ids in their final form.
+// One request for flag values, as the parsers in `wire/flags` pass it on: typed, aliases resolved, ids in their final form.
 
 import type { JsonObject, PropertyBag } from '../../json.ts'
 import type { FlagSelection } from './select-flags.ts'

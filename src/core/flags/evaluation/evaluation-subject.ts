@@ -1,6 +1,6 @@
-// Everything about one subject that an evaluation may read, and the reader through which flags read it. Data that could
-// not be loaded is an error here, never an empty value: a flag that reads it becomes unknown, the other flags keep
-// their value. `services/flags/decide.ts` loads it.
+// Everything about one subject that an evaluation may read, and the reader through which flags read it. Data that could not
+// be loaded is an error here, never an empty value: a flag that reads such data becomes unknown; the other flags keep their
+// value. `services/flags/decide.ts` loads it.
 
 import { isRawNumber, type JsonObject, type JsonValue, ownValue, type PropertyBag, textOf } from '../../json.ts'
 import { ok, type Result } from '../../result.ts'
@@ -31,7 +31,7 @@ export interface EvaluationSubject {
   readonly deviceId: string | null
   /** Group type name → key, as sent; only texts and numbers are usable. */
   readonly groups: JsonObject
-  /** As sent in the request; replace stored properties key by key. */
+  /** As sent in the request; they replace stored properties key by key. */
   readonly personProperties: PropertyBag
   /** Group type name → properties. */
   readonly groupProperties: JsonObject
@@ -138,7 +138,7 @@ export class SubjectReader {
     }
   }
 
-  /** A person property, from the layers of docs/wire/evaluation.md 5.8; undefined when absent. */
+  /** A person property, found in the order of docs/wire/evaluation.md 5.8; undefined when absent. */
   personValue(key: PersonKey): JsonValue | undefined {
     const known = this.#personValues[key.position]
     if (known !== notRead) return known

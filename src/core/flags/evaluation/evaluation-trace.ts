@@ -1,6 +1,6 @@
-// Records what an evaluation does, to explain why a flag has its value. The evaluator reports sets and filters, the
-// reader reports which value it found where; a trace decides nothing. Without a trace, an evaluation only tests one
-// field for null at these places and allocates nothing.
+// Records what an evaluation does, to explain why a flag has its value. The evaluator reports sets and filters, the reader
+// reports which value it found where; a trace decides nothing. Without a trace, an evaluation only checks one field for
+// null at each of these points and allocates nothing.
 
 import type { JsonValue } from '../../json.ts'
 import type { FlagOutcome, RuleReason, UnknownReason } from './flag-outcome.ts'
@@ -54,7 +54,7 @@ export interface FlagTrace {
   /** Null when the flag is not an early access feature. */
   enrollment: { readonly value: JsonValue | undefined } | null
   holdout: TracedHoldout | null
-  /** Of the sets, or of the rules. By index; a hole was not reached. */
+  /** The traces of the sets, or of the rules, by index; a hole was not reached. */
   readonly sets: TracedSet[]
   /** Null when no set matched, or when no hash chose the variant. */
   variantHash01: number | null

@@ -6,7 +6,7 @@ import { requestedGroupProperty } from './evaluation-subject.ts'
 import { type PersonKey, requestedProperty } from './person-properties.ts'
 
 export interface FlagNeeds {
-  /** Reads the stored person whatever the request contains. */
+  /** Reads the stored person, even if the request contains all properties. */
   readonly person: boolean
   /** The person properties that may be read. */
   readonly personKeys: ReadonlySet<PersonKey>

@@ -1,5 +1,5 @@
 // The outcome of evaluating one flag, as a closed union: its value, payload, reason and condition index.
-// `wire/flags/decide-response.ts` writes them on the wire.
+// `wire/flags/decide-response.ts` writes it into responses.
 
 import type { JsonValue } from '../../json.ts'
 
@@ -60,7 +60,8 @@ export const unknownReasons = [
 export type UnknownReason = (typeof unknownReasons)[number]
 
 /**
- * Reasons that are due to the definitions and stay until these change. The others end with the outage that they name.
+ * Reasons that are due to the definitions and stay until these change. All other reasons end with the outage that they
+ * name.
  */
 const lastingReasons: readonly UnknownReason[] = [
   'dependency_not_found_cohort',

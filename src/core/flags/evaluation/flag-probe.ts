@@ -92,8 +92,8 @@ export class FlagProbe {
   }
 
   /**
-   * Parts that a subject's properties must contain for the flag to be on. For a subject without them the flag is off or
-   * unknown.
+   * Parts that the JSON text of a subject's properties must contain for the flag to be on. For a subject without them the
+   * flag is off or unknown.
    */
   neededParts(): NeededParts {
     return neededParts(this.#filters, new Map(this.#cohorts.map(cohort => [cohort.id, cohort])))

@@ -25,7 +25,7 @@ export function neededParts(filters: JsonObject, cohorts: ReadonlyMap<number, Co
   const open = new Set<number>()
   try {
     const { sets, groupTypeIndex, featureEnrollment, holdout } = readFilters(filters)
-    // These give values to subjects that match no condition.
+    // Enrolment and a holdout give values to subjects that match no condition.
     if (featureEnrollment || holdout !== null) return []
     return partsOfAny(sets.map(set => ((set.groupTypeIndex ?? groupTypeIndex) === null ? partsOfSet(set) : [])))
   } catch (error) {

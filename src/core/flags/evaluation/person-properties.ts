@@ -1,6 +1,6 @@
-// Finds the value of a person property in one evaluation: the request's, the GeoIP look-up's, the stored one, or a
-// derived one. It reads the layers one by one instead of merging them, because most requests read only a few keys.
-// Source: docs/wire/evaluation.md 5.8, 6.
+// Finds the value of a person property in one evaluation: from the request, from the GeoIP look-up, from the stored person,
+// or derived. It reads these layers one by one instead of merging them, because most requests read only a few keys. Source:
+// docs/wire/evaluation.md 5.8, 6.
 
 import type { JsonValue, PropertyBag } from '../../json.ts'
 
@@ -13,7 +13,10 @@ export interface PersonKey {
   readonly isOnPrototype: boolean
   readonly isDistinctId: boolean
   readonly isGeoip: boolean
-  /** Read when this one is absent: `$os` and `$os_name` replace each other; `$initial_x` is copied from `x`. */
+  /**
+   * The property that is read when this one is absent: `$os` and `$os_name` replace each other; `$initial_x` is copied from
+   * `x`.
+   */
   readonly substitute: PersonKey | null
 }
 
@@ -111,7 +114,10 @@ export function requestedProperty(layers: PersonLayers, key: PersonKey): JsonVal
   return key.isDistinctId && layers.distinctId !== '' ? layers.distinctId : undefined
 }
 
-/** The layer that gave `requestedProperty` its value, found by reading again without some layers. */
+/**
+ * The layer (the request, the GeoIP look-up or the distinct id) that gave `requestedProperty` its value, found by reading
+ * again without some layers.
+ */
 export function findPropertyOrigin(layers: PersonLayers, key: PersonKey): 'request' | 'geoip' | 'distinct_id' {
   const value = requestedProperty(layers, key)
   const withoutId = { ...layers, distinctId: '' }

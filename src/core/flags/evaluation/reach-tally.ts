@@ -1,20 +1,20 @@
-// Compares the reach of a draft of a flag with another version: which subjects gain it, lose it or move between
-// variants. Its memory is bounded, however many persons are counted and however many variants there are.
+// Compares the reach of a draft of a flag with that of another version: which subjects gain the flag, lose it or move
+// between variants. Its memory is bounded, however many persons are counted and however many variants there are.
 
 import { type FlagOutcome, flagValue } from './flag-outcome.ts'
 
 /**
- * Null when the flag cannot be computed. A number or an object, as flags of version 2 have, is its JSON text; no value
- * is false, as it is for clients that do not know such flags.
+ * Null when the flag cannot be computed. A number or an object, which flags of version 2 may have, becomes its JSON text.
+ * An absent value becomes false, the same way as for clients that do not know such flags.
  */
 export type ReachedValue = boolean | string | null
 
 export interface ReachCounts {
   readonly evaluated: number
-  /** From off to on or a variant. */
+  /** Subjects that change from off to on or a variant. */
   readonly gained: number
   readonly lost: number
-  /** From one value that is not off to another one. */
+  /** Subjects that change from one value that is not off to another. */
   readonly moved: number
   readonly unchanged: number
   /** Values before and after, as far as computed for any subject, in the order of first occurrence. */
@@ -25,7 +25,7 @@ export interface ReachCounts {
   readonly otherChanges: number
   /** How many subjects each condition set of the draft includes; for version 2, how many each rule decides. */
   readonly byCondition: readonly number[]
-  /** Persons for whom the draft has another value with another distinct id. */
+  /** Persons whose value under the draft differs between their distinct ids. */
   readonly split: number
 }
 
@@ -48,7 +48,8 @@ export class ReachTally {
   }
 
   /**
-   * @param before, after null when the flag has no value. @param isSplit whether a distinct id has another value after.
+   * @param before, after null when the flag has no value. @param isSplit whether the `after` value differs between the
+   * subject's distinct ids.
    */
   add(before: FlagOutcome | null, after: FlagOutcome | null, isSplit: boolean): void {
     const from = reachedValue(before)

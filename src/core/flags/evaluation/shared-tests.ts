@@ -49,7 +49,8 @@ export class SharedTests {
         if (place < 0) return test(reader, decided)
         const known = reader.remembered[place]
         if (known === holds) return true
-        // In an evaluation that began before this place existed, it is beyond the end: the test then runs each time.
+        // In an evaluation that began before this place existed, the place is beyond the end of `remembered`: the test then
+        // runs each time.
         if (known === fails) return false
         const answer = test(reader, decided)
         // An answer without its data means nothing, and the next flag must fail on it as well.

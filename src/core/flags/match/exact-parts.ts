@@ -30,9 +30,8 @@ const isMarkup = /^[":]*$/
 
 /**
  * @param exact the value of an `exact` filter; undefined for any value.
- * @returns alternatives, one of which the compact JSON text contains whenever the property is present with such a
- *   value; an alternative without parts matches any text. A text with an escape by number (`\u`) may match without
- *   them.
+ * @returns alternatives, one of which the compact JSON text contains whenever the property is present with such a value; an
+ * alternative without parts matches any text. A text with a `\u` escape may match without containing any of them.
  */
 export function partsOfProperty(key: string, exact: JsonValue | undefined): readonly TextParts[] {
   const start = `"${maskUnsure(key)}${key.length <= charsMax ? '":' : ''}`

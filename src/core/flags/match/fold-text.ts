@@ -6,7 +6,10 @@ import { type JsonValue, textOf } from '../../json.ts'
 /** Folding a shorter text again costs less than remembering it. */
 const longTextChars = 1_024
 
-/** Text forms of lists, objects and kept literals: many filters test the same property, and a large one takes long. */
+/**
+ * Text forms of lists, objects and kept literals: many filters test the same property, and converting a large value takes
+ * long.
+ */
 const knownTexts = new WeakMap<object, string>()
 
 export function propertyText(value: JsonValue): string {

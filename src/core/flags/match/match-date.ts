@@ -1,6 +1,6 @@
 // Reads the instants that people write into date filters and properties: RFC 3339 and its looser forms, dates and wall
-// times in the project's zone, epoch seconds, and `-7d`. In nanoseconds, because `is_date_exact` compares all digits.
-// Source: docs/wire/evaluation.md 5.9.2.
+// times in the project's zone, epoch seconds, and `-7d`. Instants are in nanoseconds, because `is_date_exact` compares all
+// digits. Source: docs/wire/evaluation.md 5.9.2.
 
 import { isRawNumber, type JsonValue } from '../../json.ts'
 import { parseFloatText } from './float-text.ts'
@@ -14,7 +14,7 @@ export type DateFilter =
   | { readonly kind: 'relative'; readonly at: (nowMs: number) => Instant | null }
 
 const relativeForm = /^-?0*(\d{1,4})([hdwmy])$/
-/** The zone as in event times: `core/capture/timestamp-text.ts`. */
+/** Zones have the same forms as in event times: `core/capture/timestamp-text.ts`. */
 const zonedForm =
   /^(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d+))?)? ?(?:Z|UTC|GMT|([+-])(\d\d)(?::?(\d\d))?)$/i
 const wallForm = /^(\d{4})-(\d\d)-(\d\d)(?:[Tt ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d+))?)?)?$/
@@ -55,7 +55,7 @@ function relativeFilter(count: number, unit: Unit, timezone: string): DateFilter
   }
 }
 
-/** Steps back on the zone's wall clock; months and years one by one, each cutting the day to the month's length. */
+/** Steps back on the zone's wall clock; months and years one by one, each limiting the day to the month's length. */
 function stepBack(nowMs: number, count: number, unit: Unit, timezone: string): Instant | null {
   let wall = Temporal.Instant.fromEpochMilliseconds(nowMs).toZonedDateTimeISO(timezone).toPlainDateTime()
   if (unit === 'h') wall = wall.subtract({ hours: count })
@@ -63,7 +63,7 @@ function stepBack(nowMs: number, count: number, unit: Unit, timezone: string): I
   else if (unit === 'w') wall = wall.subtract({ weeks: count })
   else {
     for (let left = count; left > 0; ) {
-      // No month cuts a day up to the 28th, so the rest can be one step.
+      // Every month has at least 28 days, so for such a day the rest can be one step.
       const taken = wall.day <= 28 ? left : 1
       wall = wall.subtract(unit === 'm' ? { months: taken } : { years: taken })
       left -= taken
@@ -93,7 +93,7 @@ function parseInstant(written: string, timezone: string): Instant | null {
   return instant === null ? null : instant + fractionNs(wall[7])
 }
 
-/** Null for a wall time that a clock change skips; the earlier instant for one that occurs twice. */
+/** Null for a wall time that a clock change skips; the earlier instant for a wall time that occurs twice. */
 function instantOfWall(wall: Temporal.PlainDateTime, timezone: string): Instant | null {
   const zoned = wall.toZonedDateTime(timezone, { disambiguation: 'earlier' })
   return zoned.toPlainDateTime().equals(wall) ? zoned.epochNanoseconds : null
@@ -116,7 +116,7 @@ function fractionNs(digits: string | undefined): bigint {
 const secondsMax = 8.21e12
 
 /**
- * Exact to the nanosecond. A negative number is floored to the second, `nan` is 1970, infinite or far numbers give
+ * Exact to the nanosecond. A negative number is floored to the second, `nan` is 1970, infinite or too large numbers give
  * null.
  */
 function instantOfSeconds(seconds: number, literal: string): Instant | null {

@@ -1,5 +1,5 @@
-// Explains in words why a filter could not match: its own value, or the property's, cannot be compared that way. For
-// explanations only: `match-property.ts` decides what matches, and both use the same readers of numbers, dates and
+// Explains in words why a filter could not match: the filter's value, or the property's value, cannot be compared that way.
+// For explanations only: `match-property.ts` decides what matches, and both use the same readers of numbers, dates and
 // versions. Source: docs/wire/evaluation.md 5.9.
 
 import { type JsonValue, textOf } from '../../json.ts'

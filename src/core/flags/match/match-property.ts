@@ -1,6 +1,5 @@
-// The one table of property operators: how each compiles a filter's value into a test, and what it answers for an
-// absent property. Callers read the property.
-// Source: docs/wire/evaluation.md 5.9.
+// The only table of property operators: how each operator compiles a filter's value into a test, and its answer for an
+// absent property. Callers read the property. Source: docs/wire/evaluation.md 5.9.
 
 import { isRawNumber, type JsonValue, textOf } from '../../json.ts'
 import { parseFloatText } from './float-text.ts'
@@ -115,7 +114,7 @@ function compileExact(filter: JsonValue, settings: MatchSettings): QuickMatches 
   return value => value === wanted || (!isLongerThan(wanted.length, value) && foldedText(value) === wanted)
 }
 
-/** Folding never shortens a text, so a longer one cannot match and need not be folded, which would take long. */
+/** Folding never shortens a text, so a longer text cannot match and need not be folded, which would take long. */
 function isLongerThan(chars: number, value: JsonValue): boolean {
   return typeof value === 'string' && value.length > chars
 }

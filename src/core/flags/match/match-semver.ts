@@ -31,7 +31,10 @@ const identifiers = /^[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*$/
 /** What a version must be to match. */
 export type VersionTest =
   | { readonly kind: 'order'; readonly comparison: keyof typeof orders; readonly filter: Semver }
-  /** From the filter's own up to `end`, exclusive; a pre-release only if the filter has one too, with equal numbers. */
+  /**
+   * From the filter's own version up to `end`, exclusive; a pre-release matches only if the filter has one too, with equal
+   * numbers.
+   */
   | { readonly kind: 'range'; readonly filter: Semver; readonly end: Semver }
   /** A release that begins with these numbers. */
   | { readonly kind: 'numbers'; readonly numbers: readonly bigint[] }

@@ -1,6 +1,6 @@
-// Estimates what a regular expression costs to compile, without compiling it. Counted repetitions multiply the program,
-// and Unicode classes take long to build, so that 1,000 characters can hold the event loop for seconds.
-// `regex-dialect.ts` feeds it the pieces of a pattern and decides what is too expensive.
+// Estimates what a regular expression costs to compile, without compiling it. Counted repetitions multiply the program, and
+// Unicode classes take long to build, so that 1,000 characters can hold the event loop for seconds. `regex-dialect.ts`
+// passes the pieces of a pattern to it and decides what is too expensive.
 
 /** A unit is about a microsecond: one instruction, or one character read. Measured, rounded up. Source: ours. */
 export const regexUnits = {

@@ -1,5 +1,5 @@
 // Maps a subject to a point on the unit line, which decides whether it is inside a rollout and which variant it gets.
-// Clients compute the same, so the vectors pin every bit.
+// Clients compute the same point, so the test vectors fix every bit.
 
 import { sha1Top60 } from './sha1.ts'
 
@@ -7,8 +7,8 @@ import { sha1Top60 } from './sha1.ts'
 const unitLineEnd = 2 ** 60
 
 /**
- * A subject's point for one flag and salt, 0 to 1. A rule of version 2 has its seed in the place of the flag's key.
- * Source: docs/wire/evaluation.md 5.3; vectors, tests/conformance/evaluation-vectors.json.
+ * A subject's point for one flag and salt, 0 to 1. A rule of version 2 uses its seed in place of the flag's key. Source:
+ * docs/wire/evaluation.md 5.3; vectors, tests/conformance/evaluation-vectors.json.
  */
 export function flagHash01(flagKey: string, subjectId: string, salt: '' | 'variant'): number {
   if (subjectId === '') return 0 // without hashing: inside every rollout, even 0 %
@@ -16,8 +16,8 @@ export function flagHash01(flagKey: string, subjectId: string, salt: '' | 'varia
 }
 
 /**
- * The point for holdouts: without flag key and salt, and hashing an empty id like any other.
- * @param seed a rule's holdout has its own. Source: docs/wire/evaluation.md 5.6, 11.3.
+ * The point for holdouts: computed without flag key and salt, and from an empty id like from any other. @param seed a
+ * rule's holdout has its own. Source: docs/wire/evaluation.md 5.6, 11.3.
  */
 export function holdoutHash01(subjectId: string, seed = 'holdout-'): number {
   return sha1Top60(seed, subjectId) / unitLineEnd

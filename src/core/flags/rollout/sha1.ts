@@ -1,4 +1,4 @@
-// SHA-1 of a short text, for flag hashes. Our own, because passing 30 bytes to node:crypto costs four times as much as
+// SHA-1 of a short text, for flag hashes. Our own code, because passing 30 bytes to node:crypto costs four times as much as
 // hashing them here. It returns only the 60 bits that a flag hash reads, and is not meant for secrets.
 
 import { createHash } from 'node:crypto'

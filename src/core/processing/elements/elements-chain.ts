@@ -48,7 +48,7 @@ function escapeQuotes(text: string): string {
   return text.replaceAll('"', '\\"')
 }
 
-/** Cutting a text may split a character. The remaining half is written as an escape, since stores reject it. */
+/** Truncating a text may split a character. The remaining half is written as an escape, since stores reject it. */
 function escapeLoneSurrogates(text: string): string {
   if (text.isWellFormed()) return text
   return text.replace(/[\ud800-\udfff]/gu, half => `\\u${half.charCodeAt(0).toString(16)}\\`)

@@ -1,6 +1,6 @@
 // Undoes, repairs and splits by one rule: where the stored persons and groups are what one fold of their events gives, they
-// become what another fold gives. What the first fold does not explain stays, and is noted. So a repetition changes nothing
-// more. Pure.
+// become what another fold gives. What the first fold does not explain stays, and is noted. Therefore a repetition changes
+// nothing more. Pure.
 
 import type { PersonIdOverride } from '#core/events/stored-event.ts'
 import type { Group } from '#core/groups/group.ts'
@@ -22,12 +22,17 @@ import type { JobBatch, Note, PublishedBatch } from '#core/processing/imports/pu
 import { LinkedIds } from './linked-ids.ts'
 
 export interface DifferenceBatch extends JobBatch {
-  /** What made the stored persons and groups; what it does not explain is left. If absent, `wanted` replaces all of it. */
+  /**
+   * What made the stored persons and groups; what it does not explain is left as it is. If absent, `wanted` replaces all of
+   * it.
+   */
   readonly was?: ProjectState
   readonly wanted: ProjectState
-  /** The distinct ids with events. Others are only linked by one, which counts for nothing if they were deleted since. */
+  /**
+   * The distinct ids with events. Other ids are only named by a link, which counts for nothing if they were deleted since.
+   */
   readonly idsWithEvents: ReadonlySet<string>
-  /** Their persons stay unchanged for now. */
+  /** Ids whose persons stay unchanged for now. */
   readonly openIds?: ReadonlySet<unknown>
   /** Flag assignments and static cohorts that the job's merges moved, which return to persons that exist again. */
   readonly assignments?: readonly AssignmentsRecord[]
@@ -37,7 +42,7 @@ export interface DifferenceBatch extends JobBatch {
 const incomplete: UndoRefusal = 'undo_left:history_is_incomplete'
 const shownIdsMax = 20
 
-/** @returns what to commit, and what is left, which `changes` do not note. */
+/** @returns what to commit, and notes about what is left, which `changes` do not contain. */
 export function applyDifference(batch: DifferenceBatch): PublishedBatch & { readonly notes: readonly Note[] } {
   const work = new Difference(batch)
   for (const component of work.components()) work.changePersons(component)
@@ -182,8 +187,8 @@ class Difference {
     }
     const createdAtMs = choose('created_at', person => person.createdAtMs)
     const isIdentified = choose('is_identified', person => person.isIdentified)
-    // No answer shows this time, and each copy of an event moves it forward. A rebuild keeps a later time, which may be that
-    // of an event that has been deleted since.
+    // No answer shows `lastSeenAtMs`, and each copy of an event moves it forward. A rebuild keeps a later time, since it
+    // may come from an event that has been deleted since.
     const isLeft =
       now.lastSeenAtMs !== was.lastSeenAtMs || (this.#batch.was === undefined && now.lastSeenAtMs > wanted.lastSeenAtMs)
     const lastSeenAtMs = isLeft ? now.lastSeenAtMs : wanted.lastSeenAtMs
@@ -214,7 +219,7 @@ class Difference {
     const ownUuid = personUuid(projectId, distinctId)
     const haveRowsOwnUuid = now!.personUuid === ownUuid || !this.#batch.idsWithEvents.has(distinctId)
     if (now!.version === 0 && published === undefined && haveRowsOwnUuid) {
-      // A later person of the id needs an override to get rows that belong to none.
+      // A later person of the id needs an override to get the rows that belong to no person.
       if (wanted.hasPersonlessRows(distinctId)) this.#nextMappings.push({ projectId, distinctId, version: 1 })
       return
     }

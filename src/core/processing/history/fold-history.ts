@@ -19,7 +19,7 @@ import type { HistoryItem, ReadEvent } from './historic-event.ts'
 
 export interface History {
   readonly project: Project
-  /** Those of the project, by today's names. */
+  /** The project's group types, by their current names. */
   readonly groupTypes: readonly GroupType[]
   /** What to rebuild: the events hold everything about these only. */
   readonly of: 'persons' | 'groups'
@@ -28,7 +28,7 @@ export interface History {
   readonly cuts?: readonly PersonCut[]
 }
 
-/** A cut comes before the events of its millisecond. */
+/** A cut comes before the events of the same millisecond. */
 type Step = HistoryItem | { readonly atMs: number; readonly cut: PersonCut }
 
 /** @returns the persons or groups that the events make. */
@@ -39,7 +39,7 @@ export function foldHistory(history: History): ProjectState {
   return state
 }
 
-/** @returns what the events make with those of an import job, and without them. */
+/** @returns what the events make with the events of an import job, and without them. */
 export function foldWithAndWithout(
   history: History,
   importJobId: number,
@@ -110,7 +110,7 @@ function applyCut(state: ProjectState, { distinctId, personUuid, createdAtMs }: 
   state.attach(distinctId, person, state.versionFor(distinctId, personUuid))
 }
 
-/** In the order of the steps of `services/imports/publish-job.ts`. */
+/** Publishes a job in the order of the steps of `services/imports/publish-job.ts`. */
 function publish(
   state: ProjectState,
   staging: ProjectState,
@@ -130,7 +130,7 @@ function publish(
   joinGroups(state, groups, typeNames, [])
 }
 
-/** As `apply-event.ts` does it, from what the row has kept. */
+/** Applies an event to its person as `apply-event.ts` does, from what the row has kept. */
 function applyToPerson(state: ProjectState, row: ReadEvent, isCut: boolean): void {
   const { distinctId, linkedId, event, timestampMs, uuid, importJobId, historicalMigration: historical, changes } = row
   if (!hasProfile(row)) {

@@ -4,7 +4,7 @@ import type { StoredEvent } from '#core/events/stored-event.ts'
 import type { ImportOptions } from '#core/imports/import-job.ts'
 import { type JsonObject, parseJson } from '#core/json.ts'
 
-/** A row of the event store, as far as it changes persons and groups. Every copy of an event is one. */
+/** A row of the event store, as far as it changes persons and groups. Every copy of an event is a separate row. */
 export interface HistoricEvent
   extends Pick<
     StoredEvent,
@@ -47,7 +47,7 @@ export type HistoryItem =
 
 /**
  * Puts events in the order of their processing: by offset within a stream of the log, by time of storing across streams. A
- * job acts when its publishing began. Within a stream, the time never runs backwards, whatever the clock did.
+ * job acts when its publishing began. Within a stream, the time never runs backwards, even if the clock did.
  * @param events in any order; of several rows of one log record, which are tries of one chunk, the last one counts.
  * @param jobs all jobs of `events` by id; events of other jobs are left out: they change nothing yet, or no longer.
  */
@@ -65,7 +65,8 @@ export function orderHistory(
       if (event.logStream !== '' && next?.logOffset === event.logOffset) continue
       const read = { ...event, changes: parseJson(event.changesJson) as JsonObject }
       if (event.isOfJob) {
-        // It changes nothing when it is stored, so its time does not count in the order of the stream's other events.
+        // An event of a job changes nothing when it is stored, so its time does not count in the order of the stream's
+        // other events.
         ofJobs.push(read)
         continue
       }

@@ -20,7 +20,7 @@ export class LinkedIds {
     }
   }
 
-  /** All ids that are linked with this one, and itself. */
+  /** All ids that are linked with this one, directly or not, and this one itself. */
   of(id: string): readonly string[] {
     return this.#setOf.get(id)!
   }

@@ -10,11 +10,11 @@ import { applyDifference } from './apply-difference.ts'
 import { foldHistory, type History } from './fold-history.ts'
 
 export interface SplitBatch extends JobBatch {
-  /** The only one that is loaded. */
+  /** The only person that is loaded. */
   readonly person: Person
-  /** The events of the person's distinct ids, of linked ones too, with earlier cuts. */
+  /** The events of the person's distinct ids and of the ids linked with them, with earlier cuts. */
   readonly history: History
-  /** One for each distinct id of the person; the main one's has the person's uuid. */
+  /** One cut for each distinct id of the person; the cut of the main id has the person's uuid. */
   readonly cuts: readonly PersonCut[]
 }
 
@@ -44,7 +44,7 @@ function pickIds(state: ProjectState, ids: readonly string[]): ProjectState {
   return picked
 }
 
-/** The person with only the values that the events of some id make, as if it had come from these. */
+/** The person with only the values that the events of at least one id make, as if the person had come from these events. */
 function assumePast(person: Person, ids: readonly string[], wanted: ProjectState): ProjectState {
   const persons = [...wanted.mappings.values()].map(mapping => mapping.person)
   const isMade = (key: string) => {

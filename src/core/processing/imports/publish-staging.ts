@@ -1,5 +1,5 @@
-// Publishes an import job: makes its links among the project's persons, then joins the persons and groups of its staging overlay
-// with the project's, by the rules for imports, so that the order of batches makes no difference. Pure;
+// Publishes an import job: makes its links among the project's persons, then joins the persons and groups of its staging
+// overlay with those of the project, by the rules for imports, so that the order of batches makes no difference. Pure;
 // `services/imports/publish-job.ts` loads and commits batch by batch. Source: docs/wire/import.md §2.11, §3.4, §3.5.
 
 import type { PersonIdOverride } from '#core/events/stored-event.ts'

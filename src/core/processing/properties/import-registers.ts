@@ -27,7 +27,7 @@ export function isLater(a: ImportTime, b: ImportTime): boolean {
   return a.timestampMs !== b.timestampMs ? a.timestampMs > b.timestampMs : a.uuid > b.uuid
 }
 
-/** Reads the registers from a mark of an import and the property's current value. */
+/** Reads the two writes from a mark of an import and the property's current value. */
 export function registersOf(mark: PropertyMark, value: JsonValue | undefined): ImportRegisters {
   const { importJobId, timestampMs, uuid, once, unset } = mark
   if (mark.kind === 'import_once') {
@@ -43,7 +43,7 @@ export function registersOf(mark: PropertyMark, value: JsonValue | undefined): I
 
 /**
  * Joins two histories: takes the later `latest` (an `$unset` wins a tie) and the earlier `once`. If they belong to two
- * imports, the mark names the one whose value is shown: that is how undoing an implicit job finds its writes.
+ * imports, the mark names the import whose value is shown: that is how undoing an implicit job finds its writes.
  */
 export function joinRegisters(a: ImportRegisters, b: ImportRegisters): ImportRegisters {
   const latest = laterOf(a.latest, b.latest)
@@ -74,7 +74,7 @@ function earlierOf(a: ImportRegisters['once'], b: ImportRegisters['once']): Impo
   return isLater(a, b) ? b : a
 }
 
-/** The mark and the value (undefined for no property) that contain these registers, at least one of which is filled. */
+/** The mark and the value (undefined for no property) that encode these writes; there is at least one write. */
 export function toMarkAndValue(registers: ImportRegisters): { mark: PropertyMark; value: JsonValue | undefined } {
   const { importJobId, latest, once } = registers
   if (once !== null && isOnceShown(latest, once)) {

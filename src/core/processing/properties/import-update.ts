@@ -32,8 +32,8 @@ export function applyImportUpdate(before: Profile, update: ProfileUpdate): Chang
 }
 
 /**
- * Merges the properties of two persons that become one. The survivor's value wins, but a live value wins over an import's,
- * and import values of both are joined. Source: docs/wire/ingestion.md 6.4; docs/wire/import.md 3.4.
+ * Merges the properties of two persons that become one. The survivor's value wins, but a live value wins over an import's
+ * value, and import values of both are joined. Source: docs/wire/ingestion.md 6.4; docs/wire/import.md 3.4.
  */
 export function mergeProfiles(survivor: Profile, other: Profile, options: ImportOptions = usualOptions): Profile {
   const draft = new ProfileDraft(survivor)

@@ -31,8 +31,8 @@ export interface PersonMaps {
 }
 
 /**
- * The `$os_name` to use as the event's `$os`, which it has replaced since 2024. Undefined if the event has `$os`, and for
- * servers, whose system says nothing about the person. Source: docs/wire/ingestion.md 6.6.
+ * The `$os_name` to use as the event's `$os`: SDKs have sent `$os_name` in its place since 2024. Undefined if the event has
+ * `$os`, and for servers, whose system says nothing about the person. Source: docs/wire/ingestion.md 6.6.
  */
 export function osFromOsName(properties: JsonObject): JsonValue | undefined {
   return Object.hasOwn(properties, '$os') || properties.$is_server === true ? undefined : properties.$os_name

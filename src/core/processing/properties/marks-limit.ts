@@ -1,6 +1,6 @@
 // Limits how much an import's marks may add to a person or a group. Marks outlive the values that they describe: `$unset`
-// leaves one even for a key that never existed, and a replaced `$set_once` stays hidden under the visible value.
-// Source: docs/wire/import.md 3.4 R5; the limit is ours.
+// leaves a mark even for a key that never existed, and a replaced `$set_once` stays hidden under the visible value. Source:
+// docs/wire/import.md 3.4 R5; the limit is ours.
 
 import type { PropertyMarks } from '#core/persons/person.ts'
 import { type Profile, ProfileDraft } from '#core/persons/profile.ts'

@@ -1,5 +1,5 @@
-// Applies an event's `$set`, `$set_once` and `$unset` to a person: in order of arrival for live events, by the rules of
-// imports for imported ones. `mapped-properties.ts` has built the maps before.
+// Applies an event's `$set`, `$set_once` and `$unset` to a person: for live events in order of arrival, for imported events
+// by the rules of imports. `mapped-properties.ts` has built the maps before.
 
 import { type JsonObject, type PropertyBag, setOwn } from '#core/json.ts'
 import type { PropertyMark } from '#core/persons/person.ts'

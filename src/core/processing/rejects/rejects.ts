@@ -53,7 +53,7 @@ export function rejectOfEvent(
 }
 
 /**
- * The event as a client would send it, with its own literals. The longest part comes last, since the body may be cut.
+ * The event as a client would send it, with its own literals. The longest part comes last, since the body may be truncated.
  */
 function eventText({
   name,
