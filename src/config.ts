@@ -1,5 +1,6 @@
 // Reads the environment into a frozen Config. One table lists every setting with its default, unit and meaning. `pennon
-// config` prints it with the origin of each value; an unknown PENNON_* name is refused with the likely intended one.
+// config` prints it with the origin of each value; an unknown PENNON_* name is refused with the name that was probably
+// meant.
 
 import { nearMiss, shortenedName } from '#core/nearest-name.ts'
 import { err, ok, type Result } from '#core/result.ts'
@@ -27,7 +28,7 @@ import {
 } from './setting-values.ts'
 
 export interface Config {
-  /** The instance that commands call, as it was typed; null for the one that these settings would start. */
+  /** Address of the instance that commands call, as typed; null for the instance that these settings would start. */
   readonly instance: string | null
   readonly host: string
   readonly port: number
@@ -35,7 +36,7 @@ export interface Config {
   readonly adminPort: number | null
   /** The read-only port for dashboards; null for none. */
   readonly eventsPort: number | null
-  /** Null only without that port. */
+  /** Null only without the port for dashboards. */
   readonly eventsPassword: string | null
   /** Absolute path. */
   readonly dataFolder: string
@@ -68,7 +69,7 @@ export interface Config {
   readonly rejectRetentionDays: number
   readonly freeBytesMin: number
   readonly queryTimeoutSeconds: number
-  /** Live events at least this many days old become imports; null when none do. */
+  /** Live events that are at least this many days old are treated as imports; null for never. */
   readonly rerouteOlderThanDays: number | null
   readonly hotKeyEventsPerMinute: number | null
   readonly logLevel: LogLevel

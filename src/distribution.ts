@@ -1,5 +1,5 @@
 // How this Pennon was installed, and with which packages: a clone includes documentation and npm, a package of `npm run
-// pack` documentation, an image only the program. Messages refer only to what is installed.
+// pack` includes documentation, and an image only the program. Messages refer only to what is installed.
 
 import { existsSync, readFileSync } from 'node:fs'
 import { findPackageJSON } from 'node:module'
@@ -39,10 +39,10 @@ export const reinstall = {
 /** Prefix of the path of a documentation page: empty in a clone, in whose folder people work. Null without documentation. */
 const pages = { clone: '', image: null, package: root, global_package: root }[origin]
 
-/** A sentence with a blank before it; empty without a README. */
+/** A sentence with a leading space; empty without a README. */
 export const moreInReadme = pages === null ? '' : ` More: ${pages}README.md`
 
-/** @returns a hint in brackets, with a blank before it; empty if the page is not installed. */
+/** @returns a hint in brackets, with a leading space; empty if the page is not installed. */
 export function inDocs(page: string): string {
   return pages === null ? '' : ` (${pages}docs/${page})`
 }
@@ -68,7 +68,7 @@ export function packageFolder(name: string): string | null {
   }
 }
 
-/** @returns for people; if the package is damaged or cannot be read, the problem. */
+/** @returns the version, for people to read; if the package is damaged or cannot be read, the problem. */
 export function packageVersion(folder: string): string {
   const path = join(folder, 'package.json')
   try {
@@ -83,7 +83,10 @@ export function missingPackage(name: OptionalPackage): string {
   return `${optionalPackages[name]} is not installed (package_missing: ${name})`
 }
 
-/** How to install a missing package in the version that Pennon is tested with, from any current folder for a package. */
+/**
+ * How to install a missing package in the version that Pennon is tested with, from any current folder if Pennon was
+ * installed as a package.
+ */
 export function howToInstall(name: OptionalPackage): string {
   const pinned = `${name}@${packageJson.optionalDependencies[name]}`
   return {

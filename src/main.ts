@@ -165,7 +165,7 @@ program
   .description('print the versions of Pennon, Node and the embedded engines')
   .action(async () => (await import('./commands/show-version.ts')).showVersion())
 
-// Started by `serve`, never by hand.
+// Started by `serve`, never manually.
 program
   .command('engine', { hidden: true })
   .requiredOption('--folder <folder>')
@@ -180,12 +180,12 @@ function pointToHelp(command: Command, name: string): void {
   command.showHelpAfterError(
     `Run \`${name} --help\` for ${command.commands.length > 0 ? 'the commands' : 'its options'}.`,
   )
-  // Wrong usage exits with 2, as refusals of the commands do: repeating it is pointless.
+  // Wrong usage exits with 2, like refusals of the commands, since repeating the call is pointless.
   command.exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2))
   for (const each of command.commands) pointToHelp(each, `${name} ${each.name()}`)
 }
 
 pointToHelp(program, 'pennon')
 await program.parseAsync()
-// Now, not at the end: a killed process would never write its cache.
+// Written now, not at the end, since a killed process would never write its cache.
 flushCompileCache()

@@ -61,7 +61,7 @@ export function parseSchema(text: string): string | undefined {
   return /^(?!pg_)[a-z_][a-z0-9_]{0,62}$/.test(text) ? text : undefined
 }
 
-/** As in libpq: a literal `%` is written `%25`. */
+/** Like in libpq, a literal `%` is written `%25`. */
 function isDecodable(part: string): boolean {
   try {
     decodeURIComponent(part)

@@ -82,7 +82,7 @@ function prepareOrRefuse(prepare: () => RecordConverter): RecordConverter {
   }
 }
 
-/** Leaves out the detail of a reject, which the vectors do not compare. */
+/** Leaves out the detail of a reject, which the test vectors do not compare. */
 function toAnswer(outcome: Exclude<ParsedRecord, { value: JsonObject }>): Answer {
   if ('skipped' in outcome) return outcome
   const { reason, field } = outcome.rejected

@@ -152,7 +152,7 @@ function describeNextAfterPublish(at: string, differing: number): string {
     : `Next: find out why ${formatCount(differing, 'person differs', 'persons differ')} from the import. ${takenBack}`
 }
 
-/** Compares persons unless an earlier command already has: the user may have interrupted one. */
+/** Compares persons unless an earlier command already has: the user may have interrupted the comparison. */
 async function countDifferingPersons(job: Job, serviceJobId: string, api: ServiceApi): Promise<number> {
   const checked = readSent(job.folder)?.persons ?? null
   return checked === null ? printPersonsCheck(job, serviceJobId, api) : checked.differences.length

@@ -128,7 +128,7 @@ listed with reason and count${inDocs('import.md')}.
     .action(lazy(async () => (await import('./end-job.ts')).endImport.bind(null, 'discard')))
 }
 
-/** The options of plan that go has too. */
+/** The options that `plan` and `go` share. */
 function addPlanOptions(command: Command): Command {
   return command
     .option(

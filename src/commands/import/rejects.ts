@@ -1,4 +1,4 @@
-// `pennon import rejects FOLDER`: prints rejected records, one a line, or by reason with examples and a fix.
+// `pennon import rejects FOLDER`: prints rejected records, one per line, or grouped by reason with examples and a fix.
 // Source: docs/wire/import.md §2.6.
 
 import { existsSync } from 'node:fs'

@@ -55,7 +55,7 @@ async function retry(job: Job, rejects: string, signal: AbortSignal): Promise<vo
   const progress = runProgress({ folder: retried.folder })
   try {
     storeVerification(folder, null)
-    // The service forgets its verification too, which does not cover the events of this retry.
+    // The service's verification is reset too, since it does not cover the events of this retry.
     const repaired = readRetryOutcomes(folder)
     await reportState(api, serviceJob.id, 'sending', computeProgressFigures(sent, context.manifest, repaired))
     const checkpoint = await sendStage({

@@ -120,7 +120,7 @@ function filesText({ folder, plan: { files, fetch, source } }: Job): string {
   return `${formatCount(fetched?.parts.length ?? 0, 'file')} of ${source}, fetched${fetched?.isComplete === true ? '' : ' so far'}`
 }
 
-/** A process writes its figures every second; older ones show that it is held up. */
+/** A process writes its figures every second, so older figures show that it is held up. */
 const heldUpMs = 15_000
 
 function runningText(progress: ProgressFigures | null): string {

@@ -10,7 +10,7 @@ const marginMs = 1_000
 /** Longer waits are for the hourly limit and worth reporting. */
 const reportedWaitMs = 1_000
 
-/** @param calls stores them, so that they survive a restart. @param onWaiting null when a wait has ended. */
+/** @param calls stores the times of calls, so that they survive a restart. @param onWaiting null when a wait has ended. */
 export function createCallGate(
   limits: CallLimits,
   calls: Pick<FetchState, 'addCall' | 'callsMs'>,
@@ -43,7 +43,7 @@ export function createCallGate(
       turn = taken.catch(() => undefined)
       return taken
     },
-    /** For requests that count towards no limit. */
+    /** For requests that do not count towards any limit. */
     untilPauseEnds: (signal: AbortSignal) => sleepUntil(clock, () => pause.untilMs, signal),
   }
 }

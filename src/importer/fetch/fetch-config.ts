@@ -149,7 +149,7 @@ function formatDifferences(keys: readonly string[], now: JsonObject, before: Jso
   return keys.map(key => `${formatOption(key, now[key])} instead of ${formatOption(key, before[key])}`).join(', ')
 }
 
-/** As users type it. */
+/** The option as users type it. */
 function formatOption(key: string, value: JsonObject[string] | undefined): string {
   const option = `--${key.replaceAll('_', '-')}`
   if (value === undefined || value === false) return `no ${option}`

@@ -8,7 +8,7 @@ export class FetchStop extends JobStopped {}
 
 /** The source, the network or the disk is unavailable at the moment. Retried for as long as the user keeps the job running. */
 export class FetchWait extends Error {
-  /** From the source's `Retry-After`; null without one. */
+  /** From the source's `Retry-After` header; null without it. */
   readonly retryAfterMs: number | null
   constructor(reason: string, retryAfterMs: number | null = null) {
     super(reason)
@@ -17,8 +17,8 @@ export class FetchWait extends Error {
 }
 
 /**
- * The response is incomplete or not in the source's format. All of it is discarded, and its part is retried, while others
- * need not wait.
+ * The response is incomplete or not in the source's format. All of it is discarded, and its part is retried, while other
+ * parts need not wait.
  */
 export class BrokenAnswer extends FetchWait {}
 
@@ -51,7 +51,7 @@ export function asFetchFault(cause: unknown): unknown {
   return cause
 }
 
-/** @returns the first unexpected error; if all are expected, one that contains each distinct message once. */
+/** @returns the first unexpected error; if all are expected, an error that contains each distinct message once. */
 export function joinFailures(failures: readonly Error[]): Error {
   const unexpected = failures.find(failure => !(failure instanceof FetchStop))
   const messages = new Set(failures.map(({ message }) => (/[.!?]$/.test(message) ? message : `${message}.`)))

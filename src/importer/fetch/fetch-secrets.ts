@@ -52,7 +52,7 @@ export function redactSecrets(text: string, secrets: readonly string[]): string 
 
 const isPage = /^[\ufeff\s]*<(?:!doctype html|html|head|body|title|h1)\b/i
 
-/** The title of the page, or else its first text. */
+/** The title of the page or, without a title, its first text. */
 function readPageTitle(page: string): string {
   const title = /<title[^>]*>([^<]*)/i.exec(page)?.[1]?.trim()
   if (title !== undefined && title !== '') return title

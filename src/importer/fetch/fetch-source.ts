@@ -11,7 +11,7 @@ export interface FetchPart {
   readonly asks: PartAsks
   /** Null when the source does not say. */
   readonly bytes: number | null
-  /** Whether the source now reports neither size nor version, as for an expired link: then no change can be detected. */
+  /** Whether the source now reports neither size nor version, as for an expired link, so that no change can be detected. */
   readonly isUnseen?: boolean
 }
 
@@ -21,7 +21,7 @@ export type PartAsks = Readonly<Record<string, string | number | null>>
 export interface PartTools {
   readonly file: PartFile
   readonly signal: AbortSignal
-  /** Await it before each request: it resolves when the limits allow one. */
+  /** To be awaited before each request: resolves when the limits allow a request. */
   takeCall(): Promise<void>
   /**
    * Call it before writing bytes to the file.
@@ -35,7 +35,7 @@ export interface PartTools {
   readonly savedBytes: number
   /** Stores how many bytes are synced to disk, as `savedBytes` of the next try. */
   saveBytes(bytes: number): void
-  /** Stores a warning for the user with the part, which continues. */
+  /** Stores a warning for the user with the part. The download continues. */
   warn(line: string): void
 }
 
@@ -52,9 +52,9 @@ export interface FetchSource extends Disposable {
   readonly advice: string
   /** All parts, oldest first. Sends requests only where the source must list them. */
   listParts(signal: AbortSignal): AsyncIterable<FetchPart> | Iterable<FetchPart>
-  /** Whether to drop a part that is no longer listed and has not been fetched. Default: false. */
+  /** Whether to drop parts that are no longer listed and have not been fetched. Default: false. */
   readonly dropsUnlisted?: boolean
-  /** The same data in smaller windows; null when the window cannot be split. */
+  /** Splits a part into parts with smaller windows and the same data; null if the window cannot be split. */
   splitPart(part: FetchPart): readonly FetchPart[] | null
   /** @returns whether the source has data there. @throws a fault of `fetch-faults.ts` */
   fetchPart(part: FetchPart, tools: PartTools): Promise<boolean>

@@ -1,5 +1,6 @@
-// Protects the reserve of the disk during a fetch. A part starts only if it fits besides what the running parts still have
-// to write. The disk is also checked while bytes arrive: many sources report no size, and other processes write too.
+// Protects the reserve of the disk during a fetch. A part starts only if there is space for it in addition to what the
+// running parts still have to write. The disk is also checked while bytes arrive: many sources report no size, and other
+// processes write too.
 
 import type { FindSpaceProblem } from '#importer/read/disk-space.ts'
 import { diskFull, FetchWait } from './fetch-faults.ts'

@@ -46,7 +46,7 @@ export interface FetchStageOptions extends FetchListener {
 
 /** A window is split after this many broken responses. */
 const brokenTriesMax = 3
-/** A connection counts as stalled below `stallBytes` in this time: it may deliver a byte now and then for ever. */
+/** Below `stallBytes` in this time, a connection counts as stalled: it may deliver a byte now and then for ever. */
 const stallMsDefault = 15 * 60_000
 const stallBytes = 64 * 1024
 /** Listed parts that are stored in one transaction. */
@@ -80,7 +80,7 @@ interface Attempts {
   dueMs: number
 }
 
-/** Fetches all parts into a folder whose `state` is locked. @throws as `fetchStage` does. */
+/** Fetches all parts into a folder whose `state` is locked. @throws like `fetchStage`. */
 async function runFetch(options: FetchStageOptions, state: FetchState): Promise<FetchResult> {
   const { folder, source, clock, signal, findSpaceProblem = () => null, stallMs = stallMsDefault } = options
   const active = new Map<string, Promise<void>>()
@@ -166,7 +166,7 @@ async function runFetch(options: FetchStageOptions, state: FetchState): Promise<
       )
   }
 
-  /** Keeps every part that has a file, also one whose process was killed before the state said `done`. */
+  /** Keeps every part that has a file, even if the process was killed before the state said `done`. */
   function dropUnlisted(listed: ReadonlySet<string>): void {
     const dropped: string[] = []
     for (const id of state.ids()) {
@@ -212,7 +212,10 @@ async function runFetch(options: FetchStageOptions, state: FetchState): Promise<
     return toPartFile(folder, id)
   }
 
-  /** @returns whether it is in its file now; otherwise the source has no data there. @throws BrokenAnswer when it stalls. */
+  /**
+   * @returns whether the part is in its file now; if not, the source has no data for it. @throws BrokenAnswer when the
+   * download stalls.
+   */
   async function fetchPart(part: StoredPart): Promise<boolean> {
     await gate.untilPauseEnds(callSignal)
     space.begin(part.id, part.bytes === null ? null : Math.max(0, part.bytes - part.savedBytes))
@@ -228,7 +231,7 @@ async function runFetch(options: FetchStageOptions, state: FetchState): Promise<
       file: toFile(part),
       signal: AbortSignal.any([signal, stalled.signal]),
       takeCall: async () => {
-        // Waiting for the rate limit is no stall.
+        // Waiting for the rate limit does not count as a stall.
         clearInterval(watch)
         await gate.take(callSignal)
         reporter.calls++
@@ -255,7 +258,7 @@ async function runFetch(options: FetchStageOptions, state: FetchState): Promise<
     }
   }
 
-  /** Decides what a fault means for its part. @throws what ends the stage. */
+  /** Decides what a fault means for its part. @throws the fault if it ends the stage. */
   function handleFault(part: StoredPart, fault: unknown, attempts: Attempts): void {
     const isAbort = fault === callSignal.reason || (fault as Error).name === 'AbortError'
     if (signal.aborted || (callSignal.aborted && isAbort)) return

@@ -93,7 +93,8 @@ export class FetchState extends SqliteFile {
   }
 
   /**
-   * Binds the folder to a configuration. It may be bound to another one, such as the right region, until data is fetched.
+   * Binds the folder to a configuration. Until data is fetched, it may be bound again to another configuration, such as one
+   * with the right region.
    * @throws FetchStop when something was fetched with another configuration.
    */
   bindTo(config: string): void {
@@ -182,7 +183,7 @@ export class FetchState extends SqliteFile {
     this.#run(again, JSON.stringify(asks), bytes, id)
   }
 
-  /** Replaces a part by its halves, at its place in the order; there, ids are in the order of their windows. */
+  /** Replaces a part with its halves, at the part's place in the order. The ids of parts sort like their windows. */
   split(id: string, halves: readonly FetchPart[]): void {
     this.inTransaction(() => {
       this.#run("UPDATE part SET state = 'split' WHERE id = ?", id)
@@ -202,8 +203,8 @@ export class FetchState extends SqliteFile {
   }
 
   /**
-   * Moves calls with a future time to now. The clock was set back since they were made, and the limits would otherwise wait
-   * until it reaches that time again.
+   * Moves calls with a future time to now. The clock was set back since those calls. Without this, the limits would wait
+   * until the clock reaches their times again.
    */
   moveFutureCallsTo(nowMs: number): void {
     this.#run('UPDATE call SET at_ms = ? WHERE at_ms > ?', nowMs, nowMs)

@@ -9,7 +9,7 @@ const hourMs = 3_600_000
 /** UTC−12, the zone in which a day ends last. */
 const lastZoneMs = 12 * hourMs
 
-/** Whole days as `YYYY-MM-DD`, both ends inclusive; where a unit is named, whole units. */
+/** Whole days as `YYYY-MM-DD`, both ends inclusive; or whole units where a `WindowUnit` is given. */
 export interface DayWindow {
   readonly from: string
   readonly to: string
@@ -31,7 +31,9 @@ export const hours: WindowUnit = {
   format: ms => new Date(ms).toISOString().slice(0, 13).replaceAll('-', ''),
 }
 
-/** @returns the start of the day in UTC, in milliseconds. @throws ImportConfigError for a text that is no calendar day. */
+/**
+ * @returns the start of the day in UTC, in milliseconds. @throws ImportConfigError for a text that is not a calendar day.
+ */
 export function parseDay(text: string, key: string): number {
   const ms = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN
   if (Number.isNaN(ms) || utcDay(ms) !== text)

@@ -18,7 +18,7 @@ const signing =
  * A source that throws FetchStop and FetchWait besides the errors of the port.
  * @param path of the list. Its files keep the order of its lines.
  * @param authorization the header sent to every URL; null for none.
- * @throws FetchStop for a list that cannot be read, or a line that is no URL.
+ * @throws FetchStop for a list that cannot be read, or a line that is not a URL.
  */
 export function createHttpListSource(path: string, authorization: string | null): ObjectSource {
   const addresses = new Map(readAddresses(path).map(url => [urlKey(url), url]))
@@ -39,7 +39,7 @@ export function createHttpListSource(path: string, authorization: string | null)
       for (const [key, url] of addresses) {
         const answer = await ask('HEAD', url, signal)
         answer.body.resume()
-        // Some servers support only GET, and URLs are often signed for GET alone.
+        // Some servers support only GET, and URLs are often signed only for GET.
         if (isDecidedByGet(answer.status)) yield { key, bytes: null, version: null }
         else if (answer.status === 200) yield { key, ...readSizeAndVersion(answer) }
         else throw await createRefusal(answer, url)
@@ -85,7 +85,7 @@ function readAddresses(path: string): URL[] {
   return urls
 }
 
-/** Host, path and a hash of the parameters outside the signature, so that signing a URL again keeps its key. */
+/** Host, path and a hash of the parameters, without those of the signature, so that signing a URL again keeps its key. */
 function urlKey(url: URL): string {
   const parameters = [...url.searchParams].filter(([name]) => !signing.test(name))
   const path = `${url.host}${url.pathname === '/' ? '/index' : url.pathname}`

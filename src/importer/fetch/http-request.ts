@@ -1,5 +1,5 @@
 // Sends HTTP requests and returns response bodies as raw bytes. Node's own `fetch` is not used, because it decompresses
-// gzip and accepts a truncated one as complete.
+// gzip and accepts a truncated response as complete.
 
 import { lookup as systemLookup } from 'node:dns'
 import { type IncomingHttpHeaders, type IncomingMessage, request as plainRequest } from 'node:http'
@@ -26,7 +26,7 @@ export interface HttpRequest {
 export interface HttpAnswer {
   readonly status: number
   readonly headers: IncomingHttpHeaders
-  /** Fails when it ends before the announced length. */
+  /** The body; reading it fails if it ends before the announced length. */
   readonly body: IncomingMessage
   /** The kind of network that the responding address belongs to. */
   readonly reach: Reach
@@ -113,7 +113,7 @@ async function readStart(body: AsyncIterable<Buffer>, bytesMax: number): Promise
       if (start.length >= bytesMax) break
     }
   } catch {
-    // The status alone decides what happens next. What arrived of the text is shown.
+    // Only the status decides what happens next. The part of the text that arrived is shown.
   }
   return start.toString('utf8', 0, bytesMax)
 }
@@ -136,7 +136,7 @@ export async function readBody(body: AsyncIterable<Uint8Array>, bytesMax: number
 export type Reach = 'public' | 'private' | 'loopback' | 'link-local'
 
 const networks: Readonly<Record<Exclude<Reach, 'public'>, string>> = {
-  // fd00:ec2:: has AWS's instance metadata and credentials, as 169.254.169.254 does.
+  // fd00:ec2:: serves AWS's instance metadata and credentials, like 169.254.169.254.
   'link-local': '169.254.0.0/16 fe80::/10 fd00:ec2::/32',
   // `::/96` is `::`, `::1` and the deprecated IPv4-compatible addresses.
   loopback: '127.0.0.0/8 0.0.0.0/8 ::/96',
@@ -171,10 +171,10 @@ interface Hop {
 export interface Redirecting {
   /** The URL that redirects. */
   readonly from: URL
-  /** Belongs to the address that responded for `from`. */
+  /** The kind of network of the address that responded for `from`. */
   readonly reach: Reach
   readonly lookup: LookupFunction
-  /** Receives a warning about a private address, which is followed, since it may be intended. */
+  /** Receives a warning about a redirect to a private address. It is followed, since it may be intended. */
   readonly warn: (line: string) => void
 }
 
@@ -207,7 +207,7 @@ export function resolveRedirect(location: string, redirecting: Redirecting): Hop
   }
 }
 
-/** @returns the refusal of an address; null when it is allowed. */
+/** @returns why a redirect to the address is refused; null if it is allowed. */
 function findRedirectRefusal(
   address: string,
   to: URL,

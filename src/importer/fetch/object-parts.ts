@@ -113,7 +113,7 @@ async function append(
     await handle.truncate(startsAt)
     if (startsAt === 0) tools.saveBytes(0)
     for await (const chunk of bytes) {
-      // Found before it is written, since an endless response would fill the disk.
+      // Checked before the chunk is written, since an endless response would fill the disk.
       if (listedBytes !== null && at + chunk.length > listedBytes)
         throw discard(`${key} has more bytes than the ${listedBytes} of its list`)
       tools.willWrite(chunk.length)
@@ -137,7 +137,7 @@ async function append(
 
 function toFetchFault(cause: unknown): unknown {
   if (cause instanceof ObjectSourceRefusal) return new FetchStop(cause.message)
-  // A bucket may hold both `a` and `a/b`; a folder cannot.
+  // A bucket may contain both `a` and `a/b`; a folder cannot.
   if (['EEXIST', 'EISDIR', 'ENOTDIR'].includes((cause as { code?: string }).code ?? ''))
     return new FetchStop(
       'The name of one object is the folder of another. Fetch them with two prefixes into two folders.',

@@ -1,5 +1,5 @@
-// Files of `raw/` during their download: `NAME.part` is renamed to `NAME` when all of it is synced. So a file under its
-// final name is complete, whenever the process is killed.
+// Files of `raw/` during their download: `NAME.part` is renamed to `NAME` when all of it is synced. So a file with its
+// final name is complete, no matter when the process was killed.
 
 import { mkdir, open, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'

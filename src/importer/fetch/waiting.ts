@@ -13,8 +13,9 @@ export interface FetchClock {
 }
 
 /**
- * A clock that never runs backwards: when the machine's clock is set back, it continues from the latest time it returned,
- * since every wait would otherwise last longer by the jump. It follows the machine's clock again once that has caught up.
+ * A clock that never runs backwards: when the machine's clock is set back, it continues from the latest time that it
+ * returned, since otherwise every wait would last longer by the jump. It follows the machine's clock again once the
+ * machine's clock has caught up.
  */
 export function createForwardClock(nowMs: () => number): () => number {
   let aheadMs = 0

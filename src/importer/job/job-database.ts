@@ -1,5 +1,5 @@
 // `job.db`, a SQLite file: the events of a job in compressed parts, and what the scan remembers between records. It depends
-// on the files of the export and the plan alone. Source: docs/wire/import.md §2.1, §2.2.
+// only on the files of the export and the plan. Source: docs/wire/import.md §2.1, §2.2.
 
 import { existsSync, mkdirSync } from 'node:fs'
 import { zstdCompressSync, zstdDecompressSync } from 'node:zlib'
@@ -36,7 +36,7 @@ function prepareStatements(sql: Database.Database) {
   }
 }
 
-/** Throws an error that `isSqliteDamage` knows if the file does not hold what a scan writes. */
+/** If the file does not contain what a scan writes, methods throw an error that `isSqliteDamage` recognizes. */
 export class JobDatabase extends SqliteFile<ReturnType<typeof prepareStatements>> {
   readonly #path: string
 
@@ -97,7 +97,7 @@ export class JobDatabase extends SqliteFile<ReturnType<typeof prepareStatements>
     return zstdDecompressSync(packed)
   }
 
-  /** Whether it holds exactly the parts of the manifest. Their bytes are checked when they are read. */
+  /** Whether the database contains exactly the parts of the manifest. Their bytes are checked when they are read. */
   holds({ parts }: Manifest): boolean {
     const own = new Map(this.parts().map(({ id, sha256 }) => [id, sha256]))
     return own.size === parts.length && parts.every(({ id, sha256 }) => own.get(id) === sha256)

@@ -39,7 +39,7 @@ const remedies: Readonly<Record<string, string>> = {
   'rehearsal/samples.jsonl': rehearseAgain,
   rejects: rehearseAgain,
   'state.db':
-    // SQLite would apply a WAL that is left to the copy, and damage it.
+    // SQLite would apply a leftover WAL to the restored copy, and damage it.
     'Delete state.db-wal if it exists, and restore state.db from a copy: it holds the id of the import job at the service. Without one, discard that job there if there is one (pennon import list), and plan the import in another folder',
 }
 
@@ -119,7 +119,10 @@ export class JobFolder {
   }
 }
 
-/** Whether a job was planned in a folder or an export fetched into it, so that its files must not be imported as an export. */
+/**
+ * Whether a job was planned in a folder, or an export was fetched into it. Its files must then not be imported as an
+ * export.
+ */
 export function isJobFolder(path: string): boolean {
   const hasFile = (name: string) => existsSync(join(path, name))
   return hasFile('fetch.db') || (hasFile('plan.json') && hasFile('lock.db'))

@@ -3,7 +3,7 @@ export class JobPaused extends Error {}
 
 /** What the user must do before the job can continue, if the same command would only stop again. */
 export interface Remedy {
-  /** The command that continues the job, with FOLDER as placeholder for its folder; null where no command does. */
+  /** The command that continues the job, with FOLDER as placeholder for its folder; null if no command does. */
   readonly command: string | null
   /** A sentence without its full stop; may contain FOLDER too. */
   readonly why: string
@@ -11,7 +11,7 @@ export interface Remedy {
 
 /** The job cannot continue without the user; the message says what to do. */
 export class JobStopped extends Error {
-  /** Null where the same command may continue. */
+  /** Null if the same command may continue. */
   readonly remedy: Remedy | null
 
   constructor(message: string, remedy: Remedy | null = null) {

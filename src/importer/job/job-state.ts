@@ -1,6 +1,6 @@
-// `state.db`: what happened to a job that its other files do not say: its approval, its job at the service, how far sending
-// is and what was refused, what verifying found. A SQLite file of named values, so that values which belong together change
-// in one transaction. Unlike `job.db`, it cannot be built again. Source: docs/wire/import.md §2.4.
+// `state.db`: what happened to a job and is not in its other files: its approval, its job at the service, how far sending
+// is, what was refused, and what verifying found. A SQLite file of named values, so that values which belong together
+// change in one transaction. Unlike `job.db`, it cannot be built again. Source: docs/wire/import.md §2.4.
 
 import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs'
 import { crc32 } from 'node:zlib'
@@ -34,15 +34,15 @@ export class JobState implements Disposable {
     try {
       return new JobState(folder)
     } catch (error) {
-      // SQLite needs files beside a WAL database even to read it, which a disk that is full or not writable does not take.
-      // Without changes in the WAL, everything is in the file itself.
+      // Even to read a WAL database, SQLite creates files next to it, which fails on a disk that is full or not writable.
+      // If the WAL has no changes, everything is in the file itself.
       if (
         !(isNotWritable(error) || isSqliteDiskFull(error)) ||
         (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0
       )
         throw error
       const bytes = readFileSync(path)
-      // Its header no longer asks for a WAL, which a database in memory cannot have.
+      // Changes the header so that it does not ask for a WAL, which a database in memory cannot have.
       bytes.fill(1, 18, 20)
       return new JobState(folder, bytes)
     }
@@ -57,12 +57,12 @@ export class JobState implements Disposable {
     if (bytes === undefined) mkdirSync(folder.path, { recursive: true })
     const path = folder.file(stateFile)
     const found = statSync(path, { throwIfNoEntry: false })
-    // SQLite takes the missing rest of a page for empty. Only with a WAL may the file end within a page.
+    // SQLite treats the missing rest of a page as empty. The file may end within a page only if there is a WAL.
     if (found && (!found.isFile() || (found.size % pageBytes !== 0 && !existsSync(`${path}-wal`))))
       throw folder.damaged(stateFile)
     this.#sql = new Database(bytes ?? path)
     try {
-      // Every commit is on disk when it returns: a lost approval or service job could not be found again.
+      // Every commit must be on disk when it returns: a lost approval or service job could not be found again.
       this.#guard(() => this.#sql.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; ${schema}`))
     } catch (error) {
       this.#sql.close()
@@ -74,7 +74,7 @@ export class JobState implements Disposable {
     this.#sql.close()
   }
 
-  /** @typeParam T of the value that this version of Pennon put. */
+  /** @typeParam T the type of the value that this version of Pennon put. */
   get<T>(name: string): T | null {
     const row = this.#guard(() => this.#sql.prepare<[string], Row>('SELECT * FROM value WHERE name = ?').get(name))
     return row === undefined ? null : (this.#decode(row) as T)
@@ -132,7 +132,7 @@ export function writeState(folder: JobFolder, name: string, value: unknown): voi
   state.put(name, value)
 }
 
-/** Functions that read and store one value of the state; null for none. @typeParam T as `JobState.get` has it. */
+/** Functions that read and store one value of the state; null for no value. @typeParam T like that of `JobState.get`. */
 export function stateValue<T>(name: string) {
   return [
     (folder: JobFolder) => readState<T>(folder, name),
@@ -142,9 +142,9 @@ export function stateValue<T>(name: string) {
 
 const jobName = 'job'
 
-/** Begins the state of a job that is about to be planned, in place of an earlier one. */
+/** Creates the state of a job that is about to be planned. Replaces the state of an earlier job. */
 export function createState(folder: JobFolder, jobId: string): void {
-  // The WAL first; otherwise, after a crash, it would be applied to the next database.
+  // The WAL is removed first; otherwise, after a crash, it would be applied to the next database.
   folder.remove(`${stateFile}-wal`, `${stateFile}-shm`, stateFile)
   writeState(folder, jobName, jobId)
 }

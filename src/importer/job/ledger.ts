@@ -1,6 +1,6 @@
 // The ledger of a job in `job.db`: facts that one record holds about others, the user of each device, the latest properties
-// of groups and persons, and the events generated from all that. Its content depends on the staged records alone.
-// Source: docs/wire/import.md §0, I1 to I6.
+// of groups and persons, and the events generated from all that. Its content depends only on the staged records. Source:
+// docs/wire/import.md §0, I1 to I6.
 
 import type Database from 'better-sqlite3'
 import { isJsonObject, isRawNumber, type JsonObject, type JsonValue, parseJson } from '#core/json.ts'
@@ -29,7 +29,7 @@ const cacheChars = { snapshots: 4 << 20, facts: 4 << 20, users: 4 << 20 }
 export class JobLedger implements ImportLedger {
   readonly #database: Database.Database
   readonly #statements
-  /** Cached rows of the file. */
+  /** Rows of the file, cached. */
   readonly #snapshots = new RecentMap<JsonObject>(cacheChars.snapshots)
   /** Rows not yet written. */
   readonly #changed = new Map<string, { readonly kind: string; readonly key: string; properties: JsonObject }>()
@@ -108,8 +108,8 @@ export class JobLedger implements ImportLedger {
   }
 
   /**
-   * A group that returns to earlier properties gets the same uuid again, and the receiver stores a uuid once. Only the
-   * latest event is kept, since that one decides the final properties.
+   * A group that returns to earlier properties gets the same uuid again, and the receiver stores a uuid once. So only the
+   * latest event is kept, which decides the final properties.
    */
   addGenerated(kind: GeneratedKind, event: ImportedEvent): void {
     if (kind === 'group') this.#statements.forgetGroup.run(event.uuid)
@@ -122,7 +122,7 @@ export class JobLedger implements ImportLedger {
 
   /** By time and uuid. @throws ContentDamage */
   *generatedEvents(kind: GeneratedKind): IterableIterator<ImportedEvent> {
-    // In pages, so that no statement stays open while the caller writes.
+    // Events are read in pages, so that no statement stays open while the caller writes.
     const page = this.#database.prepare<[string, number, string, number], GeneratedRow>(
       'SELECT time_us, uuid, id, event FROM generated WHERE kind = ? AND (time_us, uuid, id) > (?, ?, ?) ORDER BY time_us, uuid, id LIMIT 1000',
     )
@@ -137,7 +137,7 @@ export class JobLedger implements ImportLedger {
   }
 
   /**
-   * Adds a name to the timestamp group that the scan is reading.
+   * Adds a name to the group of records with the same timestamp that the scan is reading.
    * @param name hex.
    * @returns whether the name is new to the group.
    */

@@ -19,7 +19,7 @@ export type RawSource = DeepReadonly<Static<typeof rawSourceSchema>>
 export const rawObjectSchema = Type.Object({
   object: Type.String(),
   table: allowNull(Type.String()),
-  /** These three as in `CsvHeader`. */
+  /** The next three fields are as in `CsvHeader`. */
   columns: Type.Optional(Type.Array(Type.String())),
   delimiter: Type.Optional(Type.Unsafe<CsvDelimiter>(Type.String())),
   hasEscapes: Type.Optional(Type.Boolean()),
@@ -28,7 +28,7 @@ export const rawObjectSchema = Type.Object({
   /** Lines without a record: only counted, not staged, since there may be any number of them. */
   blank: Type.Optional(Type.Object({ count: Type.Number(), firstLine: Type.Number() })),
 })
-/** A file that holds records, possibly inside an archive, and the table that it is an export of. */
+/** A file that contains records, possibly inside an archive, and the name of the exported table. */
 export type RawObject = DeepReadonly<Static<typeof rawObjectSchema>>
 
 const manifestSchema = Type.Object({
@@ -52,9 +52,9 @@ const manifestSchema = Type.Object({
     /** How often a user other than the first was seen on a device. */
     sharedDevices: Type.Number(),
     devices: Type.Object({ all: Type.Number(), shared: Type.Number() }),
-    /** How often records have each note of a zone, for `checkZone`. */
+    /** How many records have each note about a time zone, for `checkZone`. */
     zoneNotes: Type.Array(Type.Object({ note: Type.String(), count: Type.Number() })),
-    /** Names of the configuration that no record has. */
+    /** Names in the configuration that occur in no record. */
     unseenNames: Type.Array(unseenNameSchema),
   }),
 })
@@ -71,7 +71,7 @@ export function countBlankLines({ objects }: Pick<Manifest, 'objects'>): number 
   return objects.reduce((sum, { blank }) => sum + (blank?.count ?? 0), 0)
 }
 
-/** How many records the raw files hold, blank lines included: all figures of a job count them this way. */
+/** How many records the raw files contain, blank lines included: all figures of a job count records this way. */
 export function countRecordsRead(manifest: Manifest): number {
   return manifest.totals.records + countBlankLines(manifest)
 }
@@ -81,7 +81,7 @@ export function writeManifest(folder: JobFolder, manifest: Manifest): void {
   folder.writeJson(manifestFile, renameKeys(manifest, toSnakeCase))
 }
 
-/** Safe to rename all keys: none in a manifest comes from an export. */
+/** It is safe to rename all keys, since no key in a manifest comes from an export. */
 function renameKeys(value: unknown, rename: (key: string) => string): unknown {
   if (Array.isArray(value)) return value.map(entry => renameKeys(entry, rename))
   if (typeof value !== 'object' || value === null) return value
@@ -93,6 +93,6 @@ function toSnakeCase(key: string): string {
 }
 
 function toCamelCase(key: string): string {
-  // A digit follows no underscore: `mapping_sha256`.
+  // There is no underscore before a digit: `mapping_sha256`.
   return key.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
 }

@@ -15,7 +15,7 @@ const targetSchema = Type.Object({
   apiAddress: Type.Optional(Type.String()),
   /** The project's public API key. */
   projectKey: Type.String(),
-  /** As the instance reports it to a personal key; null if it could not be asked, like the name. */
+  /** The id as the instance reports it to a personal key; null, like the name, if the instance could not be asked. */
   projectId: allowNull(Type.String()),
   projectName: allowNull(Type.String()),
 })
@@ -31,7 +31,7 @@ const limitsSchema = Type.Object({
   /** The age in days at which the target deletes events; null if it keeps everything or could not be asked. */
   retentionDays: allowNull(Type.Number()),
   groupTypesMax: Type.Number(),
-  /** How the service treats the events and their values, in the form of its API; absent for the default. */
+  /** How the service treats the events and their values, in the format of its API; absent for the default. */
   joining: Type.Optional(jsonObject),
   /** Whether the project accepts imported events so old that it would drop them if they were live. */
   acceptsOld: Type.Optional(Type.Boolean()),
@@ -50,7 +50,7 @@ const planSchema = Type.Object({
   config: jsonObject,
   /** Present if no profile time was given, so that `config` holds the time of the last staged event instead. */
   isProfileTimeFound: Type.Optional(Type.Literal(true)),
-  /** In reading order. Of a fetched export, filled in once everything is downloaded. */
+  /** In reading order. For a fetched export, filled in once everything is downloaded. */
   files: Type.Array(Type.Object({ path: Type.String(), object: Type.String() })),
   /** The options of the `pennon import fetch` that created the folder; null for local files. */
   fetch: allowNull(jsonObject),
@@ -93,10 +93,7 @@ export function writePlan(folder: JobFolder, plan: ImportPlan): void {
   folder.writeJson(planFile, plan)
 }
 
-/**
- * Changes with everything that can change the events of a record.
- * @returns hex.
- */
+/** A hash of everything that can change the events of a record. @returns hex. */
 export function hashMapping(plan: ImportPlan): string {
   const { source, config, format, files, toolVersion, createdAt, limits } = plan
   const { holdLiveWindow, retentionDays, groupTypesMax, isPersonless = false } = limits

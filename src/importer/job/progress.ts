@@ -10,7 +10,7 @@ export type StageName = (typeof stageNames)[number]
 
 const ofStage = {
   stage: Type.Enum(stageNames),
-  /** The event day in progress; null in a stage that does not work by days. */
+  /** The event day that is being processed; null in a stage that does not work by days. */
   day: allowNull(Type.String()),
   recordsDone: Type.Number(),
   /** The unit of the counts, such as `groups and links`; absent for records of the files. */
@@ -36,9 +36,9 @@ export const progressSchema = Type.Object({
   startedAt: Type.String(),
   updatedAt: Type.String(),
   ...ofStage,
-  /** Over the last ten seconds. */
+  /** The rate over the last ten seconds. */
   recordsPerSecond: Type.Number(),
-  /** Since this run began the stage. */
+  /** The mean rate since this run began the stage. */
   meanRecordsPerSecond: Type.Number(),
   etaSeconds: allowNull(Type.Number()),
 })
@@ -50,7 +50,7 @@ const windowMs = 10_000
 /** No estimate in the first seconds: a stage starts slowly. */
 const etaAfterMs = 5_000
 const etaAfterShare = 0.01
-/** Even a hundredth of a huge stage takes long, so an estimate is given after a minute in any case. */
+/** Even one percent of a huge stage takes long, so an estimate is given after a minute in any case. */
 const etaAlwaysAfterMs = 60_000
 
 interface FiguresOptions {
@@ -95,7 +95,8 @@ export class ProgressTracker {
 
   /**
    * Adds to the figures; cheap enough for every record.
-   * @param done.isEarlier done by an earlier run: counts towards how far the stage is, but not towards its rate.
+   * @param done.isEarlier whether an earlier run did the work: it counts towards the progress of the stage, but not towards
+   * its rate.
    */
   add(done: { records?: number; bytes?: number; rejects?: number; retries?: number; isEarlier?: boolean }): void {
     const { records = 0, bytes = 0, rejects = 0, retries = 0, isEarlier = false } = done

@@ -47,7 +47,7 @@ export function isSqliteDamage(error: unknown): boolean {
   return hasCode(error, /^SQLITE_(NOTADB|CORRUPT|ERROR)/)
 }
 
-/** The file beside a WAL has a code of its own if there is no space to create it. */
+/** If there is no space for the file next to the WAL, the error has its own code. */
 export function isSqliteDiskFull(error: unknown): boolean {
   return hasCode(error, /^SQLITE_(FULL|IOERR_SHMSIZE)/)
 }

@@ -12,7 +12,7 @@ export const stagedPartSchema = Type.Object({
    * `groups/<number>` and `links/<number>` for generated events.
    */
   id: Type.String(),
-  /** Hash of the compressed bytes, whose number is `bytes`. */
+  /** Hash of the compressed bytes; `bytes` is their number. */
   sha256: Type.String(),
   bytes: Type.Number(),
   /** Lines of the part, one record or generated event each. */
@@ -52,13 +52,13 @@ export type StagedResult =
       readonly detail?: string
     }
   | { readonly kind: 'skipped'; readonly reason: SkipReason }
-  /** A repeat of an identical record that has no id. */
+  /** A repetition of an identical record that has no id. */
   | { readonly kind: 'collapsed' }
 
 export interface RecordSource {
   /** Only the beginning of a record that is very long and not JSON. */
   readonly text: string
-  /** In hex, of the record's bytes in the raw file. */
+  /** The hash of the record's bytes in the raw file, in hex. */
   readonly sha256: string
   /** How many bytes of the file were unreadable as a record; null for a readable record. */
   readonly unreadableBytes: number | null

@@ -41,7 +41,7 @@ export class AvroCursor {
 
   /**
    * Values such as null take no bytes, so the size of a record does not limit how many values it can claim.
-   * @throws RangeError when the record has too many values with these.
+   * @throws RangeError when the record has too many values, including these.
    */
   countValues(count: number): void {
     this.#valuesLeft -= count

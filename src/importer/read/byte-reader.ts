@@ -10,7 +10,7 @@ export class PackingDamage extends Error {
   }
 }
 
-/** @param what ends too early. */
+/** @param what the name of what ends too early. */
 export function createCutOffDamage(what: string): PackingDamage {
   return new PackingDamage(`${what} is cut off`, 'truncated_record')
 }
@@ -20,7 +20,7 @@ export class ByteReader {
   #chunks: Buffer[] = []
   #bufferedBytes = 0
   #isEnded = false
-  /** Bytes taken so far, not counting unread ones. */
+  /** Bytes taken so far, without bytes that were put back by `unread`. */
   position = 0
 
   constructor(source: AsyncIterable<Uint8Array>) {

@@ -10,8 +10,8 @@ export const headerBytesMax = 64 * 1024
 const { quote, carriageReturn } = ascii
 
 /**
- * Takes nothing from the reader, and waits only for its first line.
- * @param sampledBytes wait for this many bytes, to find out from the rows how quotes are escaped.
+ * Takes nothing from the reader, and waits only for its first line. @param sampledBytes waits for this many bytes instead,
+ * to find out from the rows how quotes are escaped.
  */
 export async function detectCsvShape(reader: ByteReader, sampledBytes = 0): Promise<CsvShape> {
   const line = await reader.peekLine(headerBytesMax)
@@ -29,8 +29,9 @@ export async function detectCsvShape(reader: ByteReader, sampledBytes = 0): Prom
 
 /**
  * Spreadsheets use semicolons in locales with a decimal comma, and only the header of a file shows it.
- * @param header the first line; more than that if it ends in a carriage return alone.
- * @returns the delimiter that occurs most often outside quotes. The first one wins a tie, so a header of one column has commas.
+ * @param header the first line; more than that if the line ends in a lone carriage return. @returns the delimiter that
+ * occurs most often outside quotes. Between equal delimiters, the first is taken, so the result for a header with one
+ * column is the comma.
  */
 function detectCsvDelimiter(header: Buffer): CsvDelimiter {
   const counts = new Map<string, number>()
@@ -45,7 +46,7 @@ function detectCsvDelimiter(header: Buffer): CsvDelimiter {
 
 /**
  * How many rows have as many cells as the header in this dialect. In the wrong dialect, rows are split or swallowed by the
- * previous one, whereas a single odd quote changes only its own row.
+ * previous row, whereas a single odd quote changes only its own row.
  * @param isWhole whether the sample is the whole file, whose last row needs no line end.
  */
 function countFittingRows(sample: Buffer, shape: CsvShape, isWhole: boolean): number {
@@ -78,7 +79,7 @@ export function isSeparatorLine(bytes: Uint8Array): boolean {
 const separatorLine = /^(?:\xef\xbb\xbf)?sep=[,;\t|]\r*\n?$/i
 const separatorLineBytesMax = 20
 
-/** Rows end in carriage returns only if the first line end outside quotes is one without a line feed. */
+/** Rows end in carriage returns only if the first line end outside quotes is a carriage return without a line feed. */
 function detectRowEnd(beginning: Buffer, delimiter: CsvDelimiter): CsvRowEnd {
   let rowStart = createRowEndFinder({ delimiter, rowEnd: '\r', hasEscapes: false }).next(beginning, 0)
   if (rowStart < 0) return '\n'

@@ -1,5 +1,5 @@
-// Decompresses a stream in pieces, so that the data before damage is not lost: Node's own pipelines drop it when an engine
-// fails. Decompresses only as much as is taken.
+// Decompresses a stream in small blocks, so that the data before damage is not lost: Node's own pipelines drop it when a
+// decompression engine fails. Decompresses only as much as is taken.
 
 import type { Duplex } from 'node:stream'
 import { crc32, createInflateRaw, createZstdDecompress, type Zlib } from 'node:zlib'
@@ -12,7 +12,7 @@ const inputBytes = 64 * 1024
 const engines = {
   /** Including several frames. */
   zstd: () => createZstdDecompress({ chunkSize: outputBytes }),
-  /** Without a header, as within gzip and zip. */
+  /** Deflate without a header, as within gzip and zip files. */
   deflate: () => createInflateRaw({ chunkSize: outputBytes }),
 }
 

@@ -1,4 +1,4 @@
-// A loop that awaits nothing outside this process blocks signals and timers, however many promises it awaits.
+// Lets long loops run signals and timers, which a loop blocks as long as it awaits nothing outside this process.
 
 import { setImmediate } from 'node:timers/promises'
 

@@ -7,22 +7,22 @@ const { lineFeed, blank, quote, comma, openBracket, backslash, closeBracket, ope
 
 export const byteOrderMark = Buffer.from('\ufeff')
 
-/** A word is a value that is no list, object or string, such as a number. */
+/** A "word" is a value that is not a list, an object or a string, such as a number. */
 type Place = 'before values' | 'between' | 'nested' | 'word' | 'rest of line'
 
 export class JsonValues {
   #place: Place
   isInList: boolean
-  /** Where the last value starts, counted from the end before it; null if only separators were found. */
+  /** Where the last value starts, counted from the previous end; null if only separators were found. */
   valueStart: number | null = null
-  /** Whether there was a value outside lists that is no object. */
+  /** Whether there was a value outside lists that is not an object. */
   hasOther = false
   #depth = 0
   #isText = false
   #isEscaped = false
   /**
-   * Whether a line end closes every open value, so that a broken line does not affect the next ones. The first list or object
-   * that is not empty decides; null until then.
+   * Whether a line end closes every open value, so that a broken line does not affect the next lines. The first list or
+   * object that is not empty decides this; null until then.
    */
   #isByLine: boolean | null
   /** Whether the open list, or the value outside lists, contains a line end. */
@@ -113,7 +113,7 @@ export class JsonValues {
     this.#isText = unit === quote
     this.#depth = unit === openBrace || unit === openBracket ? 1 : 0
     this.#place = this.#isText || this.#depth > 0 ? 'nested' : 'word'
-    // The line has lost its beginning, so objects in it are no records of the file.
+    // The line has lost its beginning, so objects in it are not records of the file.
     if (this.#isFile && this.#isByLine === true && !this.isInList && unit !== openBrace) this.#place = 'rest of line'
     return true
   }

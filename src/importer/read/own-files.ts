@@ -5,7 +5,7 @@ import { appendFileSync, closeSync, constants, openSync, rmSync } from 'node:fs'
 
 const { O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW, O_RDWR, O_WRONLY } = constants
 
-/** Flags for opening a file; they refuse a link as the last component of its path. */
+/** Flags for opening a file; opening fails if the last component of its path is a link. */
 export const ownFile = {
   /** Fails if the path exists; remove it first. */
   create: O_WRONLY | O_CREAT | O_EXCL,

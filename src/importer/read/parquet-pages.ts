@@ -42,7 +42,7 @@ export async function readMetadata(file: AsyncBuffer): Promise<FileMetaData> {
   return parquetMetadata(end)
 }
 
-/** @throws Error when row counts contradict the file's, or when a group lacks columns of the schema. */
+/** @throws Error when the groups' row counts contradict that of the file, or when a group lacks columns of the schema. */
 export function checkGroups({ num_rows, row_groups }: FileMetaData, schema: SchemaTree): void {
   if (row_groups.reduce((sum, group) => sum + group.num_rows, 0n) !== num_rows)
     throw new Error('its row groups do not add up to its number of rows')
@@ -57,7 +57,7 @@ export function checkGroups({ num_rows, row_groups }: FileMetaData, schema: Sche
 
 function listLeafNames({ children, path }: SchemaTree): string[] {
   if (children.length > 0) return children.flatMap(listLeafNames)
-  // A schema without columns consists of its root alone.
+  // A schema without columns consists only of its root.
   return path.length === 0 ? [] : [path.join('\0')]
 }
 
@@ -71,7 +71,7 @@ export async function checkPages(file: AsyncBuffer, { columns, num_rows }: RowGr
   }
 }
 
-/** hyparquet finds page headers by the offset index, so that must only name pages whose headers were checked. */
+/** hyparquet finds page headers by the offset index, so the index must list only pages whose headers were checked. */
 async function checkPageList(file: AsyncBuffer, chunk: ColumnChunk, pages: ReadonlySet<number>): Promise<void> {
   const { offset_index_offset: from, offset_index_length: length } = chunk
   if (!from || !length) return
@@ -82,7 +82,7 @@ async function checkPageList(file: AsyncBuffer, chunk: ColumnChunk, pages: Reado
     throw new Error('the offset index of a column names pages that do not exist')
 }
 
-/** @returns the offsets of its pages. */
+/** @returns the offsets of the column's pages. */
 async function checkColumn(file: AsyncBuffer, column: ColumnMetaData): Promise<ReadonlySet<number>> {
   const pages = new Set<number>()
   const first = Number(column.data_page_offset)

@@ -110,8 +110,8 @@ async function* readSlices(file: AsyncBuffer): AsyncGenerator<Iterable<TypedReco
 }
 
 /**
- * The group without the columns whose name an earlier column has. hyparquet would return only the values of the first one,
- * but read them all, and an error in another one would end the process.
+ * The group without columns that have the name of an earlier column. hyparquet would return only the values of the first
+ * such column, but read all of them, and an error in another column would end the process.
  */
 function withDistinctColumns(group: RowGroup): RowGroup {
   const byName = Map.groupBy(group.columns, ({ meta_data }) => meta_data?.path_in_schema.join('\0'))
@@ -123,7 +123,10 @@ function isEmpty(row: Readonly<Record<string, unknown>>): boolean {
   return true
 }
 
-/** Slices of rows that never cross a group, since a column is read group by group. The first slice of a group has it. */
+/**
+ * Slices of rows that never cross a group, since a column is read group by group. Only the first slice of a group names the
+ * group.
+ */
 function* planSlices({ row_groups }: FileMetaData) {
   let groupStart = 0
   for (const group of row_groups) {
@@ -137,8 +140,8 @@ function* planSlices({ row_groups }: FileMetaData) {
 }
 
 /**
- * The file for hyparquet, which requests several parts at once but awaits only one of them: an error in another would end
- * the process. So a failed read returns an empty part, which hyparquet notices, and keeps the error of the disk for later.
+ * The file for hyparquet, which requests several parts at once but awaits only one of them: an error in another part would
+ * end the process. So a failed read returns an empty part, which hyparquet notices, and the disk's error is kept for later.
  */
 function createFileParts(handle: FileHandle, byteLength: number) {
   const file = {
@@ -201,7 +204,7 @@ export function unpackLz4(input: Uint8Array, outputBytes: number): Uint8Array {
 }
 
 /**
- * Parquet's deprecated LZ4 codec: blocks in Hadoop frames, or from some writers a block without a frame. Source:
+ * Parquet's deprecated LZ4 codec: blocks in Hadoop frames. Some writers produce a block without a frame. Source:
  * Compression.md of apache/parquet-format.
  */
 export function unpackHadoopLz4(input: Uint8Array, outputBytes: number): Uint8Array {

@@ -1,6 +1,6 @@
-// Converts values that hyparquet reads to JSON. Its own conversions round decimals to doubles and times to milliseconds, so
-// it gets a schema without those types, and they are applied here. Source: docs/wire/import.md §1.9, LogicalTypes.md of
-// apache/parquet-format.
+// Converts the values that hyparquet has read to JSON. hyparquet's own conversions round decimals to doubles and times to
+// milliseconds, so it gets a schema without those types, which are applied here instead. Source: docs/wire/import.md §1.9,
+// LogicalTypes.md of apache/parquet-format.
 
 import type { SchemaElement, SchemaTree } from 'hyparquet'
 import { type JsonObject, type JsonValue, setOwn } from '#core/json.ts'
@@ -83,7 +83,7 @@ function createLeafConverter(element: SchemaElement): Convert {
   const digits = timeDigits[unit ?? ''] ?? 3
   switch (kind) {
     case 'TIMESTAMP': {
-      // Without the newer logical type there is no information on zones, and writers mean instants.
+      // Without the newer logical type there is no information about zones; writers then mean instants.
       const isUtc = logical === undefined || !('isAdjustedToUTC' in logical) || logical.isAdjustedToUTC
       return (count: bigint) => timestampValue(BigInt(count), digits, isUtc)
     }

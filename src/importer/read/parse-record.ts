@@ -12,7 +12,7 @@ import { createRowEndFinder, recordValuesMax } from './split-records.ts'
 /** The header of a CSV file, which is needed to parse its rows. */
 export interface CsvHeader {
   readonly columns: readonly string[]
-  /** If it is not a comma. */
+  /** The delimiter, if it is not a comma. */
   readonly delimiter?: CsvDelimiter
   /** See `CsvShape`; absent if false. */
   readonly hasEscapes?: boolean
@@ -54,7 +54,9 @@ export function parseCsvRow(row: Uint8Array, header: CsvHeader): ParsedRecord {
   })
 }
 
-/** Whether a row also fits the header, with different cells or an earlier end, in the dialect with the opposite `hasEscapes`. */
+/**
+ * Whether a row also fits the header in the dialect with the opposite `hasEscapes`, with different cells or an earlier end.
+ */
 export function fitsOtherQuoting(row: string, { columns, delimiter, hasEscapes = false }: CsvHeader): boolean {
   if (!row.includes('\\"')) return false
   const other = cutFirstRow(row, delimiter, !hasEscapes)
@@ -131,7 +133,7 @@ export function createReject(reason: RejectReason, detail?: string): Rejected {
 export const nestsTooDeeply = `it nests more than ${recordNestingMax} lists and objects`
 const tooManyValues = `it holds more than ${recordValuesMax} values`
 
-/** V8's position counts from the start of the record, and would read as a line of the file. */
+/** V8's position counts from the start of the record, and would be mistaken for a line of the file. */
 const placeInRecord = / \(line \d+ column \d+\)$/
 
 function parseJsonText(text: string): JsonValue {

@@ -8,16 +8,16 @@ import { isHidden } from './unpacked-files.ts'
 
 /** Decides which folders are not read, and receives the paths that are skipped. */
 export interface FolderRules {
-  /** Whether to skip a folder within the named ones. */
+  /** Whether to skip a folder within the named folders. */
   readonly isLeftOut?: (folder: string) => boolean
   /** Called for a broken or circular link in a folder. */
   readonly onDeadLink?: (link: string) => void
-  /** Called for another name (by a link) of a file that is read as `first`. */
+  /** Called when a link gives another name to a file that is read as `first`. */
   readonly onOtherName?: (path: string, first: string) => void
 }
 
 /**
- * @param paths files and folders. A hidden file is read if it is named itself, but skipped within a folder.
+ * @param paths files and folders. A hidden file is read if `paths` names it, but skipped within a folder.
  * @returns the files of each path, sorted by name; each file once, however many names it has.
  * @throws Node's error for a path that cannot be read.
  */

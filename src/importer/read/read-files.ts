@@ -14,11 +14,11 @@ import { detectTextFormat, readTextRecords } from './text-records.ts'
 import { type UnpackedFile, unpackFiles } from './unpacked-files.ts'
 
 export interface SpoolOptions {
-  /** Where compressed files are unpacked, one at a time: a copy left by a crash is replaced by the next one. */
+  /** Where compressed files are unpacked, one at a time: a copy left by a crash is replaced by the next copy. */
   readonly folder: string
-  /** Larger files are refused, since a small archive can unpack to more than any disk holds. */
+  /** Larger files are refused, since a small archive can unpack to more than fits on any disk. */
   readonly bytesMax?: number
-  /** Without it, the disk may be filled. */
+  /** Without this function, the disk may be filled. */
   readonly waitForSpace?: WaitForSpace
 }
 

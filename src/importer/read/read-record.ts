@@ -32,10 +32,10 @@ export interface ReadRecord {
   readonly table: string | null
 }
 
-/** A file on this machine that holds records; archives hold several. */
+/** A file on this machine that contains records, or an archive of such files. */
 export interface RawFile {
   readonly path: string
-  /** Its name in `RawPosition.object`; names inside archives follow after `!`. */
+  /** The file's name in `RawPosition.object`; names inside archives follow after `!`. */
   readonly object: string
 }
 
@@ -52,7 +52,7 @@ const ending = /\.(?:gz|gzip|zst|zstd|zip|jsonl?|ndjson|[ct]sv|txt|avro|parquet|
 /** @returns the name of a file without folder, archive and extensions: `pageviews` for `heap.zip!2024/pageviews.json.gz`. */
 export function parseTableName(object: string): string | null {
   let name = object.slice(Math.max(object.lastIndexOf('/'), object.lastIndexOf('!')) + 1)
-  // One by one, since a search for several at once takes quadratic time for a long name in an archive.
+  // Removed one by one, since a search for several at once takes quadratic time for a long name in an archive.
   while (ending.test(name)) name = name.replace(ending, '')
   return name || null
 }

@@ -6,7 +6,7 @@ import { type CsvShape, mayCloseCell, plainCsv } from '#core/csv.ts'
 import { byteOrderMark, JsonValues } from './json-values.ts'
 
 export interface RawRecord {
-  /** Including its line end, if any. For an element of a list, including the separator before it. */
+  /** The record's bytes, including its line end or, for an element of a list, the separator before it. */
   readonly bytes: Uint8Array
   /** The line in which it starts, from 1. A row of CSV may span several. */
   readonly line: number
@@ -56,7 +56,7 @@ export async function* splitRecords(
       if (partsBytes > keptOfCutBytes) parts = [Uint8Array.from(Buffer.concat(parts).subarray(0, keptOfCutBytes))]
       partsBytes = Math.min(partsBytes, keptOfCutBytes)
       part = part.subarray(0, keptOfCutBytes - partsBytes)
-      // Even an empty part would keep the memory of its chunk.
+      // Even an empty part would keep its chunk in memory.
       if (part.length === 0) return
     }
     parts.push(part)
@@ -160,9 +160,9 @@ function createElementEndFinder(): EndFinder {
 }
 
 /**
- * Lines of any content. A line longer than `lineBytesMax` is also split where a value in it ends, so that a file without line
- * ends is not a single record. It is not split after anything but lists and objects: then it may have lost its beginning, and
- * elements of nested lists would pass for records.
+ * Lines of any content. A line longer than `lineBytesMax` is also split where a value in it ends, so that a file without
+ * line ends is not a single record. The line is only split after lists and objects. After another value, the line may have
+ * lost its beginning, and elements of nested lists would be taken for records.
  */
 function createValueLineEndFinder(lineBytesMax: number): EndFinder {
   /** Set while a line is read byte by byte. */

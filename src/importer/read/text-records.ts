@@ -86,7 +86,7 @@ interface ParsedValue {
   /** Offset in the bytes of the RawRecord. */
   readonly start: number
   readonly bytes: Uint8Array
-  /** Null for a value that is no record, such as the header of CSV. */
+  /** Null for a value that is not a record, such as the header of CSV. */
   readonly parsed: ParsedRecord | null
   /** Whether the file ended within it. */
   readonly isPart: boolean
@@ -101,7 +101,8 @@ function parseLine(line: RawRecord): readonly ParsedValue[] {
   if (cutLength !== null || (within === null && !('rejected' in parsed))) return whole
   const values = new JsonValues('line', within === 'list')
   const found = findValues(bytes, values, isPart)
-  // Other values between objects show that the line has lost its beginning: each nested object would pass for a record.
+  // Other values between objects show that the line has lost its beginning. Each nested object would then be taken for a
+  // record.
   if (values.hasOther) return whole
   const isEmptyList = 'rejected' in parsed && parsed.rejected.reason === 'json_not_object'
   const last = found.at(-1)

@@ -41,7 +41,7 @@ export const tooLargeRecord: TypedRecord = { bytes: noBytes, parsed: createRejec
 /**
  * The JSON can be far longer than the record in the file, which stores a name or text once and refers to it any number of
  * times.
- * @returns a reject for what is no object, or exceeds the size or the nesting allowed for text records.
+ * @returns a reject for a value that is not an object, or exceeds the size or the nesting allowed for text records.
  */
 export function encodeTypedRecord(value: JsonValue): TypedRecord {
   const encode = () => Buffer.from(JSON.stringify(value))
@@ -76,7 +76,7 @@ export function isTooLarge(record: unknown): boolean {
   }
 }
 
-/** Fractional digits of seconds. */
+/** The number of fractional digits of seconds. */
 type TimeDigits = 3 | 6 | 9
 
 export const timeDigits: Readonly<Record<string, TimeDigits>> = { MILLIS: 3, MICROS: 6, NANOS: 9 }
@@ -86,8 +86,8 @@ const dateMsMax = 8.64e15
 
 /**
  * @param count since 1970, in units of the last digit.
- * @param isUtc whether it is an instant; a local time gets no zone.
- * @returns the count itself if it is beyond the range of dates.
+ * @param isUtc whether the time is an instant; a local time gets no zone. @returns the count itself if it is outside the
+ * range of dates.
  */
 export function timestampValue(count: bigint, digits: TimeDigits, isUtc: boolean): JsonValue {
   const perSecond = 10n ** BigInt(digits)
@@ -158,7 +158,7 @@ function readBigEndian(bytes: Uint8Array): bigint {
   return BigInt.asIntN(bytes.length * 8, value)
 }
 
-/** UTF-8 text if the bytes are valid, or else base64. */
+/** Text if the bytes are valid UTF-8, otherwise base64. */
 export function bytesValue(bytes: Uint8Array): string {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
   return buffer.toString(isUtf8(buffer) ? 'utf8' : 'base64')

@@ -1,4 +1,5 @@
-// Unpacks a file through all its layers of compression and archives, regardless of its name. Source: docs/wire/import.md §1.9.
+// Unpacks a file, however its compression and archives are nested, regardless of its name. Source: docs/wire/import.md
+// §1.9.
 
 import { basename } from 'node:path/posix'
 import { ByteReader, PackingDamage } from './byte-reader.ts'
@@ -19,7 +20,7 @@ export interface UnpackedFile {
 
 /** Archives within archives are common, but deeper nesting is an attack or a mistake. */
 const depthMax = 6
-/** An archive of a few kilobytes can hold millions of files, or very long names. */
+/** An archive of a few kilobytes can contain millions of files, or very long names. */
 const filesMax = 100_000
 const nameCharsMax = 32 * 1024 * 1024
 const magicBytes = 6
@@ -53,7 +54,7 @@ export async function* unpackFiles(
   }
 }
 
-/** The damage is what was found so far in this layer and those below. */
+/** `damage` is what was found so far in this layer and the layers below it. */
 type Layer = Pick<UnpackedFile, 'bytes' | 'damage'>
 
 async function* unpackLayers(object: string, { bytes, damage }: Layer, depth: number): AsyncGenerator<UnpackedFile> {
@@ -80,7 +81,7 @@ async function* unpackEntries(object: string, { bytes, damage }: Layer, depth: n
     // The archive ends where its truncated entry ends, and already has one reject for that.
     if (content.damage()?.reason === 'truncated_record') return
   }
-  // The compression around the archive may be cut off after its last file.
+  // The compressed data around the archive may be truncated after the archive's last file.
   const found = damage()
   if (found !== null) throw found
 }

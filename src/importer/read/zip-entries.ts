@@ -1,6 +1,6 @@
-// Reads the files of a zip archive sequentially. So a nested or truncated archive yields its files as far as they go, without
-// a copy on disk. The central directory at its end, where other programs start, is at most checked. Source: APPNOTE.TXT 6.3.10
-// (PKWARE).
+// Reads the files of a zip archive sequentially. So even a nested or truncated archive yields all files that it contains,
+// without a copy on disk. The central directory at the end of the archive, where other programs start, is only checked, if
+// at all. Source: APPNOTE.TXT 6.3.10 (PKWARE).
 
 import { crc32 } from 'node:zlib'
 import { type ByteReader, createCutOffDamage, PackingDamage } from './byte-reader.ts'
@@ -28,7 +28,7 @@ const emptyDescriptor = Buffer.from('PK\x07\x08\x00\x00\x00\x00', 'latin1')
 const isEncrypted = 0x0001
 const hasDescriptor = 0x0008
 const hasUtf8Name = 0x0800
-/** In 32-bit fields: the value is in the zip64 extra field. */
+/** This value of a 32-bit field means that the actual value is in the zip64 extra field. */
 const inZip64 = 0xffffffff
 const stored = 0
 const packings: ReadonlyMap<number, Packing> = new Map([
@@ -37,7 +37,8 @@ const packings: ReadonlyMap<number, Packing> = new Map([
 ])
 
 /**
- * @param checksDirectory also throws when the archive is cut off in its central directory, or that does not list all entries.
+ * @param checksDirectory whether to throw also when the archive is truncated within its central directory, or when the
+ * directory does not list all entries.
  * @throws PackingDamage when the archive itself cannot be read further.
  */
 export async function* readZipEntries(archive: ByteReader, { checksDirectory = false } = {}): AsyncGenerator<ZipEntry> {

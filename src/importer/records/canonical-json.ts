@@ -1,5 +1,5 @@
-// Canonical JSON after RFC 8785: keys sorted by UTF-16 code units, numbers as JavaScript formats them. A literal that a
-// double cannot hold, such as a 64-bit id, is kept as written, because rounding could make two records equal.
+// Canonical JSON according to RFC 8785: keys sorted by UTF-16 code units, numbers as JavaScript formats them. A literal
+// that a double cannot represent, such as a 64-bit id, is kept as written, because rounding could make two records equal.
 
 import { isRawNumber, type JsonValue } from '#core/json.ts'
 

@@ -1,6 +1,6 @@
-// Declares a source, with what all of them share: no unknown key in the configuration, and `event_names`, which renames events.
-// An export's "Page View" only counts as a page view under the name that the receiver knows.
-// Source: docs/wire/import.md §1.0 (`event_names`).
+// Declares a source, with what all sources share: unknown keys in the configuration are refused, and `event_names` renames
+// events. An export's "Page View" only counts as a page view under the name that the receiver knows. Source:
+// docs/wire/import.md §1.0 (`event_names`).
 
 import { ImportConfigError, type ImportSource, type RecordConverter, type SourceContext } from './import-source.ts'
 import type { Conversion, ImportedEvent } from './imported-event.ts'
@@ -16,7 +16,7 @@ const identityEvents = ['$identify', '$create_alias', '$merge_dangerously', '$gr
 
 /**
  * @param summary a line for `--help`.
- * @param prepare reads all keys of the configuration that the source has. @throws ImportConfigError
+ * @param prepare reads all configuration keys that the source has. @throws ImportConfigError
  */
 export function defineSource(
   name: string,

@@ -6,12 +6,12 @@ import { uuidV5 } from '#core/events/uuid-v5.ts'
 import type { JsonObject, JsonValue } from '#core/json.ts'
 import { canonicalJson } from './canonical-json.ts'
 
-/** UUIDv5 of `historical-import.v1` in the DNS namespace. Changing any rule needs a new name and so a new root. */
+/** UUIDv5 of `historical-import.v1` in the DNS namespace. Changing a rule requires a new name and therefore a new root. */
 const root = parseNamespace('9b8097fb-81cb-5930-84dd-6d0df26c84cd')
 /** The ASCII bytes of `posthog_mixpanel`, as in PostHog's own importer, so that its events and ours have the same uuids. */
 const mixpanelNamespace = parseNamespace('706f7374-686f-675f-6d69-7870616e656c')
 
-/** @param parts joined by line feeds; an absent part is an empty text. */
+/** @param parts are joined by line feeds; pass an empty text for an absent part. */
 export function rootUuid(...parts: readonly string[]): string {
   return uuidV5(root, parts.join('\n'))
 }
@@ -31,9 +31,8 @@ export function contentHash(content: JsonValue): string {
 }
 
 /**
- * The UUIDv7 of a session: its start, then the first ten bytes of a SHA-256 of what names it.
- * @param startMs when the session began, whole ms, clamped to what a UUIDv7 can hold. Records with times beyond that are
- *   refused elsewhere.
+ * The UUIDv7 of a session: its start, then the first ten bytes of the SHA-256 of `parts`. @param startMs when the session
+ * began, whole ms, clamped to the range of a UUIDv7. Records with times beyond that are refused elsewhere.
  * @param parts source, `session`, device or site, session id.
  */
 export function sessionUuid(startMs: number, ...parts: readonly string[]): string {

@@ -21,7 +21,7 @@ export const illegalForMixpanel: ReadonlySet<string> = new Set(
 /** @returns a text unchanged, an integer as its decimal digits; null for everything else. */
 export function idText(value: JsonValue | undefined): string | null {
   if (typeof value === 'string') return value
-  // Beyond 2^53, a plain number is exact: inexact ones are kept as literals (see `numberOrLiteral`).
+  // Even beyond 2^53, a plain number is exact: inexact numbers are kept as literals (see `numberOrLiteral`).
   if (typeof value === 'number') return Number.isInteger(value) && Math.abs(value) < 1e21 ? String(value) : null
   return isRawNumber(value) && /^-?\d+$/.test(value.rawJSON) ? value.rawJSON : null
 }
@@ -49,7 +49,7 @@ export function legalId(value: JsonValue | undefined, alsoIllegal?: ReadonlySet<
 }
 
 /**
- * @param field named in the reject when there is no id.
+ * @param field the field that the reject names when there is no id.
  * @throws RecordReject `distinct_id_missing`, `distinct_id_too_long`.
  */
 export function requireDistinctId(id: string | null, field = 'distinct_id'): string {

@@ -1,6 +1,6 @@
-// Validates files of an import, so that a damaged or edited one is noticed when it is read and not when a value of the wrong
-// type is used. Unknown keys are allowed unless a schema is strict, since later versions may write more of them. These few
-// types are our own because a schema library takes longer to load than most commands run.
+// Validates files of an import, so that a damaged or edited file is noticed when it is read, not when a value of the wrong
+// type is used. Unknown keys are allowed unless a schema is strict, since later versions may write additional keys. We
+// define these few types ourselves because a schema library takes longer to load than most commands run.
 
 import type { JsonObject } from '#core/json.ts'
 
@@ -15,7 +15,7 @@ export interface Fault {
 
 export interface Schema<T> {
   readonly faults: (value: unknown) => readonly Fault[]
-  /** Never set: carries the type for the compiler. */
+  /** Never set; only tells the compiler the type. */
   readonly type?: T
 }
 
@@ -33,7 +33,7 @@ interface Properties {
 
 export type Static<S> = S extends Schema<infer T> ? T : never
 
-/** Leaves `jsonObject` as it is. */
+/** Makes arrays and objects read-only, except `jsonObject`, which stays as it is. */
 export type DeepReadonly<T> = T extends readonly (infer U)[]
   ? readonly DeepReadonly<U>[]
   : T extends object

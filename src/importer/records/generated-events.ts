@@ -48,7 +48,7 @@ function replaceRefusedLink(events: readonly ImportedEvent[], isOwnLinkRefused: 
   return [{ ...first, event: '$set', properties }, ...others]
 }
 
-/** Whether the pair can be linked: two different ids that are no placeholders and can be sent. */
+/** Whether the pair can be linked: two different ids that are not placeholders and can be sent. */
 export function isLink({ userId, deviceId }: Pick<IdentityLink, 'userId' | 'deviceId'>): boolean {
   return userId !== deviceId && [userId, deviceId].every(isLinkable)
 }
@@ -116,7 +116,7 @@ function addChangedProperties(record: ConvertedRecord, ledger: ImportLedger): re
   return [addToSet(first, news), ...others]
 }
 
-/** The properties that differ from the known ones. */
+/** The properties that differ from the known properties. */
 function findChangedProperties({ properties }: PersonSnapshot, before: JsonObject | null): JsonObject {
   if (before === null) return properties
   const news: JsonObject = {}
@@ -142,7 +142,7 @@ const joinedBy: Readonly<Record<string, string>> = {
   $merge_dangerously: 'alias',
 }
 
-/** @returns the id whose person the event joins with its own; null for events that join none. */
+/** @returns the id whose person the event merges with its own; null for events that merge no persons. */
 export function findJoinedId({ event, distinctId, properties }: ImportedEvent): string | null {
   const key = Object.hasOwn(joinedBy, event) ? joinedBy[event]! : null
   const id = key === null ? undefined : ownValue(properties, key)

@@ -11,15 +11,14 @@ export interface ImportLedger {
   link(deviceId: string, userId: string): 'linked' | 'known' | 'shared'
   /**
    * Stores the properties of a group.
-   * @param properties null for a record that only names the group, which keeps the stored ones.
+   * @param properties null for a record that only names the group; the stored properties are then kept.
    * @returns the properties stored before; null for a new group.
    */
   group(type: string, key: string, properties: JsonObject | null): JsonObject | null
-  /** Stores the properties of a person. @returns those stored before; null for a new person. */
+  /** Stores the properties of a person. @returns the properties stored before; null for a new person. */
   person(distinctId: string, properties: JsonObject): JsonObject | null
 }
 
-/** An empty ledger in memory. */
 export function createMemoryLedger(): ImportLedger {
   const userByDevice = new Map<string, string>()
   const groups = new Map<string, JsonObject>()

@@ -12,11 +12,14 @@ export interface SourceRecord {
   readonly value: JsonObject
   /** Name of the record's table or file, without folder and extension; null when unknown. */
   readonly table: string | null
-  /** Its number within its part, from 1. Distinguishes identical records with `keep_identical`. */
+  /** The record's number within its part, from 1. Distinguishes identical records with `keep_identical`. */
   readonly ordinal: number
 }
 
-/** A fact that other records need, such as the identity of a Heap user. All are collected before any record is converted. */
+/**
+ * A fact that other records need, such as the identity of a Heap user. All facts are collected before any record is
+ * converted.
+ */
 export interface SourceFact {
   readonly kind: string
   readonly key: string
@@ -25,7 +28,7 @@ export interface SourceFact {
 
 /** Its `nowMs` is the only clock of a converter. */
 export interface SourceContext extends TimeWindow {
-  /** A fact that `factsOf` gave for any record of the job, or the configuration. */
+  /** Finds a fact that `factsOf` returned for any record of the job, or that the configuration contains. */
   readonly findFact: (kind: string, key: string) => string | null
   /** Set when the caller wants to know which configured names no record has. */
   readonly unseenNames?: UnseenNames | undefined
@@ -37,10 +40,10 @@ export interface RecordConverter {
   /** The facts in this record that other records need. Absent if the source has none. */
   factsOf?(record: SourceRecord): readonly SourceFact[]
   /**
-   * The time by which records are sorted, in microseconds since 1970: of a record that converts to events, links or groups,
-   * the earliest of theirs. Depends only on the record and the configuration, and is much cheaper than `convert`. A record
-   * that `convert` skips, or rejects for another reason, has a time too.
-   * @returns null for a record that has no time by its kind.
+   * The time by which records are sorted, in microseconds since 1970. For a record that converts to events, links or
+   * groups, it is their earliest time. Depends only on the record and the configuration, and is much cheaper than
+   * `convert`. A record that `convert` skips, or rejects for another reason, has a time too.
+   * @returns null for a record of a kind that has no time.
    * @throws RecordReject for a time that is missing, unreadable or out of range.
    */
   timeOf(record: SourceRecord): number | null

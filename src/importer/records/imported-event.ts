@@ -9,14 +9,14 @@ export interface ImportedEvent {
   /** Lower case, deterministic. */
   readonly uuid: string
   readonly event: string
-  /** The source's name for it, for the report; absent if equal to `event` or if the event was generated. */
+  /** The source's name for the event, for the report; absent if equal to `event` or if the event was generated. */
   readonly sourceName?: string
   readonly distinctId: string
-  /** The record names no person, so many events of the source share this id. */
+  /** Set if the record names no person, so that many events of the source share this id. */
   readonly isIdFilledIn?: true
   /** Microseconds since 1970, a safe integer. */
   readonly timeUs: number
-  /** The record has only a day, or no time, so many events of the source share this time. */
+  /** Set if the record has only a day, or no time, so that many events of the source share this time. */
   readonly isTimeFilledIn?: true
   readonly properties: JsonObject
 }
@@ -28,7 +28,7 @@ export interface IdentityLink {
   readonly timeUs: number
   /** Properties of the `$identify` in addition to `$anon_distinct_id`. */
   readonly properties: JsonObject
-  /** The first event of the record is that `$identify`, so none is generated. */
+  /** Whether the first event of the record is that `$identify`, so that none is generated. */
   readonly isOwnEvent?: boolean
 }
 
@@ -65,7 +65,7 @@ export interface ConvertedRecord {
   readonly notes?: readonly RecordNote[]
 }
 
-/** Reasons for which the service refuses or drops an event because of the event alone. */
+/** Reasons for which the service refuses or drops an event that depend only on the event. */
 export type ServiceDrop =
   | DropReason
   | CookielessDrop

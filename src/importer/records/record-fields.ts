@@ -20,13 +20,13 @@ const blank = 0x20
 const openingBracket = 0x28
 const firstBeyondAscii = 0x80
 
-/** @returns null when the field is absent, empty or no text. */
+/** @returns null if the field is absent, empty or not a text. */
 export function readTextField(record: JsonObject, key: string): string | null {
   const value = ownValue(record, key)
   return typeof value === 'string' && !isEmptyValue(value) ? value : null
 }
 
-/** @returns an empty object when the field is no object. */
+/** @returns an empty object if the field is not an object. */
 export function readObjectField(record: JsonObject, key: string): JsonObject {
   const value = ownValue(record, key)
   return isJsonObject(value) ? value : {}
@@ -47,7 +47,7 @@ export function readEventName(value: JsonValue | undefined, field: string): stri
 /** In characters. */
 export const eventNameLengthMax = 200
 
-/** Counts code points, as the service does, and not UTF-16 units. */
+/** Counts code points, like the service, not UTF-16 units. */
 export function isLongerThan(text: string, characterCountMax: number): boolean {
   if (text.length <= characterCountMax) return false
   if (text.length > 2 * characterCountMax) return true
@@ -59,7 +59,7 @@ export function isLongerThan(text: string, characterCountMax: number): boolean {
 /** No product writes records that nest deeper, and recursive code would overflow its stack. */
 export const recordNestingMax = 500
 
-/** Parses JSON in a text field. @returns undefined when it is no JSON, or nests deeper than a record may. */
+/** Parses JSON in a text field. @returns undefined if the text is not JSON, or nests deeper than a record may. */
 export function parseJsonText(text: string): JsonValue | undefined {
   if (nestsDeeperThan(text, recordNestingMax)) return undefined
   try {
@@ -100,8 +100,8 @@ export function pickProperties(properties: JsonObject, keys: readonly string[]):
 }
 
 /**
- * Sets `$current_url`, and `$host` and `$pathname` as in live events, so that one filter matches both. A text that is no
- * absolute URL, such as a path, is kept in `$current_url` alone.
+ * Sets `$current_url`, and `$host` and `$pathname` as in live events, so that one filter matches both. A text that is not
+ * an absolute URL, such as a path, is kept only in `$current_url`.
  * @param hasHost whether the source has the host in a separate field.
  */
 export function putAddress(properties: JsonObject, url: string | null, { hasHost = false } = {}): void {

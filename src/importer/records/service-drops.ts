@@ -42,7 +42,7 @@ export function removeLongGroups(record: ConvertedRecord): ConvertedRecord {
 }
 
 /**
- * @param container the event property that contains the properties; null for the event's own.
+ * @param container the event property that contains the properties; null for the properties of the event itself.
  * @throws RecordReject for nesting so deep that the service would refuse the whole request.
  */
 function checkNesting(properties: JsonObject, container: '$set' | '$group_set' | null): void {

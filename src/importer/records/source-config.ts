@@ -1,5 +1,5 @@
-// Reads the configuration of a source. A key that the source does not read is refused, not ignored: an import with a misspelt
-// time zone key would be wrong by hours for ever.
+// Reads the configuration of a source. A key that the source does not read is refused, not ignored: with a misspelt time
+// zone key, imported times would be wrong by hours for ever.
 
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
 import { nearMiss } from '#core/nearest-name.ts'
@@ -19,7 +19,7 @@ export class SourceConfig {
     this.#config = config
   }
 
-  /** @returns false unless it is set to true. */
+  /** @returns whether the key is set to true. */
   flag(key: string): boolean {
     return this.#read(key, value => typeof value === 'boolean', 'must be true or false') === true
   }
@@ -78,7 +78,7 @@ export class SourceConfig {
     }
   }
 
-  /** @param isValid the type of a value that is set. @param reason for refusing any other. */
+  /** @param isValid checks the type of a value that is set. @param reason why another type is refused. */
   #read<T extends JsonValue>(key: string, isValid: (value: JsonValue) => value is T, reason: string): T | null {
     this.#known.push(key)
     const value = ownValue(this.#config, key) ?? null

@@ -1,6 +1,6 @@
 // Reads the times of records, in every format that exports use, and formats times of events. Instants are microseconds since
-// 1970. A record without a valid and plausible time is refused, because the time of the import is no substitute.
-// Source: docs/wire/import.md §1.0, §1.9.
+// 1970. A record without a valid and plausible time is refused, because the time of the import is not a substitute. Source:
+// docs/wire/import.md §1.0, §1.9.
 
 import { isRawNumber, type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
 import { RecordReject } from './imported-event.ts'
@@ -13,7 +13,7 @@ export const usPerSecond = 1_000_000
 export type EpochUnit = 's' | 'ms' | 'us' | 'ns'
 
 export interface TimeForm {
-  /** IANA zone of texts that name none; null refuses them. `UTC` for a product that always exports UTC. */
+  /** IANA zone for texts without a zone; null refuses such texts. `UTC` for a product that always exports UTC. */
   readonly zone: string | null
   /** The unit of numbers. Default: inferred from their size. */
   readonly unit?: EpochUnit
@@ -61,7 +61,7 @@ export function readRecordTime(
   return timeUs
 }
 
-/** As `readRecordTime`, for a field of the record itself. */
+/** Like `readRecordTime`, for a field of the record itself. */
 export function readTimeField(record: JsonObject, field: string, form: TimeForm, window: TimeWindow): number {
   return readRecordTime(ownValue(record, field), form, window, field)
 }
@@ -99,7 +99,7 @@ export function isRecent(timeUs: number, nowMs: number): boolean {
 }
 
 /**
- * @returns microseconds since 1970; null for a value that is no time.
+ * @returns microseconds since 1970; null for a value that is not a time.
  * @throws RecordReject `timestamp_zone_unknown` if neither the text nor the form has a zone.
  */
 export function readTime(value: JsonValue, form: TimeForm, field: string): number | null {
@@ -131,15 +131,15 @@ function orderYearFirst(trimmed: string, order: DateOrder | undefined): readonly
 }
 
 /**
- * The instant of a local time in a zone. In an hour that a clock change repeats it is the first pass; in a skipped hour, the
- * time after the change.
+ * The instant of a local time in a zone. In an hour that a clock change repeats, it is the first occurrence; in a skipped
+ * hour, the time after the change.
  * @param wallUs the local time as if it were UTC, whole seconds.
  */
 export function wallClockToUtc(wallUs: number, zone: string): number {
   if (zone === 'UTC') return wallUs
   const wallMs = wallUs / usPerMs
   // Clocks change on quarters of an hour, so all times of a quarter have one offset. The few exceptions, such as
-  // Newfoundland at a minute past midnight, are not kept.
+  // Newfoundland at a minute past midnight, are not cached.
   const quarter = Math.floor(wallMs / quarterMs)
   const offsets = offsetsByZone.getOrInsertComputed(zone, () => new Map())
   const offsetMs = getOrKeep(offsets, quarter, () => {
@@ -166,7 +166,7 @@ export function utcDay(timeUs: number): string {
 
 const dayTexts = new Map<number, string>()
 
-/** Records come sorted by day, or unsorted from a few years, so few values are in use. */
+/** Records come sorted by day, or unsorted from a few years, so few values are needed at a time. */
 function getOrKeep<T>(kept: Map<number, T>, key: number, compute: () => T): T {
   let value = kept.get(key)
   if (value === undefined) {
@@ -219,7 +219,7 @@ function clampMicroseconds(us: number): number | null {
   return Math.max(Number.MIN_SAFE_INTEGER, Math.min(us, Number.MAX_SAFE_INTEGER))
 }
 
-/** Exact for more digits than a double holds, as in nanoseconds or in seconds with six decimals. */
+/** Exact also for more digits than a double can represent, as in nanoseconds or in seconds with six decimals. */
 function parseNumeral(literal: string, unit: EpochUnit = inferUnit(Number(literal))): number | null {
   const [, sign, whole, fraction = ''] = /^(-?)(\d+)(?:\.(\d+))?$/.exec(literal) ?? []
   if (whole === undefined) return epochToMicroseconds(Number(literal), unit)
@@ -231,7 +231,7 @@ function parseNumeral(literal: string, unit: EpochUnit = inferUnit(Number(litera
 function toWallClockUs(year: number, month: number, day: number, hour: number, minute: number, second: number) {
   if (month < 1 || month > 12 || day < 1 || hour > 23 || minute > 59 || second > 60) return null
   const midnightMs = new Date(0).setUTCFullYear(year, month - 1, day)
-  // Date would silently turn a day that the month does not have into one of the next month.
+  // `Date` would silently turn a day that the month does not have into a day of the next month.
   if (new Date(midnightMs).getUTCDate() !== day) return null
   return (midnightMs + ((hour * 60 + minute) * 60 + Math.min(second, 59)) * 1_000) * usPerMs
 }

@@ -28,7 +28,7 @@ export type WatchState = Static<typeof watchStateSchema>
 
 /** A name in a configuration that some record should have. */
 export interface WatchedName extends Pick<UnseenName, 'kind' | 'name' | 'key'> {
-  /** It is seen when a record has any of these. */
+  /** The name counts as seen when a record has any of these. */
   readonly paths: readonly string[]
   /** Whether it must be a field of the record itself, not of a nested object. */
   readonly isOwn?: boolean
@@ -64,7 +64,6 @@ export class UnseenNames {
     return this.#watches.flatMap(watch => watch.unseen())
   }
 
-  /** The state of each watch. */
   states(): WatchState[] {
     return this.#watches.map(watch => watch.state())
   }
@@ -75,7 +74,7 @@ export class UnseenNames {
   }
 }
 
-/** Bounded, since names in records may contain ids, so that there are as many as records. */
+/** Bounded, since names in records may contain ids, so that there are as many names as records. */
 const knownMax = 1_000
 
 /** Watches the fields of records, or their events, for configured names. */
@@ -90,7 +89,7 @@ export class NameWatch {
     for (const name of known) this.addKnown(name)
   }
 
-  /** Otherwise all names have been seen, and records need not be looked at. */
+  /** Whether any name is unseen; otherwise records need not be looked at. */
   get isWaiting(): boolean {
     return this.#waiting.size > 0
   }
@@ -102,7 +101,7 @@ export class NameWatch {
     this.addKnown(name)
   }
 
-  /** Looks at the fields of a record. @returns those still unseen. */
+  /** Looks at the fields of a record. @returns the fields that are still unseen. */
   seeFields(hasField: (field: WatchedName) => boolean): Iterable<WatchedName> {
     this.#hasSeen = true
     for (const [id, field] of this.#waiting) if (hasField(field)) this.#waiting.delete(id)

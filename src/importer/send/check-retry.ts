@@ -1,4 +1,4 @@
-// Checks that a file of repaired records belongs to the job. Records of another job would be sent with this one, or count
+// Checks that a file of repaired records belongs to the job. Records of another job would be sent with this job, or count
 // as its rejects forever, so such a file is refused as a whole. Source: docs/wire/import.md §2.6 (`retry`).
 
 import { readFileSync } from 'node:fs'
@@ -10,8 +10,8 @@ import { convertLines, isReject, listRetryFolders, type RetryContext, splitLines
 import { readSentRejects } from './sent-events.ts'
 
 /**
- * Every reject line must be one of the job's, repaired or not. Whole records do not name their job: they are accepted if
- * at least one of them can be sent, or if the file also has reject lines.
+ * Every reject line must belong to the job, repaired or not. Whole records do not name their job: they are accepted if at
+ * least one of them can be sent, or if the file also has reject lines.
  * @returns why the file is refused, as a sentence without a full stop; null if it is accepted.
  */
 export async function findRetryProblem(context: RetryContext, path: string): Promise<string | null> {
@@ -44,7 +44,7 @@ function parseRejects(texts: readonly string[]): readonly FoundReject[] {
   })
 }
 
-/** Streams the job's rejects, and holds only the file's in memory, since the job may have far more. */
+/** Streams the job's rejects and holds only the rejects of the file in memory, since the job may have far more. */
 async function findForeignReject(folder: JobFolder, found: readonly FoundReject[]): Promise<FoundReject | null> {
   const wanted = new Set(found.map(({ reject }) => identifyRecord(reject)))
   for await (const reject of readOwnRejects(folder)) {

@@ -1,14 +1,16 @@
-// How far sending is, in `state.db`. A round is committed after all of it was accepted, so after a crash at any point its
-// lines are sent again and none is skipped. Source: docs/wire/import.md §2.4.
+// How far sending is, in `state.db`. A round of lines is committed once all of it was accepted, so after a crash at any
+// point its lines are sent again and none is skipped. Source: docs/wire/import.md §2.4.
 
 import type { JobFolder } from '../job/job-folder.ts'
 import { JobStopped } from '../job/job-paused.ts'
 import { JobState } from '../job/job-state.ts'
 import { isGeneratedPart, type StagedPart } from '../job/staged-part.ts'
 
-/** The first five count lines, which are records; the others count events. A record may yield several events. */
+/**
+ * The first five fields count lines, which are records; the other fields count events. A record may yield several events.
+ */
 const noCounts = {
-  /** Lines from the first on, so also the last line that is sent. */
+  /** The number of lines read, which is also the number of the last line that was sent. */
   read: 0,
   /** Lines with at least one event that the service accepted. */
   records: 0,
@@ -71,7 +73,7 @@ export function readCheckpoint(folder: JobFolder): Checkpoint | null {
 }
 
 export function getCheckpoint(state: JobState): Checkpoint | null {
-  // The parts after the rest, since another process may be sending.
+  // The parts are read after the rest, since another process may be sending.
   const common = state.get<SendState>(stateName)
   return common && { ...common, parts: [...state.list<PartProgress>(partPrefix)] }
 }

@@ -1,5 +1,5 @@
-// Encodes an event for the wire, with the marker properties that name its source and job.
-// Source: docs/wire/import.md §1.0 (output, marker properties), §2.5 (one event > 1 MB).
+// Encodes an event for sending, with the marker properties that name its source and job. Source: docs/wire/import.md §1.0
+// (output, marker properties), §2.5 (one event > 1 MB).
 
 import { isJsonObject, type JsonObject, type JsonValue, mergeObjects, setOwn } from '#core/json.ts'
 import type { ImportedEvent } from '../records/imported-event.ts'
@@ -27,12 +27,12 @@ export function encodeEvent(event: ImportedEvent, marks: EventMarks): EncodedEve
     properties: mergeObjects(event.properties, createMarkerProperties(event, marks)),
   }
   let text = JSON.stringify(sent)
-  // A lone surrogate, as left by programs that truncate text within an emoji. No service can read it.
+  // The text contains a lone surrogate, as left by programs that truncate text within an emoji. No service can read it.
   if (/\\ud[89a-f]/.test(text)) text = JSON.stringify(replaceLoneSurrogates(sent))
   return { text, bytes: Buffer.byteLength(text) }
 }
 
-/** Marks replace properties of the same name, which the export may hold from an earlier import. */
+/** Marks replace properties of the same name, which the export may contain from an earlier import. */
 export function addMarks(event: ImportedEvent, marks: EventMarks): JsonObject {
   return replaceLoneSurrogates(mergeObjects(event.properties, createMarkerProperties(event, marks))) as JsonObject
 }
@@ -47,7 +47,7 @@ function createMarkerProperties({ distinctId }: ImportedEvent, { source, jobId }
   }
 }
 
-/** Replaces each lone surrogate by U+FFFD, in keys too. */
+/** Replaces each lone surrogate with U+FFFD, in keys too. */
 function replaceLoneSurrogates(value: JsonValue): JsonValue {
   if (typeof value === 'string') return value.toWellFormed()
   if (Array.isArray(value)) return value.map(replaceLoneSurrogates)

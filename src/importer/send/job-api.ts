@@ -151,7 +151,7 @@ export function parseObjectOrEmpty(text: string): JsonObject {
   }
 }
 
-/** Awaits the answer of a call. @returns the status instead if the service refused with one of these. */
+/** Awaits the answer of a call. @returns the status instead if the service refused with one of `statuses`. */
 export async function allowRefusal(
   call: Promise<JsonObject>,
   statuses: readonly number[],

@@ -31,7 +31,7 @@ export type BatchAnswer =
     }
   /** 413. */
   | { readonly kind: 'too_large'; readonly description: string }
-  /** 400 or 422: would be refused again. */
+  /** 400 or 422: the events would be refused again. */
   | { readonly kind: 'refused'; readonly reason: string; readonly field: string | null; readonly description: string }
   /** 408, 429, 5xx or no answer. The service may have stored the events nevertheless. */
   | {
@@ -45,13 +45,13 @@ export type BatchAnswer =
 
 export interface AnsweredBatch {
   readonly answer: BatchAnswer
-  /** Events per second that the header `X-Import-Rate` allows; null without it, or if the service is in trouble. */
+  /** Events per second that the header `X-Import-Rate` allows; null without the header, or if the service is in trouble. */
   readonly rate: number | null
 }
 
 const answerMsMax = 120_000
 const gzipText = promisify(gzip)
-/** The fastest, so that compression does not limit the rate; events shrink to about a tenth at any level. */
+/** The fastest level, so that compression does not limit the rate; events shrink to about a tenth at any level. */
 const gzipLevel = 1
 
 /** @param texts JSON of the events. @throws the signal's reason when it is aborted. */
@@ -76,7 +76,7 @@ export async function postBatch(
         ...(target.serviceJobId === null ? {} : { 'x-import-job': target.serviceJobId }),
       },
     })
-    // If the answer breaks off, the service may or may not have stored the events.
+    // If the answer ends early, the service may or may not have stored the events.
     const text = await response.text()
     return {
       answer: interpretAnswer(response, text, target, texts.length),
@@ -131,8 +131,9 @@ function interpretAnswer(
 }
 
 /**
- * @param eventCount how many events the answer must account for, so that another 200, such as from a captive portal, is not
- *   mistaken for it. Null for a service without import jobs, whose answer has little more than a status.
+ * @param eventCount how many events the answer must account for, so that a 200 from elsewhere, such as a captive portal, is
+ * not mistaken for the service's answer. Null for a service without import jobs, whose answer contains little more than a
+ * status.
  */
 function interpretAccepted(body: JsonObject, eventCount: number | null): BatchAnswer {
   const list = ownValue(body, 'failed_records')

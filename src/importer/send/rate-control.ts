@@ -2,18 +2,18 @@
 // trouble, never above the rate that the service allows. Source: docs/wire/import.md §2.5 (rate), §3.1.
 
 export const rateDefault = 1_000
-/** Events per second, so that a batch of 5,000 still goes out every 100 s. */
+/** Events per second: with this rate, a batch of 5,000 is still sent every 100 s. */
 const rateMin = 50
 const growEveryMs = 60_000
 const growth = 1.1
-/** Growth is faster up to the rate before the trouble, which is mostly short, such as a restart or a busy disk. */
+/** Growth is faster up to the rate before the trouble: most trouble is short, such as a restart or a busy disk. */
 const returnEveryMs = 5_000
 const returnGrowth = 1.5
 /** If trouble returns during the recovery, the next one aims for this share of the earlier rate. */
 const shareAgain = 0.75
 /** Halve at most this often: batches in flight together are refused together. */
 const halveEveryMs = 5_000
-/** Below this, answer times double by chance and mean nothing. */
+/** Answer times below this double by chance, which means nothing. */
 const slowAnswerMsMin = 500
 const answerSmoothing = 0.2
 /** The bucket's capacity, in seconds of events: a laptop waking from sleep must not send a flood. */
@@ -78,7 +78,7 @@ export class RateControl {
     this.#usualAnswerMs = Math.min(this.#usualAnswerMs, Math.max(this.#answerMs, slowAnswerMsMin))
     if (this.#answerMs > 2 * this.#usualAnswerMs) {
       this.#halve(now)
-      // Make the slower answers the new reference; otherwise one slow hour would bring the rate down to its minimum.
+      // Make the slower answer time the new reference; otherwise one slow hour would bring the rate down to its minimum.
       this.#usualAnswerMs = this.#answerMs
     } else this.#grow(now)
   }

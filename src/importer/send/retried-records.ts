@@ -44,7 +44,7 @@ export function addRetry(context: RetryContext, path: string): SentJob {
   return openRetry(context, folder)
 }
 
-/** The file that a retry was made from; a file repaired step by step yields several retries. */
+/** The file that a retry was made from; a file that is repaired in several steps yields several retries. */
 export function readRetryOrigin(folder: JobFolder): string {
   return readState<string>(folder, originName) ?? folder.path
 }
@@ -73,7 +73,7 @@ function openRetry(context: RetryContext, folder: JobFolder): SentJob {
   const job: StagedJob = {
     parts: [part],
     async *readPart(_part, afterLine = 0) {
-      // Convert from the first line on, since later records build on the persons and groups of earlier ones.
+      // Convert from the first line on, since later records build on the persons and groups of earlier records.
       for (const outcome of convertLines(context, lines)) if (outcome.line > afterLine) yield outcome
     },
   }
@@ -141,7 +141,7 @@ function parseRepairedRecord(bytes: Buffer, manifest: Manifest): RepairedRecord 
     return { parsed, table: onlyObject?.table ?? null, isSent: false }
   const { object, line, ordinal = line } = parsed.value
   const { table, ...rows } = manifest.objects.find(each => each.object === object) ?? onlyObject ?? noObject
-  // `pennon import rejects` marks rejects that another retry has sent; their `source` is still the broken one.
+  // `pennon import rejects` marks rejects that another retry has sent; their `source` is still the broken text.
   const isSent = ownValue(parsed.value, 'repaired') === true
   return {
     parsed: parseRepairedSource(parsed.value, rows),

@@ -1,5 +1,5 @@
-// The outcome of each repaired record, counted once however often it was retried: once sent it counts as sent, otherwise
-// the last retry counts. Source: docs/wire/import.md §2.6 (`retry`).
+// The outcome of each repaired record, counted once however often it was retried: once sent, the record counts as sent;
+// until then, its last retry counts. Source: docs/wire/import.md §2.6 (`retry`).
 
 import { type JsonObject, ownValue } from '#core/json.ts'
 import { type JobFolder, parseObject } from '../job/job-folder.ts'
@@ -17,7 +17,7 @@ export interface RetryOutcome {
   readonly refused: number
 }
 
-/** By `recordKey`, or by the hash of its text for a record that was not a reject line. */
+/** Outcomes by `recordKey`, or by the hash of the record's text for a record that was not a reject line. */
 export type RetryOutcomes = ReadonlyMap<string, RetryOutcome>
 
 const outcomesName = 'retried'
@@ -62,8 +62,8 @@ export function sumOutcomes(outcomes: RetryOutcomes) {
 }
 
 /**
- * How many rejected records have now been sent; whole records are not counted, since they need not be repairs of
- * rejected ones.
+ * How many rejected records have now been sent; whole records are not counted, since they need not be repairs of rejected
+ * records.
  */
 export function countRepairedRejects(outcomes: RetryOutcomes): number {
   return [...outcomes].filter(([key, { kind }]) => kind === 'sent' && isRejectKey(key)).length

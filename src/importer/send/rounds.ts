@@ -11,7 +11,7 @@ import { utcDay } from '../records/source-time.ts'
 import { type EncodedEvent, type EventMarks, encodeEvent } from './encode-event.ts'
 
 export const batchBytesMax = 9 * 1024 * 1024
-/** Allowance for the rest of a request's body: key, option, brackets. */
+/** Allowance for the rest of a request body: key, option, brackets. */
 const envelopeBytes = 1_024
 /** A round fills at most this share of its lanes, so that a lane rarely needs a second batch when the spread is uneven. */
 const roundShare = 0.8
@@ -35,7 +35,7 @@ export interface Batch {
 export interface Round {
   readonly fromLine: number
   readonly toLine: number
-  /** Lanes are sent in parallel, the batches of a lane sequentially. */
+  /** Lanes are sent in parallel; the batches of a lane are sent one after another. */
   readonly lanes: readonly (readonly Batch[])[]
   readonly events: number
   readonly bytes: number
@@ -55,7 +55,7 @@ export interface RoundOptions {
   readonly lanes: number
   /** Lanes are added only for this many events each. Default 1,000. */
   readonly laneEventsMin?: number
-  /** Events of the same person must stay in order: the person that an id is linked to, or the id itself. */
+  /** @returns the person that an id is linked to, or the id itself. Events of the same person must stay in order. */
   readonly personOf: (distinctId: string) => string
 }
 
@@ -170,7 +170,7 @@ const countOf = { events: 'records', skipped: 'skipped', rejected: 'rejected', c
 
 /**
  * Divides one lane's events into batches of one UTC day, oldest first. A local day spans two UTC days whose events may
- * alternate, so a new batch at each change would hold few events.
+ * alternate, so batches that end at each change of day would contain few events.
  */
 function divideIntoBatches(events: readonly OutgoingEvent[]): Batch[] {
   const days = Map.groupBy(events, ({ event }) => utcDay(event.timeUs))

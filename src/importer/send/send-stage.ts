@@ -1,6 +1,6 @@
-// Stage 6: sends what was approved, exactly once: groups, then links, then the parts by day, in rounds that are committed
-// one by one. Called by `pennon import run`, which checks job and approval first.
-// Source: docs/wire/import.md §2.4, §2.5.
+// Stage 6: sends what was approved, exactly once. Groups are sent first, then links, then the parts by day, in rounds of
+// lines that are committed one by one. Called by `pennon import run`, which checks job and approval first. Source:
+// docs/wire/import.md §2.4, §2.5.
 
 import { formatCount } from '#core/format-count.ts'
 import type { FetchClock } from '../fetch/waiting.ts'
@@ -41,7 +41,7 @@ export interface SendOptions {
   readonly projectKey: string
   readonly clock: FetchClock
   readonly progress: StageProgress
-  /** Aborted by Ctrl-C: the stage ends at once, and the next call continues from there. */
+  /** Aborted by Ctrl-C. The stage then ends at once, and the next call continues from there. */
   readonly signal: AbortSignal
   /** Share of refused events above which the job stops, 0 to 1. */
   readonly maxRejectShare: number
@@ -55,7 +55,7 @@ export interface SendOptions {
 }
 
 const lanesDefault = 4
-/** The share of refusals is taken of at least this many events. Source: docs/wire/import.md §2.6. */
+/** The share of refusals is computed from at least this many events. Source: docs/wire/import.md §2.6. */
 const shareEventsMin = 1_000
 
 /** The service refused everything, or more than the user allows. The next run sends the last refused events again. */
@@ -100,7 +100,7 @@ class Sender {
     const known = getCheckpoint(state)
     if (known !== null) checkSameJob(known, identity, job.parts)
     this.checkpoint = known ?? createCheckpoint(identity, new Date(clock.nowMs()).toISOString())
-    // Before anything is sent: other commands change nothing of a job that may have been sent in part.
+    // Stored before anything is sent, since other commands do not change a job that may have been sent in part.
     if (known === null) putCheckpoint(state, this.checkpoint)
     this.#rate = new RateControl({ nowMs: () => clock.nowMs(), ...(rate === undefined ? {} : { rate }) })
     this.#waits = new ServiceWaits(clock, options.progress)
@@ -178,7 +178,7 @@ class Sender {
     progress.add({ records: round.toLine - round.fromLine + 1, rejects: refused.length + round.counts.rejected })
   }
 
-  /** Lanes in parallel, batches of a lane sequentially. The first failure aborts the other lanes. */
+  /** Sends lanes in parallel, and the batches of a lane one after another. The first failure aborts the other lanes. */
   async #deliver(round: Round, refusedBefore: number): Promise<Delivered> {
     const stop = new AbortController()
     const deps: DeliveryDeps = {
@@ -228,7 +228,7 @@ class Sender {
     }
   }
 
-  /** Stops the job if the service has not accepted a single event: then the events are hardly at fault. */
+  /** Stops the job if the service has not accepted a single event, since the fault is then hardly in the events. */
   #checkWelcome({ sent, refused }: Delivered): void {
     const last = refused.at(-1)
     if (last === undefined || sent + this.#sums().sent > 0 || this.#options.maxRejectShare >= 1) return
@@ -276,7 +276,7 @@ async function* prefetchOne(rounds: AsyncGenerator<Round>): AsyncGenerator<Round
       if (done === true) return
       next = rounds.next()
       // An error surfaces when `next` is awaited; until then it must not count as unhandled. If sending fails first, that
-      // error is reported, and the next run encounters this one again.
+      // error is reported, and the next run encounters this error again.
       next.catch(() => undefined)
       yield value
     }

@@ -1,5 +1,5 @@
-// The events of a job that the service accepted, which are the staged ones sent so far without the refused ones, and the
-// refused ones, in `state.db`. Source: docs/wire/import.md §2.4, §2.6.
+// The events of a job that the service accepted (the staged events sent so far, without the refused events), and the
+// refused events, which are in `state.db`. Source: docs/wire/import.md §2.4, §2.6.
 
 import type { JobFolder } from '../job/job-folder.ts'
 import { JobState } from '../job/job-state.ts'
@@ -16,7 +16,7 @@ export interface SentJob {
   readonly checkpoint: Checkpoint | null
 }
 
-/** The lines of each part, with the events that they yielded, possibly none. */
+/** A line of a part, with the events that it yielded, possibly none. */
 export type SentStep =
   | { readonly kind: 'part'; readonly part: StagedPart }
   | { readonly kind: 'line'; readonly events: readonly ImportedEvent[] }
@@ -58,7 +58,7 @@ export type SentReject = RejectLine & { readonly uuid: string }
 
 const prefix = 'refused/'
 
-/** @param before how many events of the part were refused before. */
+/** @param before how many refused events of the part are stored already. */
 export function putRejects(
   state: JobState,
   part: string,

@@ -13,13 +13,13 @@ import { countRepairedRejects, type RetryOutcomes, sumOutcomes } from './retry-o
 export interface ServiceJob {
   /** The job's number, also stored in rows. */
   readonly id: string
-  /** Sent by batches as X-Import-Job. It allows adding events to the job, so it is not written into events. */
+  /** Sent with batches as X-Import-Job. It allows adding events to the job, so it is not written into events. */
   readonly secretId: string
   readonly target: string
   readonly project: string
 }
 
-/** The states that an importer may report; the service sets the others itself. */
+/** The states that an importer may report; the service sets the other states itself. */
 export type OpenJobState = 'planned' | 'rehearsed' | 'approved' | 'sending' | 'verifying' | 'pending'
 
 export interface NewServiceJob {
@@ -35,7 +35,7 @@ export interface NewServiceJob {
 
 export const [readServiceJob, storeServiceJob] = stateValue<ServiceJob>('service job')
 
-/** @param range of its events; null if it has none. */
+/** @param range of the job's events; null if it has none. */
 export function formatJobName(source: string, range: { readonly first: string; readonly last: string } | null): string {
   if (range === null) return `${source} without events`
   const [first, last] = [range.first.slice(0, 10), range.last.slice(0, 10)]
@@ -47,14 +47,14 @@ export interface Ending {
   readonly serviceJobId: string
   readonly how: 'publish' | 'discard'
   readonly isDone: boolean
-  /** ISO 8601, the service's time; absent until it is done. */
+  /** When the job was published or discarded, by the service's clock, ISO 8601; absent until then. */
   readonly at?: string
 }
 
 /** Null if the job was neither published nor discarded from this folder. */
 export const [readEnding, storeEnding] = stateValue<Ending>('ending')
 
-/** A crash before it is stored leaves an empty job at the service, which does no harm. */
+/** A crash before the service's job is stored here leaves an empty job at the service, which does no harm. */
 export async function ensureServiceJob(
   folder: JobFolder,
   api: ServiceApi,
@@ -110,17 +110,17 @@ const ends = { publish: 'published', discard: 'discarded' } as const
 
 /** Callbacks for a user who waits while a job is published or discarded. */
 export interface EndReporter {
-  /** Called before the request: from then on the service may have begun. */
+  /** Called before the request, since the service may have begun from then on. */
   readonly onAsked?: () => void
-  /** Called once the service has accepted: from then on it finishes even if the client leaves. */
+  /** Called once the service has accepted the request: from then on it finishes even if the client disconnects. */
   readonly onAccepted?: () => void
   /** Called with the service's current step. */
   readonly onStep?: (step: string | null) => void
 }
 
 /**
- * Publishes or discards the whole job and waits until that is done. If it is already under way, only waits for it.
- * @throws JobStopped if that is not possible, for example to publish a discarded job.
+ * Publishes or discards the whole job and waits until that is done. If that is already under way, only waits for it.
+ * @throws JobStopped if it is not possible, for example to publish a discarded job.
  */
 export async function endServiceJob(
   api: ServiceApi,
@@ -160,7 +160,7 @@ export class ProgressReporter {
     if (this.#reporting !== null || this.#nowMs() - this.#reportedMs < reportEveryMs) return
     this.#reportedMs = this.#nowMs()
     this.#reporting = this.#report()
-      // Ignored: the next change of state is reported and awaited, and would fail too.
+      // Ignored, since the next change of state is reported and awaited, and would fail too.
       .catch(() => undefined)
       .finally(() => {
         this.#reporting = null

@@ -1,5 +1,5 @@
 // Coordinates the lanes of a run that wait for the service. The reason is shown while any lane waits, and the first lane
-// that gets through again wakes the others. Source: docs/wire/import.md §2.5.
+// that gets through again wakes the other lanes. Source: docs/wire/import.md §2.5.
 
 import { describeWait, type FetchClock, sleepUntil } from '#importer/fetch/waiting.ts'
 import type { StageProgress } from '../job/progress.ts'
@@ -14,7 +14,7 @@ export interface ServiceWait {
 export class ServiceWaits {
   readonly #clock: FetchClock
   readonly #progress: Pick<StageProgress, 'waiting'>
-  /** By waiter, from its first failure until it gets through. It remains listed between retries. */
+  /** The waits by waiter, from its first failure until it gets through. A waiter remains listed between retries. */
   readonly #open = new Map<object, ServiceWait & { readonly wake: AbortController }>()
   #count = 0
 
@@ -43,7 +43,7 @@ export class ServiceWaits {
     }
   }
 
-  /** Wakes the others only if `who` was waiting itself: success of other batches says nothing about the failing ones. */
+  /** Wakes others only if `who` was waiting itself: the success of other batches says nothing about failing batches. */
   gotThrough(who: object): void {
     if (!this.#open.delete(who)) return
     for (const { isAsked, wake } of this.#open.values()) if (!isAsked) wake.abort()

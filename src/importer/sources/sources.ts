@@ -30,7 +30,7 @@ const otherNames: ReadonlyMap<string, string> = new Map([['rudderstack', 'segmen
 
 export const sourceNames: readonly string[] = [...sources.map(({ name }) => name), ...otherNames.keys()]
 
-/** @returns null when there is no source of this name. */
+/** @returns null if there is no source with this name. */
 export function findSource(name: string): ImportSource | null {
   return sources.find(source => source.name === (otherNames.get(name) ?? name)) ?? null
 }

@@ -62,7 +62,7 @@ function convertWithoutPersons(record: ConvertedRecord): Conversion {
   }
 }
 
-/** Rejects a record that the target would delete at once. @returns null if the target would keep all of its events. */
+/** Rejects a record if the target would delete an event of it at once. @returns null if it would keep all events. */
 function rejectBeyondRetention({ events }: ConvertedRecord, { limits }: ImportPlan, nowMs: number): Rejected | null {
   const { retentionDays } = limits
   if (retentionDays === null) return null

@@ -16,7 +16,7 @@ import { firstPosition, type StagedRecord } from './staged-records.ts'
 const [lineFeed, tab] = [0x0a, 0x09]
 const nothing = Buffer.alloc(0)
 const generatedObject = 'generated'
-/** Around the text of a CSV row. */
+/** The JSON around the text of a CSV row. */
 const extraFrame = '{"s":""}'
 /** Generated events have no place in the raw files. */
 const noPlace = '[]'

@@ -24,7 +24,7 @@ export async function checkUnchanged(sources: readonly RawSource[]): Promise<voi
 
 /**
  * Finds a file whose content has changed since it was staged. Missing files do not count: all of their records are staged,
- * and only staging again would read them.
+ * and the files would only be read again if staging is repeated.
  */
 export async function findChanged(sources: readonly RawSource[]): Promise<RawSource | null> {
   for (const source of sources) {
@@ -48,7 +48,7 @@ export function checkUnchangedWhileRead(sources: readonly RawSource[]): void {
   }
 }
 
-/** Whether nothing has written to the file since. */
+/** Whether the file has not been written to since it was hashed. */
 export function isAsHashed({ path, bytes, changedMs }: RawSource): boolean {
   const stat = statSync(path, { throwIfNoEntry: false })
   return stat?.size === bytes && stat.mtimeMs === changedMs

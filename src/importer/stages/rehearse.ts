@@ -299,7 +299,7 @@ function measureUnreadable({ source }: StagedOutcome, reason: RejectReason): num
   const { unreadableBytes, row, text } = source()
   // An unclosed quote may join thousands of rows into one, even with the right number of cells.
   if (unreadableBytes === null) return row !== undefined && text.length >= shownSourceMax ? text.length : null
-  // Of a record that is too large, only the beginning is known.
+  // If a record is too large, only its beginning is known.
   const isWholeLine = reason !== 'record_too_large' && !/[\r\n]/.test(text)
   return isWholeLine || endsAreSure.has(reason) ? null : unreadableBytes
 }

@@ -34,7 +34,7 @@ export const rejectLineSchema = Type.Object({
 })
 export type RejectLine = Readonly<Static<typeof rejectLineSchema>>
 
-/** With their parts, and sorted by them. */
+/** The reject files with their parts, sorted by part. */
 export function listRejectFiles(folder: JobFolder): readonly { readonly path: string; readonly part: string }[] {
   const names = globSync('**/*.jsonl', { cwd: folder.file('rejects') }).toSorted()
   return names.map(name => ({ path: folder.file('rejects', name), part: name.slice(0, -'.jsonl'.length) }))
@@ -85,7 +85,10 @@ function selectShownSource({
   return { ...shown, record }
 }
 
-/** Writes the rejects of one part to a file that is renamed into place at the end, so that a repeated run has each once. */
+/**
+ * Writes the rejects of one part to a file that is renamed into place at the end, so that the file contains each reject
+ * once even if the run is repeated.
+ */
 export class RejectFile {
   readonly #path: string
   #file: number | null = null
@@ -105,7 +108,7 @@ export class RejectFile {
     writeSync(this.#file, `${JSON.stringify(this.#withColumnsOnce(line))}\n`)
   }
 
-  /** The columns are only for the person who repairs the rows; a retry uses those of the manifest. */
+  /** The columns are only for the person who repairs the rows; a retry uses the columns in the manifest. */
   #withColumnsOnce(line: RejectLine): RejectLine {
     if (line.columns === undefined) return line
     const { columns, ...others } = line

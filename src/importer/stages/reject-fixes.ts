@@ -1,4 +1,4 @@
-// Remedies for rejected records, and explanations of skipped ones. Source: docs/wire/import.md §2.6.
+// Remedies for rejected records, and explanations of skipped records. Source: docs/wire/import.md §2.6.
 
 import type { RejectReason, SkipReason } from '../records/imported-event.ts'
 import { findDropFix } from '../records/service-drops.ts'
@@ -31,7 +31,7 @@ const fixes: Record<Exclude<RejectReason, `server_refused:${string}`>, string> =
   group_type_limit: 'The target accepts no more group types. Use fewer group types.',
 }
 
-/** For records that a user's mapping describes: it can be changed instead of the records. */
+/** For records that a user's mapping describes: the mapping can be changed instead of the records. */
 const mappedFixes: Partial<Record<RejectReason, string>> = {
   event_missing: 'Add the name of the event to the record, or set event_constant in the mapping.',
   distinct_id_missing: 'Fill in the field of the user or the device, or map another field.',

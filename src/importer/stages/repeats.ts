@@ -1,7 +1,7 @@
 // Finds records that a source exported twice. Repeats have the same time and are therefore adjacent after staging, so only
-// the records of one timestamp group need to be remembered: a few in memory, the others on disk, since the profiles of an
-// export may put millions into one timestamp group.
-// Source: docs/wire/import.md §1.9 (same line twice), §2.3, §2.6 (`duplicate_in_source`, `differs_in_source`).
+// the records of one timestamp group (records with the same time) need to be remembered: a few in memory, the rest on disk,
+// since an export's profiles may put millions into one group. Source: docs/wire/import.md §1.9 (same line twice), §2.3,
+// §2.6 (`duplicate_in_source`, `differs_in_source`).
 
 import type { JsonObject } from '#core/json.ts'
 import { sha256Hex } from '../job/sha256.ts'
@@ -10,7 +10,10 @@ import { contentUuid } from '../records/deterministic-uuid.ts'
 import { allowNull, type Static, Type } from '../records/file-schema.ts'
 import type { ImportedEvent } from '../records/imported-event.ts'
 
-/** How a record repeats an earlier one: without an id, but with the same content; or with the same id and the same or other content. */
+/**
+ * How a record repeats an earlier record: without an id, but with the same content; or with the same id, and the same or
+ * different content.
+ */
 export type Repeat = 'collapsed' | 'duplicate_in_source' | 'differs_in_source'
 
 export interface TimedRecord {
@@ -45,7 +48,9 @@ export class Repeats {
   #first: TimedRecord | null = null
   /** Names of records and of their contents. */
   #seen = new Set<string>()
-  /** Events by name. Their content is hashed only if a repeat comes, since hashing is the most expensive step here. */
+  /**
+   * Events by name. Their content is hashed only if a record is repeated, since hashing is the most expensive step here.
+   */
   #held = new Map<string, readonly ImportedEvent[]>()
   #heldLength = 0
 
@@ -55,7 +60,7 @@ export class Repeats {
     this.#keptMax = max
   }
 
-  /** @returns how the record repeats an earlier one; null if it does not. */
+  /** @returns how the record repeats an earlier record; null if it does not. */
   find(source: string, record: TimedRecord): Repeat | null {
     const { timeUs, events, value } = record
     const [first] = events
@@ -112,7 +117,7 @@ export class Repeats {
     this.#heldLength += length
   }
 
-  /** Whether no earlier record of that name has the same content. */
+  /** Whether no earlier record with that name has the same content. */
   #saysNews(name: string, events: readonly ImportedEvent[]): boolean {
     const held = this.#held.get(name)
     if (held !== undefined) this.#isNew(hashContent(name, held))

@@ -1,6 +1,7 @@
-// Stage 3: converts every staged record, once and in the order of time, and writes the events to parts of one day each. What
-// an event owes to other records (facts, links of devices to users, changes of groups and persons, repeats) depends on that
-// order alone, so the parts do not depend on where a run was stopped. Source: docs/wire/import.md §1.0 (I1 to I6), §2.1.
+// Stage 3: converts every staged record, once and in the order of time, and writes the events to parts of one day each.
+// What other records contribute to an event (facts, links of devices to users, changes of groups and persons, repetitions)
+// depends only on that order, so the parts do not depend on where a run was stopped. Source: docs/wire/import.md §1.0 (I1
+// to I6), §2.1.
 
 import { isJsonObject } from '#core/json.ts'
 import { isYieldDue, yieldToEventLoop } from '#importer/read/event-loop.ts'
@@ -47,7 +48,7 @@ export interface ScanOptions extends StageContext {
   readonly partBytes?: number
 }
 
-/** @throws JobStopped if the times are not, or may not be, in the zone that they are read in. */
+/** @throws JobStopped if the times are not in the zone that they are read in, or may not be. */
 export async function scanRecords(options: ScanOptions): Promise<Manifest> {
   const { folder, plan } = options
   let manifest: Manifest
@@ -136,7 +137,7 @@ class Scan {
     return this.#manifest()
   }
 
-  /** All facts must be known before a record that asks for one is converted. */
+  /** All facts must be known before a record that looks up a fact is converted. */
   async #collectFacts(): Promise<void> {
     const { progress, waitForSpace } = this.#options
     const { factsOf } = this.#conversion.converter
@@ -253,8 +254,8 @@ class Scan {
   }
 
   /**
-   * Whether the record only describes groups of types beyond the project's limit. Other events are useful without their
-   * group too, and the service keeps them. Source: docs/wire/import.md §2.6 (`group_type_limit`).
+   * Whether the record only describes groups of types beyond the project's limit. Other events are useful even without
+   * their group, and the service keeps them. Source: docs/wire/import.md §2.6 (`group_type_limit`).
    */
   #isOfRefusedGroup({ events, groups = [] }: ConvertedRecord): boolean {
     const { groupTypes } = this.#state
@@ -316,7 +317,7 @@ function createState(): ScanState {
   }
 }
 
-/** A row of CSV that the other way of quoting would read as a row too. */
+/** Notes a CSV row that would also be a valid row with the other way of escaping quotes. */
 function noteQuoting({ text, raw }: { text: string; raw: RawObject }): string[] {
   const { columns, hasEscapes } = raw
   if (columns === undefined || text.length >= shownSourceMax || !fitsOtherQuoting(text, { ...raw, columns })) return []

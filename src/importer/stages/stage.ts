@@ -1,5 +1,5 @@
-// Stage 2: reads the raw files in order and stores their records with their times, from which the scan reads them in the
-// order of time. A killed run continues at the record after its last commit. Source: docs/wire/import.md §2.1, §2.2, §2.5.
+// Stage 2: reads the raw files in order and stores their records with their times, for the scan to read them in the order
+// of time. A killed run continues at the record after its last commit. Source: docs/wire/import.md §2.1, §2.2, §2.5.
 
 import { statSync } from 'node:fs'
 import { formatCount } from '#core/format-count.ts'
@@ -97,7 +97,7 @@ class ListedObjects {
     for (const { path, object } of files) this.#take(path.length + object.length + fileCharsMin)
   }
 
-  /** @returns its index. @throws JobStopped */
+  /** @returns the object's index. @throws JobStopped */
   add(object: RawObject): number {
     this.#take(JSON.stringify(object).length)
     if (object.damage !== undefined) this.damaged++
@@ -139,7 +139,7 @@ class Batch {
     return this.#known > 0 && this.#known-- > 0
   }
 
-  /** Whether it fits into the open transaction. */
+  /** Whether the record fits into the open transaction. */
   holds({ json, extra }: NewRecord): boolean {
     const { committedBytes = committedBytesDefault } = this.#options
     return this.#bytes === 0 || this.#bytes + json.length + extra.length <= committedBytes
@@ -218,13 +218,13 @@ async function readFile(
 /** A larger header is not stored, since no user could repair a row with it. */
 const keptHeaderMax = 64 * 1024
 
-/** Rejects show column names beside the cells, and repaired rows are read with them. */
+/** Rejects show column names next to the cells, and repaired rows are read with these names. */
 function selectHeader({ header }: ReadRecord): Partial<CsvHeader> {
   const chars = header?.columns.reduce((sum, name) => sum + name.length, 0) ?? 0
   return header === undefined || chars > keptHeaderMax ? {} : header
 }
 
-/** For a converter that gives a time to records that had none. */
+/** Sets the times of records that had none, with a converter that gives them a time. */
 export function setUnknownTimes(records: StagedRecords, converter: RecordConverter): void {
   const objects = records.files().flatMap(file => file.objects)
   records.setUnknownTimes(record => {
@@ -233,7 +233,7 @@ export function setUnknownTimes(records: StagedRecords, converter: RecordConvert
   })
 }
 
-/** The time by which a record is sorted; null if it has none, or an unreadable one. */
+/** The time by which a record is sorted; null if the record has no time, or an unreadable time. */
 function findTime(converter: RecordConverter, record: SourceRecord): number | null {
   try {
     return converter.timeOf(record)

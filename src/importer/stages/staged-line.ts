@@ -30,7 +30,7 @@ export interface RecordContent {
 /** A record with what its conversion needs. */
 export interface DecodedRecord extends RecordContent {
   readonly ordinal: number
-  /** The file that holds it. */
+  /** The file that contains the record. */
   readonly raw: RawObject
 }
 
@@ -84,7 +84,7 @@ function removeByteOrderMark(bytes: Uint8Array): Uint8Array {
   return isMarked ? bytes.subarray(byteOrderMark.length) : bytes
 }
 
-/** @param objects of all raw files. */
+/** @param objects the objects of all raw files. */
 export function decodeRecord(
   { place, extra, json }: { readonly place: string; readonly extra: string; readonly json: Buffer },
   objects: readonly RawObject[],
@@ -98,7 +98,7 @@ export function decodeContent(extraText: string, json: string): RecordContent {
   return { parsed: decodeParsed(json, extra), text: extra?.s ?? json }
 }
 
-/** @param columns of a row of CSV. */
+/** @param columns the column names of a CSV row. */
 export function decodeSource(extraText: string, json: string, columns?: readonly string[]): RecordSource {
   const extra = decodeExtra(extraText)
   const text = extra?.s ?? json

@@ -1,5 +1,5 @@
 // `staging.db`, a SQLite file: all records of the raw files with their times, until the scan has converted them. They are
-// read in the order of time, then in the order of the raw files, which depends on the files and the plan alone.
+// read in the order of time, then in the order of the raw files, an order that depends only on the files and the plan.
 // Source: docs/wire/import.md §2.1, §2.5.
 
 import { existsSync, mkdirSync } from 'node:fs'
@@ -21,7 +21,7 @@ const schema = `
   CREATE TABLE IF NOT EXISTS raw_file (number INTEGER PRIMARY KEY, described TEXT);
   CREATE TABLE IF NOT EXISTS staging (only INTEGER PRIMARY KEY, described TEXT);`
 
-/** In the place of an unreadable time, so that these records come last. No event has a time so late. */
+/** Replaces an unreadable time, so that such records come last. No event has a time this late. */
 const unknownTimeUs = Number.MAX_SAFE_INTEGER
 
 /** What the records depend on. */
@@ -34,22 +34,21 @@ type Described = Static<typeof describedSchema>
 
 const stagedFileSchema = Type.Object({ objects: Type.Array(rawObjectSchema), records: Type.Number() })
 
-/** The files within a raw file that was read to the end, and how many records they hold. */
+/** The files within a raw file that was read to the end, and how many records they contain. */
 type StagedFile = DeepReadonly<Static<typeof stagedFileSchema>>
 
 export interface StagedRecord {
-  /** Its number among all records of the raw files without blank lines, from 1. */
+  /** The record's number among all records of the raw files, from 1. Blank lines are not counted. */
   readonly id: number
-  /** Null if it is unreadable. */
+  /** Null if the time is unreadable. */
   readonly timeUs: number | null
-  /** As `encodePlace` writes it. */
+  /** The place as `encodePlace` writes it. */
   readonly place: string
-  /** As `encodeContent` writes them. */
+  /** `extra` and `json` are as `encodeContent` writes them. */
   readonly extra: string
   readonly json: Buffer
 }
 
-/** A record to add. */
 export type NewRecord = Omit<StagedRecord, 'id' | 'json'> & { readonly json: Uint8Array }
 
 /** Where a reader of the records continues. */
@@ -71,7 +70,7 @@ function prepareStatements(sql: Database.Database) {
 export class StagedRecords extends SqliteFile<ReturnType<typeof prepareStatements>> {
   readonly #folder: JobFolder
   #lastId: number
-  /** Null if the file has no readable description. */
+  /** What the records depend on; null if the file has no readable description. */
   #described: Described | null = null
 
   private constructor(folder: JobFolder) {
@@ -86,7 +85,7 @@ export class StagedRecords extends SqliteFile<ReturnType<typeof prepareStatement
 
   /**
    * Opens the records of a staging that was stopped or is complete.
-   * @returns null if there are none, of these sources and this mapping, or if the file is damaged.
+   * @returns null if there are no records of these sources and this mapping, or if the file is damaged.
    */
   static open(folder: JobFolder, isWanted: (described: Described) => boolean): StagedRecords | null {
     if (!existsSync(folder.file(stagingFile))) return null
@@ -129,7 +128,6 @@ export class StagedRecords extends SqliteFile<ReturnType<typeof prepareStatement
     return sha256Hex(JSON.stringify([mapping, sources]))
   }
 
-  /** How many records are stored. */
   get count(): number {
     return this.#lastId
   }
@@ -182,7 +180,7 @@ export class StagedRecords extends SqliteFile<ReturnType<typeof prepareStatement
     yield* this.#read(rows.iterate(timeUs ?? unknownTimeUs, id))
   }
 
-  /** The same for records that were added with `hasFacts`, from the first on. */
+  /** Like `after`, but only records that were added with `hasFacts`, starting at the first. */
   *withFacts(): Generator<StagedRecord> {
     const rows = this.sql.prepare<[], StagedRecord>(
       `SELECT ${columns} FROM record WHERE has_facts ORDER BY time_us, id`,

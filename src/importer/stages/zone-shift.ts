@@ -1,4 +1,4 @@
-// Detects that a product's times are wall-clock times of some zone although they look like UTC: then all differ from the
+// Detects that a product's times are local times of some zone although they look like UTC: all of them then differ from the
 // times of receipt by the same number of hours. Source: docs/wire/import.md §1.2 (zone shift).
 
 import { formatCount } from '#core/format-count.ts'
@@ -29,7 +29,7 @@ const agreeingShareMin = 0.05
 export function checkZone(notes: Manifest['scan']['zoneNotes'], zone: string | null): void {
   const countOf = (name: string) => notes.find(({ note }) => note === name)?.count ?? 0
   const received = notes.filter(({ note }) => note.startsWith('zone_shift:'))
-  // Other shifts come from records that were received late, or from a wrong clock.
+  // Shifts that are not the offset of any zone come from records that were received late, or from a wrong clock.
   const shifts = new Map(
     received
       .map(({ note, count }) => [readSeconds(note), count] as const)
@@ -54,7 +54,7 @@ function readSeconds(note: string): number {
 
 const halfHourSeconds = 1_800
 const [offsetSecondsMin, offsetSecondsMax] = [-12 * 3_600, 14 * 3_600]
-/** Nepal, Eucla, and the Chatham Islands in winter and summer. All other zones are whole or half hours from UTC. */
+/** Nepal, Eucla, and the Chatham Islands in winter and summer. All other zones differ from UTC by whole or half hours. */
 const oddOffsetSeconds: ReadonlySet<number> = new Set([20_700, 31_500, 45_900, 49_500])
 
 function isOffsetOfZone(seconds: number): boolean {
@@ -69,7 +69,10 @@ function addUp(counts: Iterable<number>): number {
   return sum
 }
 
-/** Counts two shifts an hour apart as one, since most zones change their clocks, and returns the more frequent of the two. */
+/**
+ * Counts two shifts that are an hour apart as one shift, since most zones change their clocks, and returns the more
+ * frequent of the two.
+ */
 function findMostFrequentShift(shifts: ReadonlyMap<number, number>): ZoneShift | null {
   const all = addUp(shifts.values())
   // UTC has no clock changes, so a shift of zero is not combined with others.
@@ -87,7 +90,7 @@ function formatOffset(seconds: number): string {
   return `${seconds < 0 ? '-' : '+'}${padToTwo(Math.floor(minutes / 60))}:${padToTwo(minutes % 60)}`
 }
 
-/** By hours from UTC, both in winter and in summer. */
+/** Example zones by their offset from UTC in hours; a zone is listed at its offsets in winter and in summer. */
 const zonesByHours: Readonly<Record<number, readonly string[]>> = {
   [-10]: ['Pacific/Honolulu'],
   [-9]: ['America/Anchorage'],

@@ -22,7 +22,7 @@ import { readVerification } from './verify-stage.ts'
 
 export const [readPersonsCheck, storePersonsCheck] = stateValue<PersonsCheck>('persons')
 
-/** @param rehearsal the job's, if it has been read. @returns null before sending starts. */
+/** @param rehearsal the job's rehearsal, if it has been read already. @returns null before sending starts. */
 export function readSent(folder: JobFolder, rehearsal = readRehearsal(folder)): Sent | null {
   const checkpoint = readCheckpoint(folder)
   if (checkpoint === null) return null
@@ -63,8 +63,8 @@ function computeBalance({ parts }: Checkpoint, rehearsal: Rehearsal | null): Sen
 }
 
 /**
- * A reject that was repaired no longer counts as rejected. A whole record, not a reject line, may stand for any record, so
- * only its events are counted.
+ * A reject that was repaired no longer counts as rejected. A repaired record that is not a reject line may stand for any
+ * record, so only its events are counted.
  */
 function countRepaired(balance: SentBalance, retried: RetryOutcomes): SentBalance {
   const moved = { sent: 0, skipped: 0, rejected: 0 }
@@ -81,9 +81,8 @@ function countRepaired(balance: SentBalance, retried: RetryOutcomes): SentBalanc
 }
 
 /**
- * Writes the report again if what was sent, or a limit of the plan that does not change the results, is no longer what it
- * shows.
- * @throws JobStopped if the samples, which are part of its page, are missing or damaged.
+ * Writes the report again if it no longer shows what was sent, or a limit of the plan that does not change the results.
+ * @throws JobStopped if the samples, which are part of the report's page, are missing or damaged.
  */
 export function updateReport(folder: JobFolder, plan: ImportPlan): ImportReport | null {
   const stored = readRehearsal(folder)

@@ -1,6 +1,6 @@
-// Checks that the service stored the properties of an event as sent. By its rules for all events, it moves some to columns,
-// adds to some and leaves some out, which does not count as a difference.
-// Source: docs/wire/import.md §2.10; docs/wire/ingestion.md 6.6 to 6.9.
+// Checks that the service stored the properties of an event as sent. By its rules for all events, the service moves some
+// properties to columns, adds to some and leaves some out. This does not count as a difference. Source: docs/wire/import.md
+// §2.10; docs/wire/ingestion.md 6.6 to 6.9.
 
 import { laneOf } from '#core/capture/normalize-event.ts'
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
@@ -11,7 +11,7 @@ import { readPersonMaps } from '#importer/stages/expected/expected-persons.ts'
 import type { ImportedEvent } from '../records/imported-event.ts'
 import { addMarks, type EventMarks } from '../send/encode-event.ts'
 
-/** Properties stored as columns; the keys of groups have their columns by the project's group types. */
+/** Properties that are stored as columns. Which columns contain the keys of groups depends on the project's group types. */
 const columns: ReadonlySet<string> = new Set([
   ...['distinct_id', '$process_person_profile', ...internalKeys],
   ...['$group_0', '$group_1', '$group_2', '$group_3', '$group_4'],
@@ -35,7 +35,7 @@ export function findPropertyDifference(sent: ImportedEvent, stored: JsonObject, 
   return null
 }
 
-/** Copies the event's browser and origin into the maps of its person, like the service does. */
+/** Like the service, copies the event's browser and origin into the maps of its person. */
 function addPersonProperties(sent: ImportedEvent, properties: JsonObject): JsonObject {
   const { set, setOnce } = readPersonMaps({ ...sent, properties })
   const { $set, $set_once, ...expected } = properties
@@ -50,7 +50,7 @@ function mayBeLeftOut(event: string, key: string, sent: JsonObject, stored: Json
   return isStripped(event, sent) && !isKeptWhenStripped(key)
 }
 
-/** Removes locations that the service looked up from IP addresses, which a job may request, and added to the person. */
+/** Removes locations that the service looked up by IP address and added to the person, which a job may request. */
 function removeLookedUpLocations(sent: JsonValue, found: JsonValue): JsonValue {
   if (!isJsonObject(sent) || !isJsonObject(found)) return found
   const isLookedUp = (key: string) => /^\$(?:initial_)?geoip_/.test(key) && !Object.hasOwn(sent, key)

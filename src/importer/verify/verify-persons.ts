@@ -63,7 +63,7 @@ export async function verifyPersons(options: VerifyPersonsOptions): Promise<Pers
   }
 }
 
-/** Events of the export may link ids themselves, so several ids may belong to one person, who counts once. */
+/** Events of the export may link ids themselves, so several ids may belong to one person, who must be counted only once. */
 function personKey({ expected, stored }: SeenPerson): string {
   return stored === undefined ? `no person has ${expected.id}` : String(stored.uuid)
 }
@@ -88,7 +88,7 @@ async function readStoredPerson(distinctId: string, api: VerifyPersonsOptions['a
 
 /**
  * Compares differing persons again with the events of all ids stored for them: events of the export may link ids, so that a
- * person has more ids than the generated links gave.
+ * person has more ids than the generated links imply.
  */
 async function compareWithAllIds(
   differing: readonly SeenPerson[],
@@ -142,7 +142,10 @@ async function choosePersons(
 
 const eventsLooked = 1_000
 
-/** Whether events from outside the import explain the difference: of the person, or of the one that has the missing id. */
+/**
+ * Whether events from outside the import explain the difference: events of the person, or of the person that has the
+ * missing id.
+ */
 async function isTouchedByOthers(
   stored: JsonObject | undefined,
   { missingId }: PersonDifference,

@@ -28,7 +28,10 @@ import type { PersonOf } from '../stages/expected/expected-persons.ts'
 import { type JobReport, readJobReport, readStoredCounts, type StoredCount } from './job-report.ts'
 import { findPropertyDifference } from './stored-properties.ts'
 
-/** Null before the first verification of all that was sent. Store null before more events are sent: it does not cover them. */
+/**
+ * Null until everything that was sent has been verified. Store null before more events are sent, since the verification
+ * does not cover them.
+ */
 export const [readVerification, storeVerification] = stateValue<Verification>('verification')
 
 export interface VerifyOptions {
@@ -115,7 +118,7 @@ function countRecords({ parts }: StagedJob): number {
   return sumParts(parts.filter(part => !isGeneratedPart(part))).records
 }
 
-/** Of a job and its retries, for `readExpected`. */
+/** Counts the events of a job and its retries, for `readExpected`. */
 export function countSentEvents(jobs: readonly Pick<SentJob, 'checkpoint'>[]): SentEvents {
   return sumCounts(jobs.flatMap(({ checkpoint }) => checkpoint?.parts ?? []).map(({ counts }) => counts))
 }
@@ -123,7 +126,7 @@ export function countSentEvents(jobs: readonly Pick<SentJob, 'checkpoint'>[]): S
 /** Imported exceptions and AI events are in the stream of live events. */
 const streams = ['historical', 'main'] as const
 
-/** Waits until the service has processed everything appended so far; later records are not the job's. */
+/** Waits until the service has processed everything appended so far; later records do not belong to the job. */
 export async function waitForStream(api: ServiceApi, progress: StageProgress): Promise<void> {
   const ends = new Map<string, number>()
   for (;;) {
@@ -274,9 +277,10 @@ function createCheck(name: Check['name'], compared: number, differences: readonl
 const erasuresPerPage = 1_000
 
 /**
- * The service counts such rows per erasure, over all pending jobs, so at most the missing rows are attributed to this job.
+ * The service counts such rows per erasure over all pending jobs, so no more rows are attributed to this job than are
+ * missing from it.
  * @returns the note about rows removed with persons since the job was created; empty if no row is missing, or if the key may
- *   not see persons.
+ * not see persons.
  */
 export async function readErasedNotes(
   missing: number,

@@ -26,7 +26,7 @@ export const fetchJob: JobStage = {
 
 /**
  * Fetches the missing files; sends no request when none is missing.
- * @param fetch of the plan, for `parseFetchConfig`.
+ * @param fetch the plan's `fetch`, for `parseFetchConfig`.
  * @param from.env has the secrets, which the plan must not hold.
  * @returns the files, oldest first.
  * @throws JobStopped, ImportConfigError, the signal's reason when it is aborted.

@@ -12,7 +12,7 @@ import { describeWait, formatSpan, sourceLimit } from '#importer/fetch/waiting.t
 
 export interface FetchProgressOptions {
   readonly write: (text: string) => void
-  /** Columns, read for each drawing; null if the output is no terminal. */
+  /** Columns, read for each drawing; null if the output is not a terminal. */
   readonly width: () => number | null
   /** Lines of JSON for programs. */
   readonly isJson: boolean

@@ -26,7 +26,7 @@ import { untilInterrupted } from '../messages/interruption.ts'
 import { nextLine, printJson, printLines, printText, quotePath } from '../messages/print.ts'
 import { fetchProgress } from './fetch-progress.ts'
 
-/** As commander gives them: keys of a FetchConfig in camel case, and these. */
+/** Options as commander gives them: the keys of a FetchConfig in camel case, and the keys below. */
 export interface FetchOptions extends Readonly<Record<string, string | boolean | undefined>> {
   readonly source?: string
   readonly dryRun?: boolean

@@ -1,6 +1,6 @@
-// The space that an import leaves free on its disk: a service on the same disk answers 503 to all capture once less than
-// PENNON_MIN_FREE_BYTES is free; and how its stages wait for space. Source: ours; `pennon backup` leaves the same space, and
-// `pennon import fetch` waits for it before each file.
+// The space that an import leaves free on its disk, and how its stages wait for space. A service on the same disk answers
+// 503 to all captures once less than PENNON_MIN_FREE_BYTES is free. Source: ours; `pennon backup` leaves the same space,
+// and `pennon import fetch` waits for it before each file.
 
 import { statfsSync } from 'node:fs'
 import { readableBytes } from '#commands/readable-bytes.ts'
@@ -12,7 +12,7 @@ import type { StageProgress } from '#importer/job/progress.ts'
 import type { FindSpaceProblem, WaitForSpace } from '#importer/read/disk-space.ts'
 import { isDiskFull } from './open-job.ts'
 
-/** Leaves more than the limit, at which capture stops, so that the service can still write while the import waits. */
+/** Capture stops at the limit. The import leaves more, so that the service can still write while it waits. */
 const reserveShare = 1.25
 
 /** @throws JobStopped for an invalid setting. */
@@ -58,9 +58,12 @@ export interface SpaceWait {
 }
 
 const lookEveryMs = 1_000
-/** Space to wait for: a stage writes more than this, and would read its files for nothing without it. */
+/** Space to wait for. A stage writes more than this, so with less it would read its files for nothing. */
 const spaceBytesMin = 1024 * 1024
-/** Tries again without more free bytes, as a quota or inodes may be the reason: after a minute, then less and less often. */
+/**
+ * Tries again even without more free bytes, since a quota or inodes may be the reason: after a minute, then less and less
+ * often.
+ */
 const tryAnyway = { firstMs: 60_000, longestMs: 600_000 }
 
 /**
@@ -87,8 +90,8 @@ export async function retryWhenDiskFull<T>(
 }
 
 /**
- * Stages call the result before they write: it waits while only the reserve is free, so that half-written files are neither
- * cut off nor written again.
+ * Stages call the result before they write: it waits while only the reserve is free, so that a write is neither interrupted
+ * halfway nor repeated.
  * @returns a function that throws the signal's reason when it is aborted, and what `findSpaceProblem` throws.
  */
 export function createSpaceWait(findSpaceProblem: FindSpaceProblem, wait: SpaceWait): WaitForSpace {

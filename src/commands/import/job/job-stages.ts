@@ -61,7 +61,7 @@ const stage: JobStage = {
       progress.say(
         `Profiles have no time: using that of the last event, ${String(withTime.config.profile_timestamp)} (override with --profile-timestamp).`,
       )
-      // The plan first: after a crash before the times are set, everything is staged again with the new plan.
+      // The plan is written first: after a crash before the times are set, everything is staged again with the new plan.
       writePlan(folder, withTime)
       setUnknownTimes(records, createJobConversion(withTime, source, () => null).converter)
     }
@@ -86,7 +86,7 @@ const rehearsal: JobStage = {
   isDone: ({ folder, plan }) => isReportCurrent(readRehearsal(folder), requireManifest(folder), plan),
   async run(run) {
     const { folder, source, progress, signal, waitForSpace } = run
-    // A crash after the scan leaves them.
+    // A crash after the scan may have left these records behind.
     StagedRecords.remove(folder)
     const plan = await addKnownProject(folder, run.plan)
     const manifest = requireManifest(folder)
@@ -103,7 +103,7 @@ const rehearsal: JobStage = {
 /** The stages before the approval. */
 export const stagesToRehearse: readonly JobStage[] = [stage, scan, rehearsal]
 
-/** Whether a report is of the job as it is now. */
+/** Whether a report describes the job in its current state. */
 export function isReportCurrent(report: Rehearsal | null, manifest: Manifest, plan: ImportPlan): boolean {
   return report?.hashes.manifest === hashManifest(manifest) && report.hashes.mapping === hashMapping(plan)
 }

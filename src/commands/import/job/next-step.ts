@@ -49,7 +49,7 @@ export async function describeNextStep(job: Job): Promise<string> {
   return nextLine(findNextStep(job.path, await readJobProgress(job), null))
 }
 
-/** @returns with what the state follows from, for commands that show it. */
+/** @returns the state, and the facts that it follows from, for commands that show them. */
 export async function readJobProgress({ folder, plan }: JobOfFolder) {
   const manifest = readManifest(folder)
   const report = readRehearsal(folder)

@@ -25,7 +25,7 @@ const lockTryEveryMs = 50
 
 export interface Job extends JobOfFolder {
   readonly source: ImportSource
-  /** The folder as the user wrote it, for messages; in commands, `at`, as a shell takes it. */
+  /** The folder as the user wrote it, for messages. In commands to type, use `at`: the folder quoted for a shell. */
   readonly path: string
   readonly at: string
 }
@@ -117,8 +117,8 @@ export function findSourceOrRefuse(name: string): ImportSource {
 }
 
 /**
- * Locks the folder for this process. The operating system holds the lock and releases it however the process dies, so a
- * reused process id does no harm.
+ * Locks the folder for this process. The operating system releases the lock however the process dies, so a reused process
+ * id does no harm.
  * @returns a function that unlocks it.
  */
 export function lockJob(folder: JobFolder): () => void {
@@ -179,7 +179,7 @@ function checkStateOf({ folder, plan }: Job): void {
   }
 }
 
-/** Runs a command that only looks at a job, and refuses as `runOrRefuse` does. */
+/** Runs a command that only looks at a job, and refuses like `runOrRefuse`. */
 export async function readJob(path: string, command: (job: Job) => Promise<void> | void): Promise<void> {
   endWithOutput()
   const job = openJob(path)
@@ -189,7 +189,7 @@ export async function readJob(path: string, command: (job: Job) => Promise<void>
   })
 }
 
-/** Runs a command that changes a job, and refuses as `runOrRefuse` does, also while another command works on it. */
+/** Runs a command that changes a job. Refuses like `runOrRefuse`, and also while another command works on the job. */
 export async function changeJob<T>(path: string, command: (job: Job) => Promise<T>): Promise<T> {
   endWithOutput()
   process.umask(0o077)

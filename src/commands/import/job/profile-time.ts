@@ -27,7 +27,8 @@ export function withDefaultProfileTime(
 }
 
 /**
- * For files that were not fetched, whose range is unknown: takes the time of the last event beside the profiles.
+ * For files that were not fetched, whose range is unknown: takes the time of the last event that was imported with the
+ * profiles.
  * @returns the plan with that time; null if there are no profiles, or their time is known.
  * @throws JobStopped if there is no event to take the time from.
  */
@@ -45,7 +46,7 @@ export function planWithProfileTime(plan: ImportPlan, records: StagedRecords): I
   return { ...plan, config: { ...plan.config, [key]: formatTime(range.lastUs) }, isProfileTimeFound: true }
 }
 
-/** Removes a time of profiles that was taken from events, so that it is found again when the events' times change. */
+/** Removes a time of profiles that was taken from events, so that it is determined again when the events' times change. */
 export function removeFoundTime({ isProfileTimeFound, ...plan }: ImportPlan): ImportPlan {
   if (isProfileTimeFound !== true) return plan
   const { [key]: _, ...config } = plan.config

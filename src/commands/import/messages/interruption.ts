@@ -4,7 +4,10 @@ import { printable } from '#core/printable.ts'
 import { JobPaused } from '#importer/job/job-paused.ts'
 
 const signals = ['SIGINT', 'SIGTERM'] as const
-/** Work that has not ended by itself by now, such as a wait for a disk, is abandoned: it may be killed at any moment. */
+/**
+ * Work that has not ended by itself after this time, such as a wait for a disk, is abandoned: being killed at any moment
+ * does no harm.
+ */
 const graceMs = 4_000
 
 /**
@@ -50,7 +53,7 @@ function endInterrupted(message: string, isStuck = false): never {
   process.exit(130)
 }
 
-/** For a command that stores nothing before its end, so there is nothing to wait for. @returns undoes it. */
+/** For a command that stores nothing before its end, so nothing needs to be awaited. @returns a function to undo it. */
 export function endAtInterruption(message: string): () => void {
   return onSignals(() => endInterrupted(message, true))
 }

@@ -5,10 +5,10 @@ import { refuse } from '#commands/refuse.ts'
 import { printable, printableName } from '#core/printable.ts'
 
 export interface NextStep {
-  /** Null if no command does it; then `why` says what to do. */
+  /** Null if the next step is not a command; then `why` says what to do. */
   readonly command: string | null
   readonly why: string
-  /** Everything is done, and the command only undoes it. */
+  /** True if everything is done, so that the command only undoes it. */
   readonly isOnlyToUndo?: boolean
 }
 

@@ -17,7 +17,7 @@ import {
 } from './ask-target.ts'
 import { findJsonFileProblem, type PlanOptions, readJsonFile } from './plan-options.ts'
 
-/** As commander gives them: nothing is required, since a terminal can be asked. */
+/** Options as commander gives them. None is required, since the user at the terminal can be asked. */
 export type GivenPlanOptions = Omit<PlanOptions, 'source'> & Partial<Pick<PlanOptions, 'source'>>
 
 /** @param fetched what the folder was fetched from; undefined when nothing was fetched into it. */

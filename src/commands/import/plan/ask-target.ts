@@ -17,7 +17,7 @@ import type { PlanOptions } from './plan-options.ts'
 
 const timeoutMs = 15_000
 
-/** The target, and notes to print about what is missing there. */
+/** The target of a plan, and notes to print about what is missing there. */
 export interface TargetOfPlan {
   readonly target: ImportTarget
   readonly notes: readonly string[]
@@ -66,7 +66,7 @@ function resolveAddresses({ host, apiHost }: AskedTarget, config: Config): { add
 
 /**
  * Whether the project has events that were not imported.
- * @returns null if that cannot be asked: the personal key is missing, another project's, or without `query:read`.
+ * @returns null if that cannot be asked: the personal key is missing, belongs to another project, or lacks `query:read`.
  */
 export async function hasLiveEvents(target: ImportTarget): Promise<boolean | null> {
   const { projectId } = target
@@ -124,8 +124,9 @@ const personlessNote =
   'The project does not process persons (person_processing_opt_out): no persons are linked, and records that only link persons are rejected.'
 
 /**
- * Only a personal key of the same project can ask; without one, approving asks for the address instead of the name. A key
- * that the instance does not know is refused now, and not only when sending begins.
+ * Only a personal key of the same project can ask for the project's name. Without such a key, the user has to type the
+ * address instead of the name to approve. A key that the instance does not know is refused now, not only when sending
+ * begins.
  */
 async function findProject(
   instance: string,

@@ -34,7 +34,7 @@ export interface PlanOptions {
   readonly json?: boolean
 }
 
-/** Options that are keys of a source's configuration; a source refuses those that it does not know. */
+/** Options that are keys of a source's configuration. A source refuses the keys that it does not know. */
 const switches = {
   keepIdentical: 'keep_identical',
   promoteGroups: 'promote_groups',
@@ -43,7 +43,7 @@ const switches = {
 
 type SourceOptions = Omit<PlanOptions, 'maxRejectShare'>
 
-/** @returns the configuration of the source, and the limit that the configuration of any source may hold. */
+/** @returns the configuration of the source, and the one limit that the configuration of any source may contain. */
 export function readSourceConfig(
   options: SourceOptions,
 ): Pick<ImportLimits, 'holdLiveWindow'> & { config: JsonObject } {
@@ -102,13 +102,13 @@ function wholeDays(text: string): number {
   return /^[1-9]\d*$/.test(text) ? Number(text) : refuse(`--retention-days must be a number of days, not ${text}`)
 }
 
-/** @param name of what is read, for the message. @returns why a file holds no JSON object; null when it does. */
+/** @param name of what is read, for the message. @returns why a file does not contain a JSON object; null if it does. */
 export function findJsonFileProblem(path: string, name: string): string | null {
   const read = objectOfFile(path, name)
   return read.ok ? null : read.error
 }
 
-/** Refuses a file that holds no JSON object. @param option that names it, for the message. */
+/** Refuses a file that does not contain a JSON object. @param option the option that names the file, for the message. */
 export function readJsonFile(path: string, option: string): JsonObject {
   const read = objectOfFile(path, option)
   return read.ok ? read.value : refuse(read.error)

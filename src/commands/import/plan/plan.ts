@@ -39,7 +39,7 @@ import { type PlanOptions, readLimits, readSourceConfig } from './plan-options.t
 
 /** For staging and rehearsal together, which read the bytes about three times. */
 const bytesPerSecond = 10_000_000
-/** Space that a job needs beside the raw files, as a multiple of their size; both are usually compressed. */
+/** Space that a job needs in addition to the raw files, as a multiple of their size; both are usually compressed. */
 const spaceFactor = 2
 
 export async function planImport(path: string, namedFiles: readonly string[], given: GivenPlanOptions): Promise<void> {
@@ -98,7 +98,7 @@ function storePlan(folder: JobFolder, plan: ImportPlan, path: string): void {
   const unlock = lockJob(folder)
   try {
     checkIsNotSent(folder, path)
-    // Remove an earlier plan and its results before writing this one, so that no crash leaves both.
+    // Remove an earlier plan and its results before writing the new plan, so that no crash leaves both.
     folder.remove(planFile, progressFile)
     removeStageResults(folder)
     createState(folder, plan.jobId)
@@ -143,7 +143,7 @@ function describeFetched(source: string, { isComplete, parts, partsWaiting }: Fe
   return `${parts.length === 0 ? '' : `${here}; `}${missing} of ${source} ${partsWaiting > 1 ? 'are' : 'is'} downloaded first.`
 }
 
-/** @returns the product that it was fetched from; null for a bucket or a list of addresses. */
+/** @returns the product that the files were fetched from; null for a bucket or a list of addresses. */
 function sourceOfFetch({ config }: FetchedParts): string | null {
   const { source } = config as { source?: unknown }
   return typeof source === 'string' && source !== 's3' && source !== 'http' ? source : null
@@ -160,7 +160,7 @@ function checkSourceOfFetch(path: string, fetched: FetchedParts, named: string):
 /** The files of a plan, and notes on what was left out. */
 type RawOfPlan = Pick<ImportPlan, 'files' | 'fetch'> & { readonly notes: readonly string[] }
 
-/** The files that are named; without any, what `pennon import fetch` puts into the folder. */
+/** The named files or, if none are named, what `pennon import fetch` puts into the folder. */
 async function rawOf(
   { path: own }: JobFolder,
   fetched: FetchedParts | null,

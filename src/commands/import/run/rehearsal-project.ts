@@ -36,8 +36,8 @@ export type RehearsedInProject = Awaited<ReturnType<typeof rehearseInProject>>
 
 /**
  * Finds the project that a rehearsal may be sent to.
- * @throws JobStopped if it is the target itself, has events from outside rehearsals or may have some, or if the personal key
- *   does not see it.
+ * @throws JobStopped if it is the target itself, has or may have events from outside rehearsals, or cannot be seen with the
+ * personal key.
  */
 export async function findRehearsalProject(job: JobOfFolder, projectKey: string): Promise<KnownProject> {
   if (job.plan.target === null)
@@ -91,7 +91,7 @@ export async function rehearseInProject(
   const share = Math.min(1, eventsWanted / Math.max(1, readRehearsal(run.folder)!.balance.toSend))
   using whole = openStagedJob(run.folder, manifest)
   const { personOf } = whole
-  // Other files or another mapping are another rehearsal.
+  // With other files or another mapping, it is another rehearsal.
   const folder = new JobFolder(run.folder.file('rehearsal-project', `${id}-${hashManifest(manifest).slice(0, 12)}`))
   const job = createSampledJob(whole, share, personOf)
   const { parts } = await sendStage({

@@ -18,9 +18,9 @@ const linesEveryMs = 10_000
 export interface RunProgressOptions {
   readonly folder: JobFolder
   readonly write?: (text: string) => void
-  /** Columns, read for each drawing, since windows are resized; null if the output is no terminal. */
+  /** Columns, read for each drawing, since windows are resized; null if the output is not a terminal. */
   readonly width?: () => number | null
-  /** Lines of JSON in place of sentences; the last one says how it ended. */
+  /** Prints lines of JSON instead of sentences; the last line says how the run ended. */
   readonly isJson?: boolean
 }
 
@@ -73,7 +73,7 @@ export function runProgress({
   }
 }
 
-/** The bar shows records or bytes, whichever total the stage knows, as the time left does. */
+/** Like the time left, the bar shows records or bytes, depending on which total the stage knows. */
 function terminalLine(figures: ProgressFigures, width: number): string {
   const { recordsDone, recordsTotal, bytesDone, bytesTotal } = figures
   const [done, total] = recordsTotal === null ? [bytesDone, bytesTotal] : [recordsDone, recordsTotal]
@@ -81,7 +81,7 @@ function terminalLine(figures: ProgressFigures, width: number): string {
   return total === null || total === 0 ? line : `${progressBar(done / total, width)}, ${line}`
 }
 
-/** Stages that run one after another without a question; each has its own bar. */
+/** Stages that run one after another without a question in between; each run has its own bar. */
 const runs: readonly (readonly StageName[])[] = [
   ['stage', 'scan', 'rehearse'],
   ['send', 'verify'],
@@ -112,7 +112,7 @@ export function progressLine(figures: ProgressFigures): string {
   const timeLeft = etaSeconds === null ? [] : [`${formatDuration(etaSeconds)} left`]
   return [
     `${stage}${describeStep(stage)}${day === null ? '' : ` ${day}`}`,
-    // At the front, so that no narrow terminal cuts off why nothing moves.
+    // The reason for waiting comes first, so that it is not truncated even on a narrow terminal.
     ...(waiting === null ? [] : [`waiting: ${waiting}`, ...timeLeft]),
     // Fetching reads no records yet.
     `${count(recordsDone)}${of} ${stage === 'fetch' ? 'parts' : unit}`,

@@ -112,7 +112,7 @@ function applyOptions(job: Job, { sourceTimezone, maxRejectShare, allowDamagedFi
       refuse(`--source-timezone must be an IANA time zone such as Europe/Berlin, not ${sourceTimezone}`)
     plan = removeFoundTime(plan)
     plan = { ...plan, config: { ...plan.config, source_timezone: sourceTimezone } }
-    // A source that knows no zone would refuse the plan in every later run.
+    // A source without a time zone would refuse the plan in every later run.
     const { createdAt, limits, config } = plan
     const { holdLiveWindow } = limits
     job.source.prepare(config, { nowMs: Date.parse(createdAt), holdLiveWindow, findFact: () => null })
@@ -125,7 +125,7 @@ function applyOptions(job: Job, { sourceTimezone, maxRejectShare, allowDamagedFi
   return { ...job, plan }
 }
 
-/** With what was added to the plan in the folder. */
+/** Reads the job again, with what was added to the plan in the folder. */
 function readAgain<T extends Job>(job: T): T {
   return { ...job, plan: readPlan(job.folder)! }
 }

@@ -165,7 +165,7 @@ function addOldEventsRemedy(error: unknown, at: string): unknown {
   })
 }
 
-/** @throws JobStopped if the stored events differ from the sent ones, or the figures do not balance. */
+/** @throws JobStopped if the stored events differ from the sent events, or the figures do not balance. */
 export async function printSent(job: Job, report: ImportReport, json: boolean): Promise<void> {
   const { at } = job
   const sent = report.sent!

@@ -1,4 +1,4 @@
-// Asks the target of a job which events of the same days and names it has already, for the report of the rehearsal. Only
+// Asks the target of a job which events of the same days and names it already has, for the report of the rehearsal. Only
 // reads; a rehearsal does not need an answer. Source: docs/wire/import.md §2.7.
 
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '#core/json.ts'

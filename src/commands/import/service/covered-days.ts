@@ -15,7 +15,7 @@ export interface DaySpan {
   readonly first: string
   readonly last: string
   readonly days: number
-  /** Ascending; empty for a gap between two jobs or inside one, more than one for an overlap. */
+  /** Ascending. Empty for a gap between two jobs or inside a job; several ids for an overlap. */
   readonly ids: readonly number[]
 }
 

@@ -19,9 +19,11 @@ export interface KnownProject {
   readonly isPersonless: boolean
 }
 
-/** @param api of no project. @returns null when its key sees no project with this public key. @throws ClientError */
+/**
+ * @param api not limited to a project. @returns null if its key sees no project with this public key. @throws ClientError
+ */
 export async function findProjectWithKey(api: PrivateApi, projectKey: string): Promise<KnownProject | null> {
-  // The key may see several projects, so the first one need not be it.
+  // The key may see several projects, so the first one need not be the right one.
   const found = await api.list('')
   const project = found.find(({ api_token }) => api_token === projectKey)
   return project === undefined
@@ -34,9 +36,9 @@ export async function findProjectWithKey(api: PrivateApi, projectKey: string): P
 }
 
 /**
- * Adds the id and the name of its project to the plan in the folder, if they were unknown when it was planned. The plan stays
- * as it is if the service does not reveal them.
- * @throws JobStopped if the project takes no persons: the rehearsal assumed that it does, and must run again.
+ * Adds the id and the name of its project to the plan in the folder, if they were unknown when the job was planned. The
+ * plan stays as it is if the service does not reveal them.
+ * @throws JobStopped if the project stores no persons: the rehearsal assumed that it does, and must run again.
  */
 export async function addKnownProject(folder: JobFolder, plan: ImportPlan): Promise<ImportPlan> {
   const { target, limits } = plan

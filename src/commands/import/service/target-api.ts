@@ -1,5 +1,6 @@
-// Clients of the instance that an import is sent to, with the personal key of the environment. Folders are passed on, and
-// plan.json is easily edited, so the key goes only to a target that the folder was approved for. Source: ours; docs/import.md.
+// Clients of the instance that an import is sent to, with the personal key of the environment. Folders are passed between
+// people, and plan.json is easily edited, so the key is sent only to a target that the folder was approved for. Source:
+// ours; docs/import.md.
 
 import { readConfig } from '#config.ts'
 import { err, ok, type Result } from '#core/result.ts'
@@ -53,7 +54,7 @@ export interface TargetQuery {
 }
 
 /**
- * Asks the target of a job once, and does not wait for a target that is away.
+ * Asks the target of a job once, and does not wait for a target that is unavailable.
  * @returns the answer, or why the service gave none.
  */
 export async function queryJobTarget<T>(
@@ -65,7 +66,7 @@ export async function queryJobTarget<T>(
   return mismatch === null ? queryTarget(job.plan.target!, options, ask) : err(mismatch)
 }
 
-/** As `queryJobTarget`, for a target that no folder has recorded yet. */
+/** Like `queryJobTarget`, but for a target that no folder has recorded yet. */
 export async function queryTarget<T>(
   target: ImportTarget,
   { noKey, ...options }: TargetQuery,

@@ -23,25 +23,25 @@ import { preparePartFile } from '#importer/fetch/part-file.ts'
 export interface ExportApi extends Pick<FetchSource, 'limits' | 'advice' | 'callsPerPart' | 'notes'> {
   /** Addresses by region. */
   readonly hosts: Readonly<Record<string, string>>
-  /** How long after the end of a day it has all data, and in which zone it counts days: as `checkRange` takes them. */
+  /** How long after the end of a day the API has all data, and in which zone it counts days, for `checkRange`. */
   readonly ready: { readonly afterMs: number; readonly zone: 'utc' | 'any' }
   /** The smallest window of an API that takes any. Without it, each part is a day. */
   readonly unit?: WindowUnit
-  /** The ending of its files, instead of `jsonl.gz`. */
+  /** The file name extension of a part, instead of `jsonl.gz`. */
   readonly ending?: string
   /** @param host ends in a slash. @throws FetchStop for a missing secret, ImportConfigError */
   open(config: FetchConfig, host: URL, secret: ReadSecret, env: Environment): OpenApi
 }
 
-/** @param name of its environment variable. @param what it is, for the message of the FetchStop when it is missing. */
+/** @param name of the secret's environment variable. @param what the secret is, for the FetchStop if it is missing. */
 type ReadSecret = (name: string, what: string) => string
 
 export interface OpenApi {
-  /** Its files are named `NAME-FROM-to-TO`. */
+  /** Files are named `NAME-FROM-to-TO`. */
   readonly name: string
-  /** Instead of those of the API. */
+  /** Replaces the limits of the API. */
   readonly limits?: CallLimits
-  /** As `fetchPart` of a FetchSource. */
+  /** Like `fetchPart` of a FetchSource. */
   fetchWindow(window: DayWindow, tools: PartTools): Promise<boolean>
 }
 
@@ -68,7 +68,7 @@ export async function readPageText(answer: HttpAnswer): Promise<string> {
   return (await readBody(answer.body, pageBytesMax)).toString()
 }
 
-/** @throws BrokenAnswer for a text that is no JSON. */
+/** @throws BrokenAnswer for a text that is not JSON. */
 export function parseAnswer(text: string, complaint = 'the answer is not whole'): JsonValue {
   try {
     return parseJson(text)
@@ -77,11 +77,11 @@ export function parseAnswer(text: string, complaint = 'the answer is not whole')
   }
 }
 
-/** The source cannot return as many rows at once. Its `cause` is thrown if a page cannot have fewer. */
+/** The source cannot return this many rows at once. The error's `cause` is thrown if a page cannot have fewer rows. */
 export class PageTooLarge extends Error {}
 
 /**
- * Yields pages up to an empty one, since a source may return any page shorter than asked.
+ * Yields pages until a page is empty, since a source may return any page shorter than asked.
  * @param size.divisor divides the number of rows after a PageTooLarge.
  */
 export async function* readPages<Row>(

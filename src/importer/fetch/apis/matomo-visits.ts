@@ -126,7 +126,7 @@ function readVisitId(text: string): string {
 
 /**
  * Splits a JSON list without parsing it, so that its elements keep their bytes.
- * @returns each element on one line; null when the text is no list.
+ * @returns each element on one line; null if the text is not a list.
  */
 export async function splitJsonList(text: string): Promise<string[] | null> {
   if (!/^\s*\[/.test(text)) return null

@@ -61,11 +61,11 @@ async function discardAll(bytes: AsyncIterable<Uint8Array>): Promise<void> {
   for await (const _ of bytes);
 }
 
-/** @returns whether any line is not blank. @throws BrokenAnswer unless the last one is JSON. */
+/** @returns whether any line is not blank. @throws BrokenAnswer unless the last line is JSON. */
 export async function checkLines(bytes: AsyncIterable<Buffer>): Promise<boolean> {
   let last: Buffer[] = []
   let lastBytes = 0
-  /** Whether the last line has ended, so that further bytes start another. */
+  /** Whether the last line has ended, so that further bytes start a new line. */
   let hasEnded = true
   for await (const chunk of bytes) {
     const to = chunk.findLastIndex(byte => byte !== lineFeed && byte !== carriageReturn) + 1

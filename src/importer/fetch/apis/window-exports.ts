@@ -91,7 +91,7 @@ export const mixpanel: ExportApi = {
   },
 }
 
-/** @param accepted a status besides 200 that is no failure. @throws WindowTooLarge, FetchStop, FetchWait */
+/** @param accepted a status besides 200 that is not a failure. @throws WindowTooLarge, FetchStop, FetchWait */
 async function requestWindow(request: ApiRequest, tools: PartTools, accepted = 200) {
   const answer = await requestApi(request, tools)
   const { status, fault } = answer

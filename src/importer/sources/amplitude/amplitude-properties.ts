@@ -13,7 +13,7 @@ import {
   toBoolean,
 } from './amplitude-values.ts'
 
-/** Fields that are mapped individually, or used by the import alone. */
+/** Fields that are mapped individually, or used only by the import. */
 const ownFields: ReadonlySet<string> = new Set([
   ...['event_type', 'user_id', 'device_id', 'amplitude_id', 'app', '$insert_id', 'uuid', 'event_id', 'session_id'],
   ...['event_time', 'client_event_time', 'client_upload_time', 'server_received_time', 'server_upload_time'],
@@ -74,7 +74,7 @@ export function mapProperties(record: JsonObject, sourceName: string, ids: Recor
   return properties
 }
 
-/** The record's properties of its person; sent only when they have changed. */
+/** The person properties in a record; sent only when they have changed. */
 export function readPersonProperties(record: JsonObject): JsonObject {
   const person: JsonObject = {}
   for (const [key, value] of Object.entries(readObject(record, 'user_properties')))
@@ -110,7 +110,7 @@ function putIds(properties: JsonObject, record: JsonObject, { userId, deviceId }
   putValue(properties, '$session_id', sessionUuid(startMs, 'amplitude', 'session', deviceId ?? '', String(startMs)))
 }
 
-/** The id of a session is its start; -1 means no session. @returns epoch ms that a UUIDv7 can hold, or null. */
+/** The id of a session is its start; -1 means no session. @returns epoch ms in the range of a UUIDv7; otherwise null. */
 function readSessionStartMs(value: JsonValue | undefined): number | null {
   const ms = typeof value === 'string' ? Number(value) : numberOf(value ?? null)
   return ms !== undefined && Number.isSafeInteger(ms) && ms > 0 && ms < 2 ** 48 ? ms : null

@@ -34,7 +34,8 @@ export function removeEmptyValues(object: JsonObject): JsonObject {
 }
 
 /**
- * Reads an object, or its JSON text, which copies of exports have; empty when the field is empty.
+ * Reads an object, or its JSON text, which copies of exports contain instead. Returns an empty object if the field is
+ * empty.
  * @throws RecordReject `properties_not_object`.
  */
 export function readObject(record: JsonObject, field: string): JsonObject {
@@ -45,7 +46,7 @@ export function readObject(record: JsonObject, field: string): JsonObject {
   return object
 }
 
-/** Parses a text that holds a JSON object; returns other values unchanged. */
+/** Parses a text that contains a JSON object; returns other values unchanged. */
 export function parseObjectText(value: JsonValue | undefined): JsonValue | undefined {
   return typeof value === 'string' && value.startsWith('{') ? (parseJsonText(value) ?? value) : value
 }

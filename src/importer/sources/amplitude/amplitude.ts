@@ -43,7 +43,7 @@ const eventNames: ReadonlyMap<string, string> = new Map([
   ['$identify', '$set'],
 ])
 const sessionMarkers: ReadonlySet<string> = new Set(['session_start', 'session_end'])
-/** Describes a group and is no event of a person. */
+/** This event describes a group, and is not an event of a person. */
 const groupCall = '$groupidentify'
 
 function convertEvent(record: JsonObject, context: SourceContext): Conversion {
@@ -107,7 +107,7 @@ interface RecordGroups {
   readonly inEvent: JsonObject
   /** Every key, in the order listed. */
   readonly snapshots: readonly GroupSnapshot[]
-  /** Keys beyond the first of their type. */
+  /** How many keys are not the first of their type. */
   readonly droppedCount: number
 }
 
@@ -150,8 +150,8 @@ function readKeys(value: JsonValue | undefined): string[] {
   return [...new Set(list.map(key => (isEmptyInAmplitude(key) ? null : idText(key))).filter(key => key !== null))]
 }
 
-// Merge files name pairs of Amplitude ids that are one person. The user and device ids come from its events.
-// Source: docs/wire/import.md §1.0 (I5), §1.1 (merge file).
+// Merge files name pairs of Amplitude ids that are one person. The user and device ids of such a person come from the
+// staged events. Source: docs/wire/import.md §1.0 (I5), §1.1 (merge file).
 
 function isMerge(record: JsonObject): boolean {
   return Object.hasOwn(record, 'merged_amplitude_id') && !Object.hasOwn(record, 'event_type')

@@ -1,6 +1,6 @@
-// The properties of a row of GA4's export. Parameters become top-level properties, as in a live event; nested fields that we
-// have no names for stay nested, so that two fields of the same name never overwrite each other.
-// Source: docs/wire/import.md §1.5.
+// The properties of a row of GA4's export. Parameters become top-level properties, as in a live event; nested fields for
+// which we have no names stay nested, so that two fields of the same name never overwrite each other. Source:
+// docs/wire/import.md §1.5.
 
 import { isJsonObject, type JsonObject, type JsonValue, numberOrLiteral, ownValue, setOwn } from '#core/json.ts'
 import { isSameJson } from '#core/json-equal.ts'
@@ -99,7 +99,7 @@ function putDevice(properties: JsonObject, device: JsonObject): void {
   putNamed(properties, 'device', rest, deviceNames)
 }
 
-/** Sets fields in `names` at the top level, and the others nested under `recordName`. */
+/** Sets fields in `names` at the top level, and other fields nested under `recordName`. */
 function putNamed(properties: JsonObject, recordName: string, record: JsonObject, names: Names): void {
   const rest: JsonObject = {}
   for (const [field, value] of Object.entries(record)) {
@@ -132,7 +132,7 @@ function removeEmptyFields(value: JsonValue): JsonValue {
 function deriveSessionId(row: JsonObject, session: JsonValue | undefined): string | null {
   const number = idText(session)
   if (number === null || !/^[1-9]\d{0,10}$/.test(number)) return null
-  // Without the device, two users whose sessions start in the same second would share one.
+  // Without the device, two users whose sessions start in the same second would share a session id.
   const device = legalId(row.user_pseudo_id) ?? legalId(row.user_id) ?? ''
   return sessionUuid(Number(number) * 1_000, 'ga4', 'session', device, number)
 }
@@ -160,7 +160,7 @@ function formatInstant(value: JsonValue | undefined): string | null {
 const integer = /^-?(?:0|[1-9]\d*)$/
 const decimal = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:e[+-]?\d+)?$/i
 
-/** @returns each key with its set value; the last one of a repeated key. */
+/** @returns each key with the value that is set; for a repeated key, its last value. */
 function readKeyedValues(list: JsonValue | undefined): JsonObject {
   const values: JsonObject = {}
   for (const entry of Array.isArray(list) ? list : []) {
@@ -183,7 +183,7 @@ function findValueThatIsSet(value: JsonValue | undefined): JsonValue | null {
   return null
 }
 
-/** Whole numbers are exported as text, since JSON parsers would round them; so are values such as `NaN`. */
+/** Whole numbers are exported as text, since JSON parsers would round them. Values such as `NaN` are text too. */
 function parseNumber(value: JsonValue): JsonValue {
   if (typeof value !== 'string') return value
   if (integer.test(value)) return numberOrLiteral(value)

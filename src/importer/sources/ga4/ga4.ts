@@ -60,7 +60,7 @@ function readRowTime(row: JsonObject, window: TimeWindow): number {
   return readTimeField(row, 'event_timestamp', { zone: null, unit: 'us' }, window)
 }
 
-/** Fields that only the uuid is derived from, or that repeat the time. */
+/** Fields that are only used to derive the uuid, or that repeat the time. */
 const notKept = [
   ...['event_date', 'stream_id', 'event_bundle_sequence_id'],
   ...['batch_page_id', 'batch_ordering_id', 'batch_event_index'],
@@ -74,7 +74,7 @@ const uuidParts = [
 
 /**
  * All events of a bundle have the same time. Exports since July 2024 have an event's place in the batch; without it, two
- * events of the same name differ only in their content. Rows without a bundle are identified by `uuidParts` alone.
+ * events of the same name differ only in their content. Rows without a bundle are identified only by `uuidParts`.
  */
 function deriveUuid(row: JsonObject): string {
   const parts = uuidParts.map(part => idText(ownValue(row, part)) ?? '')
@@ -83,8 +83,8 @@ function deriveUuid(row: JsonObject): string {
 }
 
 /**
- * Hash of the event's own content. Other columns are left out, since another export of the same day may add columns or
- * have other values in them, such as those of the person.
+ * Hash of the event's own content. Other columns are left out, since another export of the same day may add columns, or
+ * have other values in them, such as in the columns of the person.
  */
 function hashEvent(row: JsonObject): string {
   const fields = ['event_params', 'items', 'ecommerce'].map(field => [field, ownValue(row, field) ?? null] as const)

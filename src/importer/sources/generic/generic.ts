@@ -154,7 +154,7 @@ function findTarget(name: string, { event_names = {} }: Mapping): Target {
 }
 
 /**
- * The person's id, and the anonymous id to link with it. Without the former, the record belongs to the anonymous id.
+ * The person's id, and the anonymous id to link with it. Without a person's id, the record belongs to the anonymous id.
  * @throws RecordReject `distinct_id_missing`, `distinct_id_illegal`, `distinct_id_too_long`.
  */
 function readIds(fields: TypedFields, mapping: Mapping): { distinctId: string; anonId: string | null } {

@@ -23,7 +23,7 @@ const heapTime = { zone: 'UTC' } as const
 
 interface Lookups {
   readonly window: TimeWindow
-  /** The identity of a user; null for one who never identified. */
+  /** The identity of a user; null for a user who was never identified. */
   identityOf(userId: string | null): string | null
 }
 
@@ -86,7 +86,7 @@ function convertMigration(row: JsonObject, { identityOf, window }: Lookups): Con
   return { events: [{ uuid, event: '$create_alias', sourceName, distinctId, timeUs, properties: { alias } }] }
 }
 
-/** File names of the pieces of a table, which do not name the table. */
+/** Names of files that contain a part of a table, and do not name the table. */
 const piece = /^(?:part|file|data|chunk)?[-_]?\d/i
 
 /** @returns the table's own name, without project and schema: `app.heap_main_production.pageviews` is `pageviews`. */
@@ -95,7 +95,7 @@ function findTable({ table, value }: SourceRecord): string | null {
   return name === '' || piece.test(name) ? findTableByColumns(value) : name
 }
 
-/** Rows of `pageviews` and of labelled events have the same columns, so only a file name can tell those apart. */
+/** Rows of `pageviews` and of labelled events have the same columns, so only a file name can tell them apart. */
 function findTableByColumns(row: JsonObject): string | null {
   if (Object.hasOwn(row, 'from_user_id') && Object.hasOwn(row, 'to_user_id')) return 'user_migrations'
   const isUser = Object.hasOwn(row, 'joindate') || Object.hasOwn(row, 'last_modified')
@@ -125,7 +125,7 @@ function mapProperties(row: JsonObject, userId: string | null): JsonObject {
   return properties
 }
 
-/** Ignores `landing_page`, which is the first page of the session and not this one. */
+/** Ignores `landing_page`, which is the first page of the session, not the page of this event. */
 function putPage(properties: JsonObject, row: JsonObject): void {
   const domain = readTextField(row, 'domain')
   const query = readTextField(row, 'query')
@@ -167,7 +167,7 @@ function convertUser(row: JsonObject, { window, identityOf }: Lookups): Converte
   return { events, links: createLinks(identity, deviceId, timeUs) }
 }
 
-/** The time of the row's values. @throws RecordReject */
+/** The time of the values in a user row. @throws RecordReject */
 function readUserTime(row: JsonObject, window: TimeWindow): number {
   const field = isDate(row.last_modified) || !isDate(row.joindate) ? 'last_modified' : 'joindate'
   return readTimeField(row, field, heapTime, window)
@@ -191,7 +191,7 @@ function buildUpdates(row: JsonObject): JsonObject {
   return properties
 }
 
-/** @returns the date in ISO 8601; null for no date. */
+/** @returns the date in ISO 8601; null for Heap's text for an absent date. */
 function formatDate(value: JsonValue, field: string): string | null {
   if (!isDate(value)) return null
   const timeUs = readTime(value, heapTime, field)
@@ -211,7 +211,7 @@ const names: ReadonlyMap<string, string> = new Map([
   ['path', '$pathname'],
 ])
 
-/** Sets a property under our name for the field, or else under the field's own name. */
+/** Sets a property under our name for the field, or under the field's own name if we have none. */
 function putField(properties: JsonObject, field: string, value: JsonValue, toName = (name: string) => name): void {
   if (field !== 'platform') {
     putProperty(properties, toName(names.get(field) ?? field), value)

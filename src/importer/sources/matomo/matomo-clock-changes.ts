@@ -1,5 +1,5 @@
-// The times of a Matomo visit during which the clocks of its site changed: its actions are shifted by two offsets, and in
-// an hour that repeats, a later action may show an earlier time. Source: docs/wire/import.md §1.6.
+// The times of a Matomo visit during which the clocks of its site changed: its actions are shifted by two UTC offsets, and
+// in an hour that repeats, a later action may have an earlier local time. Source: docs/wire/import.md §1.6.
 
 import { maxOf, minOf } from '#core/min-max.ts'
 import { usPerMs, usPerSecond } from '#importer/records/source-time.ts'
@@ -58,7 +58,7 @@ function findTrueTimes(
     const mayBeBefore = before < atUs && before >= firstUs - toleranceUs
     const mayBeAfter = after >= atUs && after <= lastUs + toleranceUs
     if (!mayBeBefore && !mayBeAfter) return null
-    // In an hour that repeats, a time earlier than the previous one is in the second pass.
+    // In an hour that repeats, a time earlier than the previous time is in the second occurrence.
     isAfter = !mayBeBefore || (mayBeAfter && (isAfter || writtenUs < earlierWritten))
     earlierWritten = writtenUs
     times.push(isAfter ? after : before)
@@ -77,7 +77,7 @@ function listChangesWithin({ firstUs, lastUs }: VisitSpan, zone: string | null):
 const yearsKept = new Map<string, readonly ClockChange[]>()
 const yearsKeptMax = 200
 
-/** Each distinct change once, however many zones have it. */
+/** Lists each distinct change once, no matter how many zones have it. */
 function listChangesOfYear(year: number, zone: string | null): readonly ClockChange[] {
   const key = `${year} ${zone}`
   const kept = yearsKept.get(key)

@@ -1,15 +1,15 @@
-// The event name and the properties of an action in a Matomo visit, with those of the visit, which each of its events carries.
-// Source: docs/wire/import.md §1.6.
+// The event name and the properties of an action in a Matomo visit, including the properties of the visit, which each of
+// its events carries. Source: docs/wire/import.md §1.6.
 
 import { type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
 import { isEmptyValue, putAddress, putProperty, readEventName, readTextField } from '#importer/records/record-fields.ts'
 
 export interface MatomoAction {
-  /** As written: a word, or `13` for content, also if exported as a number. */
+  /** The type as exported: a word, or `13` for content, even if it was exported as a number. */
   readonly type: string
-  /** From 1, among the visit's actions of this type. */
+  /** The action's number among the visit's actions of this type, from 1. */
   readonly position: number
-  /** Its path in the record, such as `actionDetails[0]`. */
+  /** The action's path in the record, such as `actionDetails[0]`. */
   readonly path: string
   readonly value: JsonObject
 }
@@ -32,7 +32,7 @@ const propertyNames: ReadonlyMap<string, string> = new Map([
   ['contentTarget', 'content_target'],
   ['contentInteraction', 'content_interaction'],
 ])
-/** Fields of which the name, the time, the uuid and the URL are made. */
+/** Fields from which the name, the time, the uuid and the URL are derived. */
 const consumedOfAction = new Set(['type', 'timestamp', 'pageId', 'url'])
 
 /** Whether we have a name for the type. Goals are skipped earlier. */
@@ -58,7 +58,7 @@ export function mapMatomoActionProperties({ value }: MatomoAction): JsonObject {
   return properties
 }
 
-/** Times of the visit, which no event carries: events have the times of the actions. */
+/** Times of the visit, which no event carries, since events have the times of the actions. */
 const visitTimes = ['lastActionTimestamp', 'lastActionDateTime', 'serverTimestamp', 'serverDate']
 
 const visitNames: ReadonlyMap<string, string> = new Map([
@@ -125,7 +125,7 @@ function isDisplay(field: string): boolean {
 
 /**
  * Fields of the visit and its actions that no event carries. Fields from which a uuid or a time is derived count as carried.
- * @param actions that become events. @param goals that do not.
+ * @param actions the actions that become events. @param goals the goals, which do not.
  */
 export function listDroppedMatomoFields(
   visit: JsonObject,

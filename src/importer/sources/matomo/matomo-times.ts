@@ -1,6 +1,6 @@
-// The times of a visit's actions. Matomo writes them shifted into the zone of the site, as if its wall clock were UTC, while
-// the times of the visit are true. So each visit reveals its own shift, before or after a clock change, or two shifts during
-// one. Source: docs/wire/import.md §1.6.
+// The times of a visit's actions. Matomo writes these times shifted into the zone of the site, as if its local time were
+// UTC, while the times of the visit are true. So each visit reveals its own UTC offset: one before or after a clock change,
+// or two if the clock changed during the visit. Source: docs/wire/import.md §1.6.
 
 import { type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
 import { maxOf, minOf } from '#core/min-max.ts'
@@ -15,7 +15,7 @@ import type { MatomoAction } from './matomo-properties.ts'
 const shiftStepUs = 900 * usPerSecond
 
 /**
- * @param all of the visit's actions, including goals: the first of them shows when the visit started.
+ * @param all all actions of the visit, including goals: the first of them shows when the visit started.
  * @param wanted the actions whose times are needed.
  * @param zone of the site, for visits without a true time.
  * @returns the true times of the wanted actions, in microseconds since 1970.

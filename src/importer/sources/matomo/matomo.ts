@@ -27,7 +27,7 @@ export const matomo = defineSource(
   'matomo',
   'visits of Matomo, as Live.getLastVisitsDetails gives them',
   (config, window) => {
-    // Only for visits without start and end times, which otherwise reveal the zone of their actions.
+    // The zone is only used for visits without start and end times, since these times reveal the zone of the actions.
     const zone = config.zone()
     return {
       convert: ({ value }) => convertVisit(value, zone, window),
@@ -71,7 +71,7 @@ function convertVisit(visit: JsonObject, zone: string | null, window: TimeWindow
   }
 }
 
-/** The time of the first action with an event; the start of a visit without any, or null if it has none. */
+/** The time of the first action that becomes an event; without one, the start of the visit; null without a start. */
 function readVisitTime(visit: JsonObject, zone: string | null, window: TimeWindow): number | null {
   const all = listActions(visit)
   const actions = all.filter(isOwnEvent)

@@ -6,7 +6,7 @@ import { createLinks } from '#importer/records/generated-events.ts'
 import { type IdentityLink, RecordReject } from '#importer/records/imported-event.ts'
 import { isEmptyValue } from '#importer/records/record-fields.ts'
 
-/** The person of a record, or the two persons that it joins. */
+/** The person of a record, or the two persons that the record joins. */
 export type Identity =
   | { readonly kind: 'event'; readonly distinctId: string }
   | { readonly kind: 'identify'; readonly userId: string; readonly deviceId: string }
@@ -62,7 +62,9 @@ function chooseDistinctId(from: JsonObject): string {
   )
 }
 
-/** SDKs generate device ids of upper-case letters, digits and dashes. An id of digits only is a user's. */
+/**
+ * SDKs generate device ids of upper-case letters, digits and dashes. An id that consists only of digits belongs to a user.
+ */
 function isDeviceId(id: string | null): boolean {
   return id !== null && (id.startsWith(devicePrefix) || /^(?=.*[A-Z])[A-Z0-9-]+$/.test(id))
 }

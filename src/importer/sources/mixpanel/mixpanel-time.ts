@@ -1,5 +1,5 @@
 // The time of Mixpanel's events, which older projects export in their own zone. Each record gets notes about its zone,
-// because only all records together show which one it is. Source: docs/wire/import.md §1.2 (time, zone shift).
+// because only all records together show which zone it is. Source: docs/wire/import.md §1.2 (time, zone shift).
 
 import { isRawNumber, type JsonObject, type JsonValue, numberOf, ownValue } from '#core/json.ts'
 import { RecordReject } from '#importer/records/imported-event.ts'
@@ -15,7 +15,7 @@ import {
 
 export interface EventTime {
   readonly timeUs: number
-  /** The number read as UTC; null for a text, which names its zone or was read in the configured one. */
+  /** The number read as UTC; null for a text, which names its zone or was read in the configured zone. */
   readonly numberUs: number | null
 }
 
@@ -25,7 +25,7 @@ const quarterSeconds = 900
 const utcFromUs = Date.UTC(2023, 0, 1) * usPerMs
 
 /**
- * @param zone IANA name of the project's zone when its numbers are wall-clock times; null when they are UTC.
+ * @param zone IANA name of the project's zone if its numbers are local times; null if they are UTC.
  * @throws RecordReject
  */
 export function readEventTime(from: JsonObject, zone: string | null, window: TimeWindow): EventTime {
@@ -52,9 +52,9 @@ function wallClockToUtcUs(wallUs: number, zone: string): number {
 }
 
 /**
- * `zone_shift:SECONDS`: the distance from the time of receipt, rounded to quarters of an hour. With a zone,
- * `zone_shift_differs` if that is not the offset of the zone. Without a time of receipt, `zone_unproved` for an event from
- * the years in which projects exported their own wall clock.
+ * `zone_shift:SECONDS`: the difference from the time of receipt, rounded to quarters of an hour. With a configured zone,
+ * `zone_shift_differs` if the difference is not the zone's offset. Without a time of receipt, `zone_unproved` for an event
+ * from the years in which projects exported local times.
  */
 export function createZoneNotes(from: JsonObject, { timeUs, numberUs }: EventTime, zone: string | null): string[] {
   if (numberUs === null) return []

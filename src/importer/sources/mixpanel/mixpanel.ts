@@ -20,7 +20,7 @@ const name = 'mixpanel'
 
 interface Settings {
   readonly window: TimeWindow
-  /** IANA zone of the project, for exports whose numeric times are its wall clock. */
+  /** IANA zone of the project, for exports whose numeric times are local times in that zone. */
   readonly zone: string | null
   readonly allowsMerge: boolean
 }
@@ -101,7 +101,7 @@ function checkProfileTime(exportedUs: number | null, window: TimeWindow): number
   return exportedUs
 }
 
-/** @param exportedUs as for `checkProfileTime`. @throws RecordReject */
+/** @param exportedUs like that of `checkProfileTime`. @throws RecordReject */
 function convertProfile(record: JsonObject, exportedUs: number | null, window: TimeWindow): Conversion {
   const from = ownValue(record, '$properties')
   if (!isJsonObject(from)) throw new RecordReject('properties_not_object', '$properties')

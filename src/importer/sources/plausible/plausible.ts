@@ -1,6 +1,6 @@
 // Plausible: its export has only sums by day. By default each row becomes one event that is marked as a sum and has no
-// person; on request, rows of pages become as many page views as they count: marked as synthetic, deterministic, and with
-// the row's totals of views and visitors. Source: docs/wire/import.md §1.7.
+// person; on request, each row of the pages table becomes as many page views as it counts. These are deterministic, marked
+// as synthetic, and carry the row's totals of views and visitors. Source: docs/wire/import.md §1.7.
 
 import { type JsonObject, ownValue } from '#core/json.ts'
 import { defineSource } from '#importer/records/define-source.ts'
@@ -19,7 +19,7 @@ const totals = 'imported_visitors'
 const viewsMax = 1_000_000
 
 interface Settings {
-  /** The site's name in Plausible, which is its domain. */
+  /** The site's name in Plausible, which is the site's domain. */
   readonly site: string
   /** The zone of the site's days; null refuses all rows. */
   readonly zone: string | null
@@ -37,7 +37,7 @@ export const plausible = defineSource(
     const zone = config.zone()
     const visitors = config.wholeNumber('visitors')
     const configuredTable = config.text('table')
-    // A misspelt key explains more than the absence of the right one.
+    // Called first, since the message about a misspelt key explains more than a message about the absent right key.
     config.end()
     if (site === null)
       throw new ImportConfigError('site in the configuration of plausible must be set, such as "blog.example.com"')
@@ -46,7 +46,7 @@ export const plausible = defineSource(
     const settings = { site, zone, visitors, window: context }
     const tableOf = (record: SourceRecord) => configuredTable ?? findTable(record)
     const dateOf = ({ value }: SourceRecord) => idText(ownValue(value, 'date')) ?? ''
-    // Only two tables count page views as such, and both count the same ones. The other tables break the same views down by
+    // Only two tables count page views as such, and both count the same views. The other tables break these views down by
     // source, device and so on, so they stay sums; otherwise each view would be synthesized nine times.
     const countsViews = (record: SourceRecord, table: string) =>
       table === pages || (table === totals && context.findFact(pagesFact, dateOf(record)) === null)
@@ -63,7 +63,7 @@ export const plausible = defineSource(
         mode === 'synthesize' && tableOf(record) === pages
           ? [{ kind: pagesFact, key: dateOf(record), value: 'known' }]
           : [],
-      // The first view of a row is made up at the start of its day too.
+      // The first synthesized view of a row is at the start of the day, too.
       timeOf: ({ value }) => readDayStart(value, settings),
     }
   },
@@ -154,7 +154,7 @@ const marks: readonly (readonly [column: string, table: string])[] = [
   ['browser', 'imported_browsers'],
   ['link_url', 'imported_custom_events'],
 ]
-/** Columns with counts. Others with digits, such as the code of a city, hold names. */
+/** Columns with counts. Other columns with digits, such as the code of a city, contain names. */
 const counts = new Set([
   ...['visitors', 'visits', 'pageviews', 'bounces', 'visit_duration', 'entrances', 'exits', 'time_on_page', 'events'],
   ...['active_visitors', 'total_scroll_depth', 'total_scroll_depth_visits', 'total_time_on_page'],
@@ -174,7 +174,7 @@ function findTableByColumns(row: JsonObject): string | null {
   return isOfDay ? 'imported_visitors' : null
 }
 
-/** @returns the number in a cell, such as a mean of seconds; null if it is no number. */
+/** @returns the number in a cell, such as a mean of seconds; null if it is not a number. */
 function readNumber(row: JsonObject, column: string): number | null {
   const value = ownValue(row, column)
   const number = typeof value === 'string' && /^\d+(?:\.\d+)?$/.test(value.trim()) ? Number(value) : value

@@ -11,13 +11,13 @@ import { type Conversion, type RecordNote, RecordReject, skipRecord } from '#imp
 import { isEmptyValue, parseJsonText, readEventName, readTextField } from '#importer/records/record-fields.ts'
 import { readTimeField, type TimeWindow } from '#importer/records/source-time.ts'
 
-/** Data of session recordings and of the client itself, which are no events of a person. */
+/** Data of session recordings and of the client itself, which are not events of a person. */
 const unsupportedEvents = new Set(['$snapshot', '$snapshot_items', '$$heatmap', '$$client_ingestion_warning'])
 /** Fields that the event itself is made of. */
 const ownFields = new Set(['uuid', 'event', 'distinct_id', 'timestamp', 'properties', 'elements_chain'])
 /**
- * Metadata of the export. `set` and `set_once` repeat values in `properties`; `sent_at` and `offset` would shift the time a
- * second time.
+ * Metadata of the export. `set` and `set_once` repeat values in `properties`; `sent_at` and `offset` would correct the time
+ * a second time.
  */
 const bookkeepingFields = new Set(
   `person_id person_properties person_mode created_at inserted_at _inserted_at team_id project_id set set_once elements
@@ -25,7 +25,7 @@ const bookkeepingFields = new Set(
 )
 /** Columns that identify an export of Pennon's own events: no other product writes both. */
 const pennonColumns = ['cursor', 'lane']
-/** All metadata columns of such an export; in any other, columns of these names are properties. */
+/** All metadata columns of a Pennon export; in any other export, columns with these names are properties. */
 const pennonFields = new Set([...pennonColumns, 'captured_at', 'import_job_id', 'person_created_at'])
 const personUpdates = ['$set', '$set_once', '$unset']
 
@@ -151,9 +151,12 @@ function readPersonRowTime(row: JsonObject, window: TimeWindow): number {
 
 type FindFact = SourceContext['findFact']
 
-/** The ids of a person as a linked list, in the order in which they were read: the first, the last, and the next of each. */
+/**
+ * Kinds of facts that hold the ids of a person as a linked list, in the order in which they were read: the first id, the
+ * last id, and the next id of each.
+ */
 const [firstKind, lastKind, nextKind] = ['person', 'person_last', 'person_next'] as const
-/** The highest version of an id's rows, with its person, or without one if the id was deleted. */
+/** The highest version of an id's rows, with its person, or without a person if the id was deleted. */
 const ownerKind = 'person_of_id'
 
 /** Ids can move between persons, and tables also contain replaced rows, so the highest version counts. */
@@ -197,7 +200,7 @@ function convertPersonRow(
   }
 }
 
-/** The id into which all others of the person are merged: the first that still belongs to it. */
+/** The id into which all other ids of the person are merged: the first id that still belongs to the person. */
 function findMergeTarget(personId: string, findFact: FindFact): string | null {
   let id = findFact(firstKind, personId) ?? ''
   while (id !== '' && !belongsTo(id, personId, findFact)) id = findFact(nextKind, formatNextKey(personId, id)) ?? ''

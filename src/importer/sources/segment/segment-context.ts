@@ -78,7 +78,7 @@ const deviceTypes: Readonly<Record<string, string>> = {
   desktop: 'Desktop',
 }
 
-/** Mobile SDKs send the system, where live events have the kind of device. */
+/** Mobile SDKs send the operating system, whereas live events have the kind of device. */
 function toDeviceType(type: string | null): string | null {
   return type === null ? null : (deviceTypes[type.toLowerCase()] ?? type)
 }

@@ -1,4 +1,4 @@
-// Segment: lines of its archives in object storage, and of RudderStack's, whose messages have the same shape.
+// Segment: lines of its archives in object storage, and of RudderStack's archives, whose messages have the same format.
 // Source: docs/wire/import.md §1.3.
 
 import { isUuid } from '#core/events/uuid.ts'
@@ -30,9 +30,9 @@ const name = 'segment'
 
 interface Settings {
   readonly window: TimeWindow
-  /** IANA zone of times that name none. */
+  /** IANA zone of times that do not name a zone. */
   readonly zone: string | null
-  /** The type of groups that name none. */
+  /** The type of groups that do not name a type. */
   readonly groupType: string
 }
 
@@ -164,8 +164,8 @@ function requireText(record: JsonObject, field: string): string {
 const timeFields = ['timestamp', 'originalTimestamp', 'receivedAt']
 
 /**
- * Reads `timestamp`, which Segment has corrected for the device's clock; else `originalTimestamp`, corrected here if
- * `sentAt` and `receivedAt` allow it; else the time of receipt.
+ * Reads `timestamp`, which Segment has corrected for the device's clock. Without it, reads `originalTimestamp`, corrected
+ * here if `sentAt` and `receivedAt` allow it; and without that, the time of receipt.
  * @throws RecordReject
  */
 function readMessageTime(record: JsonObject, zone: string | null, window: TimeWindow) {

@@ -1,6 +1,5 @@
-// Counts the events of a job that the service must have stored.
-// One pass; memory grows only with the events of one day, and with names up to `countedMax`.
-// Source: docs/wire/import.md §2.10, §3.12.
+// Counts the events of a job that the service must have stored. One pass; memory grows only with the events of one day, and
+// with at most `countedMax` names. Source: docs/wire/import.md §2.10, §3.12.
 
 import { hash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
@@ -22,15 +21,15 @@ export interface ExpectedEvents {
   readonly otherCounts: ReadonlyMap<string, readonly number[]>
   readonly idBuckets: readonly number[]
   /**
-   * Chosen by hash, so that another run of the same job asks for the same ones. Each is a list of the events sent with the
-   * same day, name, distinct id and uuid; the service stores only one of them.
+   * Chosen by hash, so that another run of the same job asks for the same events. Each is a list of the events sent with
+   * the same day, name, distinct id and uuid; the service stores only one of them.
    */
   readonly samples: readonly (readonly ImportedEvent[])[]
 }
 
 const otherParts = 64
 
-/** The part in which a name is counted that is not counted separately. */
+/** The bucket in which a name is counted if it is not counted separately. */
 export function assignNameToPart(event: string): number {
   return crc32(event) % otherParts
 }
@@ -41,7 +40,7 @@ function formatEventKey({ uuid, distinctId, event }: ImportedEvent): string {
   return `${uuid}\n${distinctId}\n${event}`
 }
 
-/** Normalises name and distinct id like the service does. */
+/** Normalises name and distinct id like the service. */
 function normalizeAsStored(event: ImportedEvent): ImportedEvent {
   const name = toStoredName(event.event.toWellFormed(), true)
   const distinctId = normalizeDistinctId(event.distinctId.toWellFormed())
@@ -53,7 +52,7 @@ interface Sample {
   readonly events: ImportedEvent[]
 }
 
-/** How many events with the same key a sample holds. */
+/** How many events with the same key a sample contains. */
 const sameKeyMax = 20
 
 function hashSampleKey(event: ImportedEvent): string {
@@ -68,7 +67,10 @@ export class ExpectedTally {
   #namesOfDays = 0
   readonly #otherCounts = new Map<string, number[]>()
   readonly #buckets = Array.from({ length: bucketCount }, () => 0)
-  /** Keys that make a repeat for the event store. One set per open day, since the day is part of the key. */
+  /**
+   * Keys of events: the event store treats an event with a known key as a repetition. One set per open day, since the day
+   * is part of the key.
+   */
   readonly #seen = new Map<string, KeySet>()
   /** Keys of generated events, without the day: the service keeps the time at which it first stored them. */
   readonly #generatedSeen = new KeySet()

@@ -84,7 +84,7 @@ export function readDistinctIds(stored: JsonObject | undefined): readonly string
 }
 
 export const personsDefault = 50
-/** More ids than persons are chosen, since several ids may turn out to be of one person. */
+/** More ids than persons are chosen, since several ids may turn out to belong to one person. */
 const idsPerPerson = 4
 /** Bound of the cache of ids that were not chosen, which saves hashing the id of most events: about 10 MB. */
 const passedOverMax = 50_000

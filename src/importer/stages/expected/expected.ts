@@ -1,5 +1,5 @@
-// What the service must have stored once everything is sent. The rehearsal, which reads all events anyway,
-// writes it for the case that none is refused. Verification and publishing use it if that is what was sent; otherwise
+// What the service must have stored once everything is sent. The rehearsal, which reads all events anyway, writes this for
+// the case that no event is refused. Verification and publishing use it if exactly these events were sent; otherwise
 // verification reads the sent events again. Source: docs/wire/import.md §2.10.
 
 import type { JsonObject } from '#core/json.ts'
@@ -46,7 +46,7 @@ export interface SentEvents {
 }
 
 const expectedName = 'expected'
-/** In characters of JSON, for the samples and for the persons each: events and persons may be very large. */
+/** In characters of JSON, separately for samples and persons, since events and persons may be very large. */
 const charsMax = 16 * 1_024 * 1_024
 
 interface Stored {

@@ -1,4 +1,4 @@
-// Counts texts of a long stream in bounded memory: distinct ones, frequent ones, and ids that occur twice.
+// Counts the texts in a long stream in bounded memory: distinct texts, frequent texts, and ids that occur twice.
 
 import { hash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
@@ -114,7 +114,7 @@ export class ReusedIds {
     mkdirSync(folder.file('rehearsal', 'ids'), { recursive: true })
   }
 
-  /** @param uuid compared by its last eight bytes only, which hold no time in any version. */
+  /** @param uuid compared only by its last eight bytes, which contain no time in any version. */
   add(uuid: string): void {
     const first = Number.parseInt(uuid.slice(-2), 16) % fileCount
     const at = this.#lengths[first]!

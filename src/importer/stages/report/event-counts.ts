@@ -5,7 +5,10 @@ import type { ImportedEvent } from '#importer/records/imported-event.ts'
 import { formatTime, usPerMs, utcDay } from '#importer/records/source-time.ts'
 import type { DayCount, EventCount } from './import-report.ts'
 
-/** Limits of names counted separately, in all and summed over the days. A much larger report could not be written or read. */
+/**
+ * The most names that are counted separately: in total, and summed over the days. A much larger report could not be written
+ * or read.
+ */
 export const countedMax = { names: 100_000, ofDays: 500_000 }
 
 const usPerDay = 86_400_000 * usPerMs

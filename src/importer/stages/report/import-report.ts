@@ -54,17 +54,17 @@ const targetFacts = Type.Object({
   askedAt: text,
   timezone: allowNull(text),
   /**
-   * The target drops older live events, and refuses an import of them unless its plan accepts old events.
-   * Source: docs/wire/private-api.md (Import jobs).
+   * The target drops live events that are older, and refuses to import such events unless the plan of the import accepts
+   * old events. Source: docs/wire/private-api.md (Import jobs).
    */
   dropsLiveOlderThanSeconds: allowNull(count),
   /** Whether the project has any event at all. */
   hasEvents: Type.Boolean(),
   /** Days of the import for which the project already has events. */
   overlap: Type.Array(overlapDay),
-  /** Unpublished import jobs that claim to cover days of this one. */
+  /** Unpublished import jobs that report some of the days of this job. */
   pendingJobs: Type.Array(Type.Object({ id: text, name: text, state: text })),
-  /** Names in the import of which the project has no events. */
+  /** Event names in the import for which the project has no events. */
   newNames: texts,
 })
 /** The facts, or a sentence on why the target was not asked and what to do about it. */
@@ -72,7 +72,7 @@ const targetAnswer = Type.Union([Type.Object({ notAsked: text }), targetFacts])
 
 /** An option of the plan that differs from the default. */
 const planChoice = Type.Object({
-  /** As passed to `pennon import plan`. */
+  /** The option as passed to `pennon import plan`. */
   option: text,
   /** A sentence about its effect. */
   text,
@@ -83,7 +83,7 @@ const planChoice = Type.Object({
 const damagedFile = Type.Object({
   /** As in `RawPosition`. */
   object: text,
-  /** How many records precede the damage, in the file and in others of the same archive. */
+  /** How many records precede the damage, in this file and in other files of the same archive. */
   records: count,
   line: count,
   why: text,
@@ -98,7 +98,7 @@ const balance = Type.Object({
   /** How many of `read` are blank lines, which also count in `skipped` and are not staged. */
   blankLines: count,
   givingEvents: count,
-  /** How many of `givingEvents` only give links or groups, whose events are generated; absent for none. */
+  /** How many of `givingEvents` yield only links or groups, whose events are generated; absent for none. */
   givingOnlyGenerated: Type.Optional(count),
   skipped: count,
   rejected: count,
@@ -144,7 +144,7 @@ const rehearsalSchema = Type.Object({
   /** Share of rejected records among all records, read or contained in rejects, 0 to 1. */
   rejectShare: count,
   maxRejectShare: count,
-  /** `error` is the standard error as a share of the count; 0 for an exact one. */
+  /** `error` is the standard error as a share of the count; 0 for an exact count. */
   distinctIds: Type.Object({ count, error: count }),
   identity: Type.Object({
     links: count,
@@ -166,7 +166,7 @@ const rehearsalSchema = Type.Object({
     /** The total size of request bodies before compression. */
     bytes: count,
     seconds: count,
-    /** How many events would be charged: always none. */
+    /** How many events would be charged for: always 0. */
     charged: Type.Literal(0),
     /** Events of the 48 hours before the job was planned. */
     recent: Type.Object({ events: count, days: texts }),
@@ -176,7 +176,7 @@ const rehearsalSchema = Type.Object({
   recordsPerSecond: count,
 })
 
-/** The last comparison of the stored events with the sent ones. Source: docs/wire/import.md §2.10. */
+/** The last comparison of the stored events with the sent events. Source: docs/wire/import.md §2.10. */
 export interface Verification {
   readonly v: 1
   readonly verified_at: string
@@ -187,7 +187,7 @@ export interface Verification {
     readonly name: 'day_event_counts' | 'id_buckets' | 'random_events' | 'live_data'
     readonly state: 'equal' | 'differs' | 'not_checked'
     readonly compared: number
-    /** Descriptions of the first ones. */
+    /** Descriptions of the first differences. */
     readonly differences: readonly string[]
   }[]
   /** The service's notes about the job, by reason, and a note about rows missing because persons were erased. */
@@ -219,7 +219,7 @@ export type DamagedFile = DeepReadonly<Static<typeof damagedFile>>
 export type Balance = DeepReadonly<Static<typeof balance>>
 export type Rehearsal = DeepReadonly<Static<typeof rehearsalSchema>>
 
-/** What was sent, as far as sending has come. */
+/** What has been sent so far. */
 export interface Sent {
   /** Whether everything is sent. */
   readonly isAll: boolean
@@ -240,8 +240,8 @@ export interface Sent {
 }
 
 /**
- * Balanced means, and only once everything is sent: `read = givingEvents + skipped + rejected + collapsed`,
- * `sent = fromRecords + generated`, and before any repair `sent + refused` equals the rehearsal's `toSend`.
+ * Once everything is sent, balanced means: `read = givingEvents + skipped + rejected + collapsed`, `sent = fromRecords +
+ * generated`, and, before any repair, `sent + refused` equals the rehearsal's `toSend`.
  */
 export interface SentBalance extends Omit<Balance, 'blankLines' | 'givingOnlyGenerated' | 'toSend'> {
   readonly sent: number

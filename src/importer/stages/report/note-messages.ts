@@ -8,7 +8,7 @@ import type { UndoRefusal } from '#core/imports/import-changes.ts'
 /** Reason of the importer's own note about rows of erased persons. */
 export const rowsErased = 'rows_erased'
 
-/** What is counted, and what happens to each. */
+/** What is counted, and what happened to each item. */
 type NoteMessage = readonly [unit: string, text: string]
 
 const undoMessages = {

@@ -8,7 +8,7 @@ import type { PlanChoice, TargetAnswer } from './import-report.ts'
 
 const personData = 'Person data of events ($set, $set_once, $unset)'
 
-/** @param answer of the target about itself, if it was asked. */
+/** @param answer the target's answer about itself, if it was asked. */
 export function listPlanChoices(
   { config, limits }: Pick<ImportPlan, 'config' | 'limits'>,
   answer?: TargetAnswer,
@@ -73,7 +73,7 @@ export function formatChoice({ text, replacesLiveValues }: PlanChoice): string {
   return replacesLiveValues ? `REPLACES LIVE VALUES. ${text}` : text
 }
 
-/** The zone used for times without one. The configuration takes precedence over its mapping. */
+/** The zone used for times without a zone. The configuration takes precedence over its mapping. */
 export function describeZone(config: JsonObject): string {
   const mapping = ownValue(config, 'mapping')
   const [own, mapped] = [readZone(config), isJsonObject(mapping) ? readZone(mapping as JsonObject) : null]

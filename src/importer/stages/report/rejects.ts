@@ -1,5 +1,5 @@
-// What a rehearsal finds about records that give no events: their reasons, whether they are too many, whether files are cut
-// off, and whether they come from another product. Source: docs/wire/import.md §2.6.
+// What a rehearsal finds about records that give no events: their reasons, whether they are too many, whether files are
+// truncated, and whether the records come from another product. Source: docs/wire/import.md §2.6.
 
 import { formatCount } from '#core/format-count.ts'
 import type { Manifest } from '#importer/job/manifest.ts'
@@ -32,8 +32,8 @@ export class ReasonCounts {
   readonly #reasons = new Map<string, Counted>()
 
   /**
-   * @param times how many records have this reason. The position belongs to the first of them.
-   * @param fix the remedy; needed only if the reason alone does not determine it.
+   * @param times how many records have this reason. The position is that of the first record. @param fix the remedy; needed
+   * only if the reason does not determine it.
    */
   add(
     reason: string,
@@ -77,7 +77,7 @@ const lengthsMin = 4
  */
 export class HeldByRejects {
   readonly #read = { count: 0, bytes: 0 }
-  /** Grouped by the power of two of their length, since the average record length is known only at the end. */
+  /** Unreadable stretches by the power of two of their length, since the average record length is known only at the end. */
   readonly #unreadable = new Map<number, { count: number; bytes: number }>()
   #otherRejects = 0
 
@@ -98,7 +98,7 @@ export class HeldByRejects {
     sum.bytes += bytes
   }
 
-  /** At least the number of rejects; estimated from the average length of readable records. */
+  /** An estimate from the average length of readable records, at least the number of rejects. */
   records(): number {
     const meanBytes = Math.max(1, this.#read.bytes / Math.max(1, this.#read.count))
     let records = this.#otherRejects
@@ -138,7 +138,7 @@ const fileReasons: Partial<Record<RejectReason, string>> = {
   compressed_input: 'it cannot be decompressed',
 }
 
-/** @param records how many were read from the file before. @returns null for a normal record. */
+/** @param records how many records were read from the file before. @returns null for a normal record. */
 export function findDamage({ parsed, raw }: ReadRecord, records: number): Omit<DamagedFile, 'object'> | null {
   if (!('rejected' in parsed)) return null
   const why = fileReasons[parsed.rejected.reason]
@@ -164,7 +164,7 @@ export class OtherSource {
   readonly #counts: { readonly name: string; readonly converter: RecordConverter; events: number }[]
   #tried = 0
 
-  /** @param sources all except the planned one. @param nowMs when the job was planned. */
+  /** @param sources all sources except the planned source. @param nowMs when the job was planned. */
   constructor(sources: readonly ImportSource[], nowMs: number) {
     this.#counts = sources.flatMap(({ name, prepare }) => {
       const converter = prepareOrNull(() => prepare({}, { nowMs, holdLiveWindow: false, findFact: () => null }))
@@ -186,7 +186,10 @@ export class OtherSource {
     }
   }
 
-  /** @returns the source that converts the most records, if that is more than half and no other converts as many; or null. */
+  /**
+   * @returns the source that converts the most records, if it converts more than half and no other source converts as many;
+   * otherwise null.
+   */
   likely(): string | null {
     const [best, second] = this.#counts.toSorted((a, b) => b.events - a.events)
     if (best === undefined || best.events * 2 <= this.#tried || best.events === second?.events) return null

@@ -86,8 +86,9 @@ ${tables.map(renderTable).join('\n')}
 }
 
 function renderTable({ caption, columns, rows, isProse }: Table): string {
-  // Text columns keep a width that fits whole words; on a narrow screen the table scrolls, not the page. Tables of sentences
-  // stack their cells there instead. Explicit roles are needed because browsers drop those of rows displayed as blocks.
+  // Text columns keep a width that fits whole words; on a narrow screen the table scrolls, not the page. Tables of
+  // sentences stack their cells there instead. Explicit roles are needed because browsers drop the implicit roles of rows
+  // displayed as blocks.
   const className = (index: number) => (columns[index]!.isNumber ? ' class="n"' : ' class="t"')
   const head = columns
     .map(({ title }, index) => `<th scope="col"${className(index)}>${escapeHtml(title)}</th>`)
@@ -114,7 +115,7 @@ const barWidth = 10
 
 /**
  * Draws events by day on a time axis, so that a day without events shows as a gap. The chart only repeats a table, for
- * accessibility. Labels are beside the drawing, so that they keep their size on a phone, where the drawing shrinks.
+ * accessibility. Labels are next to the drawing, so that they keep their size on a phone, where the drawing shrinks.
  * @param days with events, ascending. @returns an empty text if there are none.
  */
 export function renderDayChart(days: readonly DayCount[]): string {

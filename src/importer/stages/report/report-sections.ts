@@ -14,7 +14,7 @@ export interface Table {
   readonly caption: string
   readonly columns: readonly { readonly title: string; readonly isNumber?: true }[]
   readonly rows: readonly (readonly string[])[]
-  /** Its cells are sentences, which a narrow page stacks. */
+  /** Set if the cells are sentences, which are stacked on a narrow page. */
   readonly isProse?: true
 }
 
@@ -46,7 +46,7 @@ export function createReportSections(report: ImportReport): readonly Section[] {
   ]
 }
 
-/** @param titles of the columns; those of numbers begin with `#`. */
+/** @param titles of the columns; titles of number columns begin with `#`. */
 function createTable(caption: string, titles: readonly string[], rows: Table['rows'], isProse = false): Table {
   const columns = titles.map(each =>
     each.startsWith('#') ? ({ title: each.slice(1), isNumber: true } as const) : { title: each },
@@ -54,12 +54,15 @@ function createTable(caption: string, titles: readonly string[], rows: Table['ro
   return { caption, columns, rows, ...(isProse && { isProse }) }
 }
 
-/** @param tables those without rows are left out. */
+/** @param tables tables without rows are left out. */
 function createSection(title: string, lines: string | null | readonly string[], ...tables: Table[]): Section {
   return { title, lines: [lines ?? []].flat(), tables: tables.filter(({ rows }) => rows.length > 0) }
 }
 
-/** Limits the rows, since names made of ids may be as many as events: a page of all of them could not be created or opened. */
+/**
+ * Limits the rows, since there may be as many names as events if names are made of ids. A page with all of them could not
+ * be created or opened.
+ */
 function limitTable(table: Table): Table {
   if (table.rows.length <= rowsMax) return table
   const left = `${formatNumber(table.rows.length - rowsMax)} more are in report.json`
@@ -196,14 +199,14 @@ function createDamagedFilesSection({ damagedFiles }: Rehearsal): readonly Sectio
   return [createSection('Damaged files', [...firstFew(damagedFiles.map(describeDamage)), line])]
 }
 
-/** Once sending has begun, its figures stand beside those of the rehearsal. */
+/** Once sending has begun, its figures are shown next to the figures of the rehearsal. */
 function createBalanceSection({ balance: sums, sent }: ImportReport): Section {
   const now = sent?.balance
   const columns = now === undefined ? ['#Rehearsed'] : ['#Rehearsed', '#Sent']
   const rows: readonly (readonly [what: string, ...(number | undefined)[]])[] = [
     ['Records read', sums.read, now?.read],
     ['Records that produce events', sums.givingEvents, now?.givingEvents],
-    // More records produce events than there are events from records.
+    // This explains why more records produce events than there are events from records.
     ['Of these, only links or groups, whose events are generated', sums.givingOnlyGenerated],
     ['Skipped', sums.skipped, now?.skipped],
     ['Rejected', sums.rejected, now?.rejected],
@@ -266,7 +269,7 @@ export function createEventTable(events: readonly EventCount[]): Table {
   return limitTable(createTable('Events by name', ['Event', 'In the source', '#Count', 'First', 'Last'], rows))
 }
 
-/** Its table has every day, since the chart only repeats it. */
+/** The table has every day, since the chart only repeats the table. */
 function createDaysSection({ days }: Rehearsal): Section {
   const line = days.length === 0 ? 'None.' : `${formatCount(days.length, 'day')} with events.`
   const rows = days.map(({ day, count, events }) => [day, formatNumber(count), formatMostFrequent(events)])

@@ -1,5 +1,5 @@
 // `rehearsal/samples.jsonl`: source records with their events, or the reason for having none. It has a few samples of each
-// event name and reason, so that rare ones are included. Source: docs/wire/import.md §2.7 (show pairs).
+// event name and reason, so that rare names and reasons are included. Source: docs/wire/import.md §2.7 (show pairs).
 
 import { readFileSync } from 'node:fs'
 import type { JobFolder } from '#importer/job/job-folder.ts'
@@ -10,7 +10,7 @@ import { allowNull, jsonObject, type Static, Type } from '../../records/file-sch
 
 export const samplesFile = 'rehearsal/samples.jsonl'
 const perKind = 5
-/** Additional samples of records with events, so that every day has some; for days of about three years. */
+/** Additional samples of records with events for each day, so that every day has some; enough for about three years. */
 const perDay = 2
 const daysMax = 1_100
 /** Keeps names made of ids from filling the file. */
@@ -97,7 +97,7 @@ function nameKind(result: StagedOutcome['result']): string {
   }
 }
 
-/** Without the properties that mark imported events, which only a job at the service has. */
+/** The event without the properties that mark imported events, which exist only for a job at the service. */
 export function toShownEvent({ uuid, event, distinctId, timeUs, properties }: ImportedEvent): object {
   return { uuid, event, distinct_id: distinctId, timestamp: formatTime(timeUs), properties }
 }

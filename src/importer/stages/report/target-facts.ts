@@ -64,7 +64,7 @@ export function createTargetWarnings(answer: TargetAnswer, imported: AnsweredImp
   return warnings.flatMap(([code, text]) => (text === null || text === false ? [] : [{ code, text }]))
 }
 
-/** @returns null without such events. */
+/** @returns null if there are no such events. */
 function describeOverlap(overlap: readonly OverlapDay[], kind: 'live' | 'imported'): string | null {
   const days = overlap.filter(day => day[kind] > 0)
   if (days.length === 0) return null
@@ -92,14 +92,17 @@ function formatAge(seconds: number): string {
   return formatCount(Math.round((seconds * 10) / size) / 10, unit)
 }
 
-/** These events link or describe persons and groups. Their names are fixed, and imports generate them from unnamed rows. */
+/**
+ * Names of events that link or describe persons and groups. They do not count as unfamiliar, since they are fixed, and
+ * imports generate such events from rows without a name.
+ */
 const ownNames: ReadonlySet<string> = new Set([...mergeEventNames, ...groupEventNames, '$set'])
 
 function listUnfamiliarNames({ newNames }: TargetFacts): readonly string[] {
   return newNames.filter(name => !ownNames.has(name))
 }
 
-/** Sentences for the report; what needs attention is among its warnings. */
+/** Sentences for the report; what needs attention is in the report's warnings instead. */
 export function describeTarget(answer: TargetAnswer, hasEvents: boolean): readonly string[] {
   if ('notAsked' in answer) return [`The target was not queried for events that it already has: ${answer.notAsked}`]
   const { askedAt, timezone, overlap } = answer

@@ -113,7 +113,7 @@ export class Suspicions {
   #endRun(): void {
     const { count } = this.#run
     if (count < frequentTimesMin || count < frequentTimeShare * this.#total) return
-    // At most a hundred distinct times can each have a hundredth of all events. The share of an earlier time may have
+    // At most a hundred distinct times can each have one percent of all events. The share of an earlier time may have
     // dropped since.
     this.#longestRuns = [...this.#longestRuns, this.#run].toSorted((a, b) => b.count - a.count).slice(0, 100)
     this.#run = { timeUs: Number.NaN, count: 0 }
@@ -258,9 +258,9 @@ const noteTexts: Readonly<Record<string, readonly [unit: 'record' | 'group' | 'a
 }
 
 /**
- * @param notes how often each occurred, by `name` or `name:detail`. A record has a note at most once for itself, and once for
- *   each group or action concerned.
- * @param records how many produce events.
+ * @param notes how often each note occurred, by `name` or `name:detail`. A record has a note at most once for itself, and
+ * once for each group or action concerned.
+ * @param records how many records produce events.
  */
 export function createNoteWarnings(notes: ReadonlyMap<string, number>, records: number): readonly Warning[] {
   return [...notes]

@@ -29,7 +29,7 @@ export class TypedFields {
     return this.typed(findValue(this.record, path), path)
   }
 
-  /** A value that is not of its type is returned unchanged, with a note, so that nothing is lost. */
+  /** A value that does not have the field's type is returned unchanged, with a note, so that nothing is lost. */
   typed(value: JsonValue | undefined, path: string): JsonValue | undefined {
     if (typeof value === 'string' && this.#nulls.includes(value)) return undefined
     const type = Object.hasOwn(this.#types, path) ? this.#types[path] : undefined
@@ -39,7 +39,7 @@ export class TypedFields {
     return typed ?? value
   }
 
-  /** Adds each note once, however many parts of the event use the field. */
+  /** Adds each note only once, no matter how many parts of the event use the field. */
   note(note: RecordNote): void {
     if (!this.#notes.includes(note)) this.#notes.push(note)
   }
@@ -62,7 +62,10 @@ export function selectFields(fields: TypedFields, selection: FieldSelection): Js
   return selected
 }
 
-/** @param names new names by old ones. If a property has the new name already, it stays and the renamed one is dropped. */
+/**
+ * @param names new names by old names. If a property has the new name already, it stays, and the property to rename is
+ * dropped.
+ */
 export function renameFields(properties: JsonObject, names: Readonly<Record<string, string>>): JsonObject {
   if (Object.keys(names).length === 0) return properties
   const result: JsonObject = {}

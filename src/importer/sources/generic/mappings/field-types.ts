@@ -67,7 +67,10 @@ function toNumber(value: JsonValue, { hasDecimalComma }: TypeForm): JsonValue | 
   return Number.isFinite(number) ? number : undefined
 }
 
-/** Converts a decimal comma to a point. @returns an empty text for a number with a decimal point, which is invalid here. */
+/**
+ * Converts a decimal comma to a decimal point. @returns an empty text for a number with a decimal point, which is invalid
+ * here.
+ */
 function replaceDecimalComma(text: string): string {
   const [whole = '', ...fraction] = text.split(',')
   const digits = thousands.test(whole) ? whole.replaceAll(/[.'\s]/g, '') : whole

@@ -15,7 +15,7 @@ const path = Type.String({ minLength: 1 })
 const paths = Type.Union([path, Type.Array(path, { minItems: 1 })])
 /** Unit of numeric times. Default: inferred from their size. */
 const unit = Type.Enum(['s', 'ms', 'us', 'ns'])
-/** The path of an object, a list of paths, or paths by new names. */
+/** The path of an object, a list of paths, or a map from new names to paths. */
 const selection = Type.Union([path, Type.Array(path), Type.Record(path)])
 const newName = Type.Object(
   {
@@ -39,7 +39,7 @@ export const mappingSchema = Type.Object(
     unit: Type.Optional(unit),
     /** The order in dates such as `01.09.2026` and `1/9/2026`. */
     date_order: Type.Optional(Type.Enum(['dmy', 'mdy'])),
-    /** For numbers in texts. Default: a point. */
+    /** The decimal separator of numbers in texts. Default: a point. */
     decimal_separator: Type.Optional(Type.Enum([',', '.'])),
     uuid: Type.Optional(paths),
     /** Default: every field that has no other use. */
@@ -75,7 +75,7 @@ export function checkMapping(value: JsonObject): Mapping {
   if (faults.length > 0) {
     const unknown = describeUnknownKey(faults)
     if (unknown !== null) throw new ImportConfigError(`the mapping cannot be used: ${unknown}`)
-    // The deepest fault is the most specific one; the others only say that an alternative does not match.
+    // The deepest fault is the most specific; the other faults only say that an alternative does not match.
     const [first] = faults.toSorted((a, b) => countSteps(b.at) - countSteps(a.at))
     throw new ImportConfigError(`the mapping cannot be used: ${first!.at || '/'} ${first!.what}`)
   }

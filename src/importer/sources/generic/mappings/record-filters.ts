@@ -46,7 +46,10 @@ export const filterSchema = Type.Object(
 /** Filters, or the wanted values by field. */
 export const filtersSchema = Type.Union([Type.Array(filterSchema), Type.Record(oneOrMore)])
 
-/** @returns a test whether a record matches all filters. @throws ImportConfigError for a filter that lacks its value. */
+/**
+ * @returns a function that tests whether a record matches all filters. @throws ImportConfigError for a filter that lacks
+ * its value.
+ */
 export function createRecordFilter(filters: Static<typeof filtersSchema> = []): (record: JsonObject) => boolean {
   const conditions = Array.isArray(filters)
     ? filters.map(({ field, op, value }) => {
@@ -76,7 +79,7 @@ function isNumber(value: JsonValue | undefined): boolean {
   return typeof value === 'number' || isRawNumber(value)
 }
 
-/** @returns below, at or above 0. */
+/** @returns a number below 0, 0, or a number above 0. */
 function compareValues(a: JsonValue, b: JsonValue): number {
   const [textA, textB] = [formatScalar(a), formatScalar(b)]
   if (isNumeral(textA) && isNumeral(textB)) return compareNumerals(textA, textB)
