@@ -1,7 +1,7 @@
-// Bounds the connections of a process below its limit of open files, beyond which nothing can be opened, not even by
-// the thread that writes the log. At the bound, the address with the most connections loses one, so an address pays for
-// its own connections. The requests of a connection are begun one at a time, each after the system has taken all of the
-// previous answer. A connection with too many waiting requests is closed.
+// Keeps the connections of a process below its limit of open files, beyond which nothing can be opened, not even by the
+// thread that writes the log. At the limit, one connection of the address that has the most is closed, so an address
+// suffers only from its own connections. The requests of a connection are started one at a time, each after the system has
+// taken all of the previous answer. A connection with too many waiting requests is closed.
 
 import type { IncomingMessage, RequestListener, Server, ServerOptions, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -23,8 +23,8 @@ export function computeConnectionsMax(openFilesMax: number | null): number {
 }
 
 /**
- * Why a connection was closed. `idle`: it was between requests. `crowded`: its address has the most connections.
- * `refused`: it was new, and its address has the most already. `pipelined`: it had too many unanswered requests.
+ * Why a connection was closed. `idle`: it was between requests. `crowded`: its address has the most connections. `refused`:
+ * it was new, and its address already has the most connections. `pipelined`: it had too many unanswered requests.
  */
 export type ConnectionEnd = 'idle' | 'crowded' | 'refused' | 'pipelined'
 
@@ -35,8 +35,8 @@ export type ConnectionEnd = 'idle' | 'crowded' | 'refused' | 'pipelined'
  */
 export const unansweredMax = 16
 /**
- * How many waiting requests are begun in one turn of the event loop, so that many pipelining connections do not delay
- * all others.
+ * How many waiting requests are started in one turn of the event loop, so that many pipelining connections do not delay all
+ * other requests.
  */
 const begunPerTurn = 8
 
@@ -44,13 +44,13 @@ interface Connection {
   readonly socket: Socket
   readonly network: Network
   /**
-   * The latest request that was begun, and its response. Null before the first one, and again after `release`:
+   * The latest request that was started, and its response. Null before the first request, and again after `release`:
    * otherwise each young-generation garbage collection would copy the objects of every idle connection.
    */
   request: IncomingMessage | null
   response: ServerResponse | null
   isAnswered: boolean
-  /** The responses of requests that are not begun. */
+  /** The responses of requests that have not been started. */
   readonly waiting: ServerResponse[]
 }
 
@@ -75,7 +75,7 @@ export class Connections {
   readonly #answers: AnswerBudget | null
   readonly #max: number
   readonly #onEnd: (reason: ConnectionEnd) => void
-  /** Each begins the next request of a connection whose last answer was taken. */
+  /** Each entry starts the next request of a connection whose last answer the system has taken. */
   readonly #due: (() => void)[] = []
   readonly #networks = new Map<string, Network>()
   /** At index n, the networks that have n connections. */
@@ -84,8 +84,8 @@ export class Connections {
   #count = 0
 
   /**
-   * @param onEnd called for each connection that is closed because of a bound.
-   * @param answers bounds the unread answers; unbounded when absent.
+   * @param onEnd called for each connection that is closed because of a limit. @param answers limits the unread answers; no
+   * limit when absent.
    */
   constructor(
     max: number,
@@ -112,8 +112,8 @@ export class Connections {
   }
 
   /**
-   * Wraps `answer` so that each request is begun in its turn. A second listener would make Node copy the list of
-   * listeners for each request.
+   * Wraps `answer` so that each request is started when the previous answers are taken. A second listener would make Node
+   * copy the list of listeners for each request.
    */
   noting(answer: RequestListener): RequestListener {
     return (request, response) => {
@@ -145,7 +145,7 @@ export class Connections {
     else this.#chargeWaiting(connection)
   }
 
-  /** Begins the next request of the connection after the previous answer, once the answer budget allows. */
+  /** Starts the next request of the connection after the previous answer, once the answer budget allows it. */
   #awaitPrevious(connection: Connection, answer: RequestListener): void {
     const { socket, response, waiting } = connection
     const begin = () => {
@@ -186,7 +186,7 @@ export class Connections {
     connection.isAnswered = true
   }
 
-  /** Whether an answer was sent in part: the client would take another answer for the rest. */
+  /** Whether an answer was partly sent: the client would mistake another answer for the rest of it. */
   isWithinAnswer(socket: Socket): boolean {
     const response = (socket as BoundSocket)[connectionOf]?.response ?? null
     return isUnfinished(response) && response.headersSent && !response.writableEnded
@@ -219,7 +219,7 @@ export class Connections {
     this.#count--
   }
 
-  /** Updates `#bySize` and `#fullestSize` while the size of a network changes by one. */
+  /** Calls `change`, which changes a network's size by one, and updates `#bySize` and `#fullestSize`. */
   #resize(network: Network, change: () => void): void {
     const { connections, key } = network
     this.#bySize[connections.size]?.delete(network)
@@ -234,11 +234,11 @@ export class Connections {
     while (this.#fullestSize > 0 && this.#bySize[this.#fullestSize]!.size === 0) this.#fullestSize--
   }
 
-  /** @param newcomers the network of the new connection; undefined when that address has no other connection. */
+  /** @param newcomers the network of the new connection; undefined when that network has no other connection. */
   #endLeastNeeded(newcomers: Network | undefined): boolean {
     const size = newcomers?.connections.size ?? 0
     const fullest = this.#bySize[this.#fullestSize]!
-    // When the newcomer's address has the most connections, only an idle connection of that address may give way.
+    // When the newcomer's address has the most connections, only an idle connection of that address may be closed.
     const isFullest = newcomers !== undefined && size === this.#fullestSize
     const found = this.#look(isFullest ? [newcomers] : fullest)
     if (found === null || (isFullest && found.state !== 'idle')) return false
@@ -266,7 +266,7 @@ export class Connections {
       }
       if (found?.state === 'idle' || looked.length === looksMax) break
     }
-    // Move the examined ones to the back, so that the next newcomer starts with the others.
+    // Move the examined connections to the back, so that the next newcomer starts with the others.
     for (const connection of looked) {
       const { network } = connection
       network.connections.delete(connection)
@@ -293,14 +293,14 @@ function isUnfinished(response: ServerResponse | null): response is ServerRespon
   return response !== null && !response.writableFinished && !response.destroyed
 }
 
-/** Undocumented: Node's own `_http_server.js` sets this. */
+/** An undocumented property that Node's own `_http_server.js` sets. */
 interface ParsedSocket {
   readonly parser?: { onIncoming: (() => number) | null } | null
 }
 
 /**
- * Keeps Node from parsing the rest of what it read from a destroyed connection, which would take a tenth of a second.
- * Without effect in a version of Node that lacks the parser's hook.
+ * Keeps Node from parsing the rest of what it read from a destroyed connection, which could take a tenth of a second. Has
+ * no effect in a version of Node that lacks the parser's hook.
  */
 function stopParsing(socket: Socket): void {
   const { parser } = socket as ParsedSocket

@@ -44,17 +44,17 @@ export interface HttpServerOptions {
   readonly metrics: Metrics
   /** Runs before the handlers of `personal_key` and `operator` routes. To refuse, it answers and returns false. */
   readonly authorize: (route: Route, request: FastifyRequest, reply: FastifyReply) => Promise<boolean>
-  /** Holds bodies until their requests are answered; the server makes its own when absent. */
+  /** Charges for bodies until their requests are answered; the server creates its own budget when absent. */
   readonly bodyBudget?: BodyBudget
-  /** Bounds the connections; when absent, they are unbounded. */
+  /** Limits the connections; no limit when absent. */
   readonly connections?: Connections
   /** Returns 0 ≤ x < 1; spreads the retries of refused clients over time. */
   readonly random?: () => number
-  /** Makes ids (version 4) for requests that bring none. */
+  /** Creates ids (UUIDs of version 4) for requests without an id. */
   readonly newUuid?: () => string
 }
 
-/** Placeholders for a refused body, so that its route can still answer, with the route's own error. */
+/** Stand for a refused body, so that its route can still answer with the route's own error. */
 const refusedBodies = { busy: Symbol('busy'), too_large: Symbol('too large') } as const
 const genericBusy = wireError(503, 'transient_error', 'transient error, please retry')
 /** Source: docs/wire/ingestion.md 1.3. */
@@ -71,8 +71,8 @@ function failAsUnused(): never {
 }
 
 /**
- * These keep slow clients from holding resources that others need. Idle connections outlive the keep-alive of common
- * proxies.
+ * The limits keep slow clients from holding resources that others need. Idle connections stay open longer than the
+ * keep-alive of common proxies.
  */
 const connectionTimeouts = { headersMs: 10_000, requestMs: 60_000, keepAliveMs: 75_000, checkedEveryMs: 2_000 }
 
@@ -83,10 +83,11 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     logger: false,
     schemaController: { compilersFactory: noSchemas },
     routerOptions: {
-      // Flag keys have up to 400 characters, and percent-encoding may make three of each.
+      // Flag keys have up to 400 characters, and percent-encoding may turn each into three.
       maxParamLength: 1_250,
       ignoreTrailingSlash: false,
-      // An SDK whose host ends in a slash asks for `//static/array.js`, `//decide/`. Source: docs/wire/clients.md 13, row 73.
+      // An SDK whose configured host ends in a slash requests `//static/array.js` and `//decide/`. Source:
+      // docs/wire/clients.md 13, row 73.
       ignoreDuplicateSlashes: true,
       caseSensitive: true,
     },
@@ -101,13 +102,13 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       else answerUnreadableRequest(error, socket)
     },
     genReqId: createRequestIdMaker(newUuid),
-    // PostHog's clients escape the sign of `users/@me` and of every `@current`.
+    // PostHog's clients escape the `@` of `users/@me` and of every `@current`.
     rewriteUrl: ({ url = '/' }) =>
       url.includes('/%40') ? url.replace(/\/%40(?=(?:me|current)(?:[/?]|$))/g, '/@') : url,
     serverFactory: answer => createNodeServer(answer as RequestListener, options.connections),
     forceCloseConnections: 'idle',
     exposeHeadRoutes: false,
-    // While the server closes, a request that still arrives on an open connection is served as its last.
+    // While the server closes, a request that still arrives on an open connection is served as the connection's last.
     return503OnClosing: false,
   })
   server.addHook('onRequest', (request, reply, done) => {
@@ -125,7 +126,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       else done(null, refusedBodies[fault])
     })
   })
-  // Otherwise Fastify itself would answer a QUERY without a content type, whatever its path.
+  // Otherwise Fastify itself would answer a QUERY request without a content type, regardless of its path.
   server.addHttpMethod('QUERY', { hasBody: false, overrideExisting: true })
 
   for (const route of options.routes) for (const path of listSpellings(route.path)) register(path, route)
@@ -161,7 +162,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       handler: (request, reply) => {
         restoreContentType(request)
         if (isFromPage(cors, request)) allowOrigin(request, reply, cors)
-        // Fastify does not read the body of a GET.
+        // Fastify does not read the body of a GET request, so it is read here.
         const readsNow = route.method === 'GET' && hasBody(request)
         const work = readsNow ? readThenHandle(route, guarded, request, reply) : handle(route, guarded, request, reply)
         return work as unknown as undefined
@@ -240,7 +241,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     if (await options.authorize(route, request, reply)) await route.handler(request, reply)
   }
 
-  /** Answers 405 to methods that a known path does not offer, and 200 to every preflight of a browser. */
+  /** Answers 405 to methods that a known path does not offer, and 200 to every preflight request of a browser. */
   function registerOtherMethods(known: KnownPath): void {
     const { path, methods, group, echoes } = known
     const echoing = echoes === undefined ? {} : { echoes }
@@ -302,7 +303,7 @@ function createNodeServer(answer: RequestListener, connections: Connections | un
     headersTimeout: headersMs,
     requestTimeout: requestMs,
     keepAliveTimeout: keepAliveMs,
-    // Node's default of 30 s would allow headers that never end four times their limit.
+    // With Node's default of 30 s, headers that never end could take four times their limit.
     connectionsCheckingInterval: checkedEveryMs,
   }
   if (connections === undefined) return createServer(timeouts, answer)
@@ -315,10 +316,10 @@ function sendRequestId({ id }: Pick<FastifyRequest, 'id'>, reply: FastifyReply):
   reply.header(requestIdHeader, id)
 }
 
-/** A request that takes longer has a slow client; a shutdown has 10 s in all. */
+/** A request that takes longer has a slow client; a whole shutdown may take 10 s. */
 const lastRequestsMs = 3_000
 
-/** Stops accepting and waits for open requests; cuts connections whose request takes longer than `lastRequestsMs`. */
+/** Stops accepting and waits for open requests; destroys connections whose request takes longer than `lastRequestsMs`. */
 export async function closeServer(server: FastifyInstance): Promise<void> {
   const cut = setTimeout(() => server.server.closeAllConnections(), lastRequestsMs)
   try {

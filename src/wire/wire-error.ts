@@ -53,7 +53,7 @@ export function encodeWireError(error: WireError): string {
 }
 
 export const notFound = wireError(404, 'not_found', 'Unknown path. GET /api/schema/ lists all endpoints.')
-/** For the wire's port when the private API, and with it the schema, has its own port. */
+/** For the port of the public protocols when the private API, and with it the schema, has a separate port. */
 export const notFoundOnWire = wireError(
   404,
   'not_found',

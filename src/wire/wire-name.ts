@@ -1,4 +1,4 @@
-// What a field of the core is called in JSON. With it an encoder or a schema is checked to have every field.
+// The JSON name of a field of the core. This type lets the compiler check that an encoder or a schema has every field.
 
 /** `hasExperiment` → `has_experiment`. */
 export type WireName<Name extends string> = Name extends `${infer Head}${infer Tail}`

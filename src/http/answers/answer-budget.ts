@@ -1,6 +1,6 @@
-// Bounds the memory of answers that wait for their readers, however many readers take nothing. At the bound, the
-// address whose answers hold most loses its slowest readers. A reader that takes nothing for half a minute is
-// disconnected in any case; one that keeps reading is served, however slowly.
+// Bounds the memory of answers that wait for their readers, however many readers take nothing. At the limit, the slowest
+// readers of the address whose answers hold most memory are disconnected. A reader that takes nothing for half a minute is
+// always disconnected; below the limit, a reader that keeps reading is served, however slowly.
 
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -9,9 +9,9 @@ import { type StartTicks, startSecondTicks } from '../shared/every-second.ts'
 const MiB = 1024 * 1024
 
 export const answerBudgetBytes = 256 * MiB
-/** For a private API with its own port, so that it answers whatever happens on the public port. */
+/** The budget of a private API with its own port, so that it answers regardless of what happens on the public port. */
 export const adminAnswerBudgetBytes = 64 * MiB
-/** For the dashboard port, which has few connections. */
+/** The budget of the dashboard port, which has few connections. */
 export const eventsAnswerBudgetBytes = 32 * MiB
 
 /** Why an answer was broken off. `stalled`: its reader took nothing; `no_room`: other answers needed its memory. */
@@ -22,7 +22,7 @@ export type ReadUnacknowledged = (files: ReadonlySet<number>) => Promise<Readonl
 
 export interface AnswerBudgetOptions {
   readonly bytesMax?: number
-  /** Identifies the sender: when the budget is full, the sender that holds most gives way. */
+  /** Identifies the sender: when the budget is full, readers of the sender that holds most are disconnected. */
   readonly senderOf: (request: IncomingMessage) => string
   readonly onEnded?: (reason: AnswerEnd) => void
   readonly readUnacknowledged?: ReadUnacknowledged
@@ -31,14 +31,14 @@ export interface AnswerBudgetOptions {
 
 export const readerLimits = {
   /**
-   * Ticks after which a reader that takes nothing is disconnected. A tick is a second unless the event loop was held.
+   * Ticks after which a reader that takes nothing is disconnected. A tick is a second unless the event loop was blocked.
    */
   stalledTicks: 30,
   /** Every this many ticks without progress, asks the system whether the peer still acknowledges bytes. */
   examinedTicks: 10,
-  /** The speed of a reader is unknown before this many ticks. */
+  /** The speed of a reader counts as unknown before this many ticks. */
   youngTicks: 2,
-  /** Disconnects readers until at most this share is held, so that the next answers need not disconnect more. */
+  /** Disconnects readers until at most this share of the budget is held, to leave space for the next answers. */
   shareLeft: 7 / 8,
 }
 /** Charged for each request that waits behind an answer, in addition to its body. */
@@ -47,12 +47,12 @@ const waitingRequestBytes = 4 * 1024
 interface Reader {
   readonly answer: ServerResponse
   readonly socket: Socket
-  /** Answers of the same connection whose requests wait for this one. */
+  /** Answers of the same connection whose requests wait for this answer. */
   behind: readonly ServerResponse[]
   heldBytes: number
   /** Bytes that the system has taken from us for this connection. */
   takenBytes: number
-  /** Average bytes taken per tick; each older tick weighs half as much as the next. */
+  /** Average bytes taken per tick; each tick weighs half as much as the tick after it. */
   takenLately: number
   ticks: number
   stillTicks: number
@@ -103,7 +103,7 @@ export class AnswerBudget {
     return this.#heldBytes
   }
 
-  /** Whether a request should wait for `whenFree` before its answer is made. */
+  /** Whether a request should wait for `whenFree` before its answer is created. */
   get isFull(): boolean {
     return this.#heldBytes > this.#bytesMax
   }
@@ -204,7 +204,7 @@ export class AnswerBudget {
     reader.isEnded = true
     this.#endedBytes += reader.heldBytes
     this.#onEnded(reason)
-    // Without a reset the system would keep megabytes of the answer for minutes, and its total is bounded.
+    // Without a reset, the system would keep megabytes of the answer for minutes, and its memory is limited.
     reader.socket.resetAndDestroy()
   }
 
@@ -274,8 +274,8 @@ function resetStall(reader: Reader): void {
 }
 
 /**
- * Orders by the time a reader needs for the bytes it holds; of readers that take nothing, the one that holds most is
- * last.
+ * Orders by the time that a reader needs for the bytes it holds; of readers that take nothing, the reader that holds most
+ * is last.
  */
 function compareBySpeed(a: Reader, b: Reader): number {
   return computeTakenShare(b) - computeTakenShare(a) || a.heldBytes - b.heldBytes
@@ -286,7 +286,7 @@ function computeTakenShare({ ticks, takenLately, heldBytes }: Reader): number {
   return ticks < readerLimits.youngTicks ? 1 : takenLately / heldBytes
 }
 
-/** Undocumented; `net.Socket` itself uses it. */
+/** An undocumented handle that `net.Socket` itself uses. */
 interface SocketHandle {
   readonly bytesWritten: number
   /** Bytes written that the system has not taken. */

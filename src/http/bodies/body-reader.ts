@@ -1,6 +1,6 @@
 // Reads one body as it arrives. Takes memory from the budget for what has arrived, never for what `Content-Length`
-// announced. The first piece is kept without a copy; a body in several pieces gets one buffer that doubles, since a
-// list of one-byte pieces would take a hundred times their bytes.
+// announced. The first chunk is kept without a copy; a body in several chunks gets one buffer whose size doubles as needed,
+// since a list of one-byte chunks would take a hundred times their bytes.
 
 import type { IncomingMessage } from 'node:http'
 import { freeBytes } from '#core/free-bytes.ts'
@@ -8,7 +8,7 @@ import { type IncomingBody, Pace } from './slow-bodies.ts'
 
 /**
  * `busy`: no budget is left now. `too_large`: the body exceeds the route's limit. `stalled`: it arrives too slowly.
- * `broken`: its sender is gone.
+ * `broken`: its sender has disconnected.
  */
 export type BodyFault = 'busy' | 'too_large' | 'stalled' | 'broken'
 
@@ -22,7 +22,7 @@ export interface ReaderBudget {
 }
 
 export const emptyBody = Buffer.alloc(0)
-/** The smallest buffer for a body in several pieces. */
+/** The smallest buffer for a body in several chunks. */
 const secondCapacity = 1024
 
 /** The length that the headers announce; NaN when they announce none. */
@@ -100,7 +100,7 @@ export class BodyReader implements IncomingBody {
     const isFirst = this.#length === 0
     const capacity = isFirst ? length : this.#capacityFor(length)
     if (!this.#budget.grow(capacity - this.#buffer.length, this)) return false
-    // Node usually allocates each piece separately. A slice of a larger buffer would keep that whole buffer alive.
+    // Node usually allocates each chunk separately. A slice of a larger buffer would keep that whole buffer alive.
     const isKept = isFirst && chunk.buffer.byteLength === length
     const grown = isKept ? chunk : isFirst ? Buffer.allocUnsafeSlow(capacity) : resizeBytes(this.#buffer, capacity)
     if (!isKept) this.#take(chunk, grown)
@@ -108,7 +108,7 @@ export class BodyReader implements IncomingBody {
     return true
   }
 
-  /** Copies a piece and frees it: the HTTP parser no longer uses a piece that it has passed on. */
+  /** Copies a chunk and frees it: the HTTP parser no longer uses a chunk that it has passed on. */
   #take(piece: Buffer, into: Buffer): void {
     piece.copy(into, this.#length)
     freeBytes(piece)

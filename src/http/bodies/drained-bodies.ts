@@ -1,6 +1,6 @@
-// Reads and drops the rest of refused bodies. If the connection were closed while the client is still sending, the
-// client would see a broken connection instead of the answer, and old SDKs would retry forever. All these bodies share
-// a bounded rate, and each is bounded in bytes and time, so that they cannot keep the server busy.
+// Reads and drops the rest of refused bodies. If the connection were closed while the client is still sending, the client
+// would see a broken connection instead of the answer, and old SDKs would retry forever. All these bodies share one limited
+// rate, and each body is limited in bytes and time, so that they cannot keep the server busy.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -33,7 +33,7 @@ export class DrainedBodies {
   }
 
   /**
-   * Reads slowly and drops what arrives; cuts the connection at the bounds.
+   * Reads slowly and drops what arrives; destroys the connection at the limits.
    * @param response of which nothing has been sent yet. If the client asked to close the connection, Node would close
    * it right after the answer, while the client is still sending. Here it is closed at the end of the body instead.
    */
@@ -78,7 +78,7 @@ export class DrainedBodies {
     setTimeout(() => {
       this.#isRoundAwaited = false
       this.#bytesLeft = rounds.bytes
-      // One body may use the whole round.
+      // A single body may use all bytes of this time slice.
       for (const request of this.#waiting.splice(0, rounds.requests)) request.resume()
       if (this.#waiting.length > 0) this.#awaitRound()
     }, rounds.everyMs).unref()

@@ -1,6 +1,6 @@
-// Bounds the bytes of large bodies that are read in one turn of the event loop. Node reads up to 2 MiB from each
-// connection per turn, so two hundred connections with large bodies would block it for seconds. At the bound, bodies
-// wait for a later turn, first come, first served; small requests are handled in between.
+// Bounds the bytes of large bodies that are read in one turn of the event loop. Node reads up to 2 MiB from each connection
+// per turn, so two hundred connections with large bodies would block it for seconds. At the limit, bodies wait for a later
+// turn, first come, first served; small requests are handled in between.
 
 import type { IncomingMessage } from 'node:http'
 
@@ -8,7 +8,7 @@ import type { IncomingMessage } from 'node:http'
 const turnBytesMax = 2 * 1024 * 1024
 /** The most that one read of a connection returns. */
 const chunkBytes = 64 * 1024
-/** The least that a piece counts: passing on a small piece takes as long as reading this much. */
+/** A chunk counts at least this much: passing on a small chunk takes as long as reading this many bytes. */
 const pieceBytesMin = 1024
 const requestsOfTurn = turnBytesMax / chunkBytes
 
@@ -17,7 +17,9 @@ export class ReadLimiter {
   #isTurnEndAwaited = false
   #waiting: IncomingMessage[] = []
 
-  /** Counts a piece of a body; pauses the request until a later turn when this turn's bound is reached. */
+  /**
+   * Counts a chunk of a body; pauses the request until a later turn of the event loop when this turn's limit is reached.
+   */
   noteRead(request: IncomingMessage, bytes: number): void {
     this.#bytes += Math.max(bytes, pieceBytesMin)
     if (this.#bytes > turnBytesMax) {

@@ -1,6 +1,6 @@
-// Bounds the memory of request bodies while they arrive and are processed, however many large ones are sent at once.
-// Before a body is refused because the budget is used up (503, after which its sender retries), slow bodies that hold
-// much are ended to free budget for it.
+// Bounds the memory of request bodies while they arrive and are processed, however many large bodies are sent at once.
+// Before a body is refused because the budget is used up (503, after which its sender retries), slow bodies that hold much
+// are ended to free budget for it.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type BodyDone, BodyReader, emptyBody, type ReaderBudget, readAnnouncedLength } from './body-reader.ts'
@@ -12,9 +12,12 @@ import { PieceCount } from './tiny-pieces.ts'
 export interface BodyLimits {
   /** Bytes that all bodies may hold. */
   readonly bytesMax: number
-  /** The part of `bytesMax` for bodies that do not arrive in one piece, so that slow senders cannot fill the rest. */
+  /** The part of `bytesMax` for bodies that arrive in several chunks, so that slow senders cannot fill the rest. */
   readonly partsBytesMax: number
-  /** The part of `bytesMax` for bodies of more than `smallBytesMax`; flag requests are small and keep the rest. */
+  /**
+   * The part of `bytesMax` for bodies of more than `smallBytesMax`; the rest stays available for flag requests, which are
+   * small.
+   */
   readonly largeBytesMax: number
   readonly smallBytesMax: number
 }
@@ -29,7 +32,7 @@ export const bodyLimits: BodyLimits = {
   smallBytesMax: 64 * KiB,
 }
 
-/** The budget of a private API with its own port, which takes writes whatever happens on the public port. */
+/** The budget of a private API with its own port, which accepts writes regardless of what happens on the public port. */
 export const adminBodyLimits: BodyLimits = {
   bytesMax: 64 * MiB,
   partsBytesMax: 56 * MiB,
@@ -38,8 +41,8 @@ export const adminBodyLimits: BodyLimits = {
 }
 
 /**
- * Why a body was ended. `stalled`: it arrived too slowly. `no_room`: other bodies needed its memory. `tiny_pieces`: it
- * came in countless tiny pieces.
+ * Why the reading of a body was ended. `stalled`: it arrived too slowly. `no_room`: other bodies needed its memory.
+ * `tiny_pieces`: it came in countless tiny chunks.
  */
 export type EndedBody = 'stalled' | 'no_room' | 'tiny_pieces'
 
@@ -75,7 +78,7 @@ export class BodyBudget implements ReaderBudget {
     return this.#slow.count
   }
 
-  /** Bytes that have arrived so far of bodies that are still arriving. */
+  /** How many bytes have arrived so far of the bodies that are still arriving. */
   get arrivedBytes(): number {
     return this.#slow.arrivedBytes
   }
@@ -87,7 +90,7 @@ export class BodyBudget implements ReaderBudget {
    */
   read(request: IncomingMessage, bytesMax: number, done: BodyDone): void {
     const announced = readAnnouncedLength(request)
-    // An announced length reserves nothing: a slow sender holds no more than has arrived.
+    // An announced length reserves nothing, so a slow sender takes no more memory than it has sent.
     const isTooLarge = announced > bytesMax
     if (
       isTooLarge ||

@@ -1,6 +1,6 @@
-// Measures how fast bodies arrive. A body that makes next to no progress is ended, so that a byte now and then cannot
-// keep a connection busy. When the budget is short, the slowest body in relation to the bytes it holds is ended first:
-// such a body keeps other bodies out, while a steady one does not.
+// Measures how fast bodies arrive. A body that makes next to no progress is ended, so that a sender cannot keep a
+// connection busy with a byte now and then. When the budget is short, the body that is slowest in relation to the bytes it
+// holds is ended first: such a body keeps other bodies out, while a steady body does not.
 
 import { type StartTicks, startSecondTicks } from '../shared/every-second.ts'
 
@@ -8,9 +8,7 @@ import { type StartTicks, startSecondTicks } from '../shared/every-second.ts'
 export interface IncomingBody {
   /** Bytes that have arrived. */
   readonly arrivedBytes: number
-  /**
-   * Whether reading is paused because other bodies have their turn. A pause does not count as slowness of the sender.
-   */
+  /** Whether reading is paused because other bodies are being read. A pause does not count as slowness of the sender. */
   readonly isPaused: boolean
   /** Stored with the body, used only by `SlowBodies`. */
   readonly pace: Pace
@@ -22,7 +20,7 @@ export class Pace {
   ticks = 0
   bytesAtTick = 0
   bytesAtWindow = 0
-  /** Average bytes per tick; each older tick weighs half as much as the next. */
+  /** Average bytes per tick; each tick weighs half as much as the tick after it. */
   bytesLately = 0
   isListed = false
   /**
@@ -35,17 +33,17 @@ export class Pace {
 
 export const paceLimits = {
   /**
-   * A body must receive this many bytes in ten ticks (a tick is a second unless the event loop was held). Half a
-   * kilobyte a second is less than any phone's connection carries, and an event of 2 KB has arrived long before the
-   * first check.
+   * The number of ticks in which a body must receive `windowBytesMin` (a tick is a second unless the event loop was
+   * blocked). Half a kilobyte a second is less than any phone's connection carries, and an event of 2 KB has arrived long
+   * before the first check.
    */
   windowTicks: 10,
   windowBytesMin: 5 * 1024,
   /**
-   * When the budget is short, a body that would need more ticks than this to receive again what it holds may be ended.
+   * When the budget is short, a body may be ended if it would need more ticks than this to receive what it holds once more.
    */
   refillTicksMax: 10,
-  /** The speed of a body is unknown before this many ticks. */
+  /** The speed of a body counts as unknown before this many ticks. */
   youngTicks: 2,
 }
 
@@ -124,7 +122,7 @@ export class SlowBodies {
   }
 }
 
-/** Counts a tick, unless the body waits for its turn, and checks each full window. */
+/** Counts a tick, unless the reading of the body is paused, and checks each full window. */
 function isStalled({ pace, arrivedBytes, isPaused }: IncomingBody): boolean {
   if (isPaused) return false
   pace.bytesLately = (pace.bytesLately + arrivedBytes - pace.bytesAtTick) / 2

@@ -1,5 +1,5 @@
 // Answers to requests that could not be read or never arrived completely. They have no reply object, so the answer is
-// written to the connection, which is then closed. A route may have its own body for requests that stall.
+// written to the connection, which is then closed. A route may have its own answer body for requests that stall.
 
 import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
@@ -25,14 +25,14 @@ interface UnreadRequest {
 }
 
 /**
- * Set on a connection from the headers of a request until its answer, if the route has its own error or the request
- * comes from a page: a page sees an answer only when it names the page's origin. Before the headers are read, the
- * origin is unknown, so a page sees a 408 at that point, and the 400 and 431 of unreadable requests, as a failed
- * connection.
+ * Set on a connection from the headers of a request until its answer, if the route has its own error or the request comes
+ * from a page: a page sees an answer only when it names the page's origin. Before the headers are read, the origin is
+ * unknown, so a page sees a failed connection instead of a 408 at that point, or of the 400 or 431 for an unreadable
+ * request.
  */
 const unreadRequest = Symbol('unread request')
 
-/** A property: a `WeakMap` entry per request costs the garbage collector more than the request's own objects. */
+/** A property instead of a `WeakMap` entry, which would cost the garbage collector more than the request's own objects. */
 interface NotedSocket extends Socket {
   [unreadRequest]?: UnreadRequest | undefined
 }
@@ -44,13 +44,13 @@ export function rememberUnreadRequest(route: OwnAnswers, cors: string | null, { 
   socket[unreadRequest] = { route, cors, request: raw }
 }
 
-/** Forgets the request: the connection's next one may be for another route. */
+/** Forgets the request, since the connection's next request may be for another route. */
 export function forgetUnreadRequest({ raw }: FastifyRequest): void {
   const socket: NotedSocket = raw.socket
   socket[unreadRequest] = undefined
 }
 
-/** How long a client may take to read its answer and close the connection before it is cut. */
+/** How long a client may take to read its answer and close the connection before the connection is destroyed. */
 const lingerMs = 2_000
 
 /** Answers a request whose body arrives too slowly as if it had timed out. */

@@ -1,6 +1,6 @@
-// The read-only port for dashboards and notebooks: enough of ClickHouse's HTTP interface for its clients. Each project
-// has a user name; all share one password. SQL is checked and run as in `POST …/query/` (docs/decisions/0052). Only the
-// SQL, its parameters and the requested format reach the engine.
+// The read-only port for dashboards and notebooks: enough of ClickHouse's HTTP interface for its clients. Each project has
+// a user name; all share one password. SQL is checked and run like in `POST …/query/` (docs/decisions/0052). Only the SQL,
+// its parameters and the requested format reach the engine.
 
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
@@ -31,7 +31,7 @@ export interface EventsServerOptions {
 /** A download may take long but not stall, because other queries of the project wait for it. */
 const defaultTimeouts = { headersMs: 10_000, requestMs: 30_000, stalledMs: 30_000, downloadMs: 120_000 }
 
-/** Errors with ClickHouse's own codes and names, which its clients expect. */
+/** An error with ClickHouse's own code and name, which its clients expect. */
 interface EngineError {
   readonly status: number
   readonly code: number
@@ -67,7 +67,7 @@ export function createEventsServer(options: EventsServerOptions): Server {
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (hasSeveralHosts(request)) return refuseRequest(request, response, severalHosts)
-    // Prefixed, not resolved against a base, which would read a host after `//`.
+    // Adds a prefix instead of resolving against a base, which would take what follows `//` for a host.
     const url = request.url?.startsWith('/') ? URL.parse(`http://x${request.url}`) : null
     if (url === null) return refuseRequest(request, response, notFound)
     const isRead = request.method === 'GET' || request.method === 'HEAD'
@@ -105,7 +105,7 @@ export function createEventsServer(options: EventsServerOptions): Server {
       exemptFromStallLimit(response)
       response.setTimeout(timeouts.stalledMs, () => response.destroy())
       response.writeHead(200, passed.value.headers)
-      // If the body breaks off, the connection is cut before the end of the answer, so that clients notice.
+      // If the body breaks off, the connection is destroyed before the end of the answer, so that clients notice.
       await pipeline(passed.value.body, response)
     } catch (error) {
       if (response.headersSent || response.destroyed) response.destroy()
@@ -136,7 +136,7 @@ const decoders: Readonly<Record<string, (body: Buffer, options: { maxOutputLengt
 
 /**
  * Reads SQL from a body, compressed or not, up to the maximum length of a query.
- * @returns why it cannot be read; the rest of the body is then not read either.
+ * @returns err with the reason when the body cannot be read; the rest of the body is then not read either.
  */
 async function readQueryBody(request: IncomingMessage): Promise<Result<string, string>> {
   if (/^multipart\//i.test(request.headers['content-type'] ?? ''))
@@ -164,7 +164,7 @@ async function readQueryBody(request: IncomingMessage): Promise<Result<string, s
   }
 }
 
-/** In ClickHouse's three forms: `Authorization`, its own headers, or parameters. */
+/** Reads credentials in ClickHouse's three forms: `Authorization`, ClickHouse's own headers, or parameters. */
 function readCredentials({ headers }: IncomingMessage, { searchParams }: URL): { user: string; password: string } {
   const basic = /^basic ([A-Za-z0-9+/=]{1,1000})$/i.exec(headers.authorization ?? '')
   if (basic !== null) {

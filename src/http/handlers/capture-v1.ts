@@ -1,5 +1,5 @@
-// The v1 capture endpoints, for all events and for AI events alone. Checks the headers before reading the body, passes
-// the events to the capture service and answers with a result for each; bodies that would hold the event loop are
+// The v1 capture endpoints, for all events and for AI events alone. Checks the headers before reading the body, passes the
+// events to the capture service and answers with a result for each event; bodies that would block the event loop are
 // decoded in a thread. Source: docs/wire/ingestion.md 4.
 
 import type { FastifyReply, FastifyRequest } from 'fastify'

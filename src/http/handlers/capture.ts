@@ -1,5 +1,5 @@
 // The v0 capture endpoints: one handler for all their paths. It reads the request, passes it to the capture service and
-// encodes the outcome; bodies that would hold the event loop are decoded in a thread.
+// encodes the outcome; bodies that would block the event loop are decoded in a thread.
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { RandomUint32 } from '#core/capture/event-uuid.ts'
@@ -85,7 +85,7 @@ export function captureRoutes(deps: CaptureRouteDeps): Route[] {
   })
 }
 
-/** Everything needed to answer; kept, without the parsed request, while events wait for the disk. */
+/** Everything that is needed to answer. It is kept, without the parsed request, while events wait for the disk. */
 interface Exchange {
   readonly reply: FastifyReply
   readonly random: RandomUint32
@@ -286,7 +286,8 @@ function sendRetryableError({ reply, random }: Pick<Exchange, 'reply' | 'random'
 }
 
 /**
- * What the reject store keeps of a request whose query is refused. If the body is cheap to read, it names the project.
+ * What the reject store keeps of a request whose query is refused. If the body is cheap to read, the project is taken from
+ * it.
  */
 function toRefusedInput(input: CaptureInput, { code, attr }: WireError): RefusedInput {
   const refusal = { reason: code, field: attr ?? '' }

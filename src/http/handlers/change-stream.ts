@@ -1,4 +1,4 @@
-// The change stream: a response that stays open and reports changed definitions. The hub decides which client gets
+// The change stream: a response that stays open and reports changed definitions. The change hub decides which client gets
 // which report; this file handles the socket. Source: docs/wire/ofrep.md 5.
 
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
@@ -44,7 +44,7 @@ export function changeStreamRoutes(options: ChangeStreamOptions): Route[] {
   ]
 }
 
-/** Opens the stream. @returns null when it is open, else the refusal. */
+/** Opens the stream. @returns null when it is open; otherwise the refusal. */
 function openStream(
   { findProject, changes }: ChangeStreamOptions,
   request: FastifyRequest,

@@ -1,4 +1,4 @@
-// `/decide` and `/flags`: parse, call one service, encode; bodies that would hold the event loop are decoded in a thread.
+// `/decide` and `/flags`: parse, call one service, encode; bodies that would block the event loop are decoded in a thread.
 // Source: docs/wire/service.md §4.1; docs/wire/evaluation.md 1.1.
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -132,7 +132,7 @@ function answerParsed(
   sendAnswer(reply, encodeResult(result, asked, answer))
 }
 
-/** A proxy that rewrites `/decide` to `/flags` names the original in a header. */
+/** A proxy that rewrites `/decide` to `/flags` names the original path in a header. */
 function findOriginalEndpoint(path: DecideEndpoint, request: FastifyRequest): DecideEndpoint {
   return request.headers['x-original-endpoint'] === 'decide' ? 'decide' : path
 }
@@ -196,7 +196,7 @@ function sendAnswer(reply: FastifyReply, answer: Result<string, WireError>): voi
   }
 }
 
-/** A thread is free again within a second, and evaluations wait seconds at most. SDKs that retry ignore the header. */
+/** A thread is free again within a second, and evaluations wait at most seconds. SDKs that retry ignore this header. */
 const retryAfterSeconds = '1'
 
 /** The request's id, or a new one when the caller chose an id that is not a UUID. */

@@ -1,4 +1,4 @@
-// Has a decode thread read a body that would hold the event loop, and asks the client to retry when it cannot.
+// Lets a decode thread read a body that would block the event loop, and asks the client to retry when no thread can.
 
 import type { FastifyReply } from 'fastify'
 import type { RandomUint32 } from '#core/capture/event-uuid.ts'
@@ -9,7 +9,7 @@ import { createDisconnectSignal } from '../bodies/client-gone.ts'
 
 const retryAfterSecondsMax = 30
 
-/** @param toJob makes the job of the bytes that move to the thread. @returns null when the threads cannot take it now. */
+/** @param toJob makes a job from the bytes that move to the thread. @returns null when the threads cannot take it now. */
 export async function decodeInThread<Kind extends keyof DecodeJobs>(
   threads: ThreadPool<DecodeJobs>,
   kind: Kind,

@@ -1,6 +1,6 @@
 // Definitions for SDKs that evaluate locally, and the list of flags for SDKs from before 2022: one body per project and
-// revision, encoded at the first request; 304 for a client that already has it.
-// Source: docs/wire/evaluation.md 7.1; docs/wire/clients.md 2, 7.
+// revision, encoded at the first request; a client that already has the body gets 304. Source: docs/wire/evaluation.md 7.1;
+// docs/wire/clients.md 2, 7.
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { ProjectDefinitions } from '#core/flags/definitions/project-definitions.ts'
@@ -107,7 +107,7 @@ function sendBody({ bytes, etag }: PreparedBody, request: FastifyRequest, reply:
   else sendJson(reply, 200, bytes)
 }
 
-/** Encodes in slices, so that a project of thousands of flags does not hold the event loop. */
+/** Encodes in slices, so that a project of thousands of flags does not block the event loop. */
 async function prepareBody(steps: Iterator<void, string>): Promise<PreparedBody> {
   const text = await runInSlices(steps)
   return { bytes: Buffer.from(text), etag: `W/"${contentHash(text)}"` }

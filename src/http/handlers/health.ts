@@ -18,7 +18,7 @@ export interface Readiness {
   readonly processing_reason?: string
   /** A message for operators, present only while imports are refused and live events are not. */
   readonly imports_refused?: string
-  /** Present only while the primary database answers in place of the replica of `DATABASE_READ_URL`. */
+  /** Present only while the primary database answers instead of the replica of `DATABASE_READ_URL`. */
   readonly read_replica?: 'unavailable'
   /** Accepted events that the log lost since its list of losses was last removed; present only when there are some. */
   readonly lost_records?: number
@@ -62,9 +62,8 @@ const parameter = 'require'
 const parts = ['flags', 'capture', 'processing', 'events'] as const satisfies readonly (keyof Readiness)[]
 
 /**
- * The error for an unknown part or a misspelt parameter, which would otherwise be ignored and answered 200. Other
- * parameters are allowed: load balancers add some to bypass caches.
- * Source: ours, docs/operating/overload.md.
+ * The error for an unknown part of `Readiness` or a misspelt parameter, which would otherwise be ignored and answered with
+ * 200. Other parameters are allowed: load balancers add some to bypass caches. Source: ours, docs/operating/overload.md.
  */
 function findQueryError(query: Query): WireError | null {
   for (const name of Object.keys(query)) {
@@ -76,7 +75,7 @@ function findQueryError(query: Query): WireError | null {
   return wireError(400, 'invalid_input', `Unknown part. Known parts: ${parts.join(', ')}.`, parameter)
 }
 
-/** Ready while flags can be answered: a full disk must not remove a front from its load balancer. Source: ours. */
+/** Ready as long as flags can be answered: a full disk must not remove a front from its load balancer. Source: ours. */
 function isReady(readiness: Readiness, query: Query): boolean {
   const required = readRequiredParts(query)
   return parts.every(part => isWorking(readiness[part]) || (part !== 'flags' && !required.includes(part)))
@@ -88,7 +87,7 @@ const workingStates: ReadonlySet<string> = new Set(['ok', 'import_only'])
 /** Names of the parts of `Readiness`, without the fields that explain them. */
 export const readinessParts = parts
 
-/** Whether a part in this state does what it is configured to do. */
+/** Whether a part of `Readiness` in this state does what it is configured to do. */
 export function isWorking(state: string): boolean {
   return workingStates.has(state)
 }

@@ -1,5 +1,5 @@
-// Handles a `/batch/` that names an import job or asks for an import report: checks the job, answers with the rate to
-// send at, and asks importers, not live senders, to pause when the worker falls far behind.
+// Handles a `/batch/` that names an import job or asks for an import report: checks the job, answers with the rate at which
+// to send, and asks importers (but not live senders) to pause when the worker falls far behind.
 
 import type { FastifyReply } from 'fastify'
 import { liveWindowMs } from '#core/events/live-window.ts'
@@ -57,17 +57,14 @@ export function pacePreparedImport(
   return project === null ? null : paceImport(deps, reply, project.id)
 }
 
-/**
- * Finds the job that a request names, before the body is read.
- * @throws PortError when the state cannot be asked.
- */
+/** Finds the job that a request names, before the body is read. @throws PortError when the state cannot be read. */
 export async function findNamedJob(
   { openJobs }: ImportRequestDeps,
   reply: FastifyReply,
   publicJobId: number,
   address: string,
 ): Promise<Result<NamedJob, WireError>> {
-  // One machine may own 2^64 IPv6 addresses and could use another one for each guess.
+  // One machine may own 2^64 IPv6 addresses and could use another address for each guess.
   const network = networkOf(address)
   const job = await openJobs.find(publicJobId, network)
   if (job === 'too_many') return err(refuseTooManyUnknown(reply))
@@ -82,9 +79,9 @@ function refuseTooManyUnknown(reply: FastifyReply): WireError {
 }
 
 /**
- * Returns why the job of a prepared request requires a refusal; null when it requires none. Also null for an unknown
- * key, which is refused elsewhere. Checks the job's state again, since decoding may have taken a while.
- * @throws PortError when the state cannot be asked.
+ * Returns why the job of a prepared request requires a refusal; null when it requires none. Also null for an unknown key,
+ * which is refused elsewhere. Checks the job's state again, since decoding may have taken a while. @throws PortError when
+ * the state cannot be read.
  */
 export async function findJobRefusal(
   { findProject, openJobs }: ImportRequestDeps,
@@ -120,8 +117,8 @@ export function computeRecentStartMs(receivedAtMs: number): number {
 }
 
 /**
- * Counts events that are already stored as duplicates. The count is advisory: when the store does not answer in time,
- * or would have to search for too many, only repeats within the request are counted. Live events are not checked.
+ * Counts as duplicates the events that are already stored. The count is advisory: when the store does not answer in time,
+ * or would have to search for too many events, only repeats within the request are counted. Live events are not checked.
  */
 export function createStoredCounting(
   { findProject, events }: ImportRequestDeps,
@@ -144,7 +141,7 @@ export function encodeReportOutcome(outcome: CaptureOutcome<ImportReport>): Capt
 
 async function countStored(events: ImportRequestDeps['events'], projectId: number, batch: AskedBatch): Promise<number> {
   const { count } = batch.summary
-  // Bounded, since any holder of a project's public key can request this.
+  // Limited, since anyone with a project's public key can request this.
   if (count === 0 || count > importBatchEventsMax) return 0
   return events.countStored(projectId, batch).catch(ignoreStoreFailure)
 }

@@ -3,7 +3,7 @@
 import type { FastifyRequest } from 'fastify'
 import { type RawQuery, readTextParameters } from '#wire/capture/capture-query.ts'
 
-/** The key from the query, or else the header; null when neither has one. Source: docs/wire/ingestion.md 2.4. */
+/** The key from the query or otherwise from the header; null when neither has a key. Source: docs/wire/ingestion.md 2.4. */
 export function readKeyOutsideBody(request: FastifyRequest): string | null {
   return readTextParameters(request.query as RawQuery).token ?? readHeaderKey(request)
 }

@@ -117,7 +117,7 @@ function encodeAvailableStreams(
   return changes.hasCapacity(project.project.id) ? encodeEventStreams(project, headers) : ''
 }
 
-/** The tag is made from the answer itself, since the answer also depends on the stored person and on time. */
+/** The tag is a hash of the answer itself, since the answer also depends on the stored person and on time. */
 function sendWithEtag(body: string, { headers }: FastifyRequest, reply: FastifyReply): void {
   const etag = `"${contentHash(body)}"`
   reply.header('etag', etag)
@@ -146,8 +146,8 @@ function toOfrepRefusal(result: Exclude<DecideResult<never>, { kind: 'evaluated'
 }
 
 /**
- * The maximum wait. Providers send no requests before it ends, so a short one lets a raised quota take effect before
- * the month ends.
+ * The maximum wait. Providers send no requests before the wait ends, so with a short wait, a raised quota takes effect
+ * before the month ends.
  */
 const quotaRetrySecondsMax = 300
 

@@ -1,5 +1,5 @@
 // The OpenTelemetry endpoints. They decode and count the items sent, and answer that none was stored, so that SDKs and
-// collectors neither retry nor fail. Bodies that would hold the event loop are read in a thread.
+// collectors neither retry nor fail. Bodies that would block the event loop are read in a thread.
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { RandomUint32 } from '#core/capture/event-uuid.ts'
@@ -91,7 +91,7 @@ async function handleOtlp(
   }
 }
 
-/** The project's key, from the header or else the query. */
+/** The project's key from the header or, if it has none, from the query. */
 function readToken(otlp: OtlpService, { headers, query }: FastifyRequest): Result<string, WireError> {
   const bearer = /^bearer (.*)$/i.exec(headers.authorization ?? '')?.[1]?.trim() ?? ''
   const token = bearer === '' ? (readTextParameters(query as RawQuery).token ?? '').trim() : bearer

@@ -1,5 +1,5 @@
-// `/s/`, where SDKs post recordings. Reads the request, passes it to the recording service and encodes the outcome;
-// bodies that would hold the event loop are decoded in a thread.
+// `/s/`, where SDKs post recordings. Reads the request, passes it to the recording service and encodes the outcome; bodies
+// that would block the event loop are decoded in a thread.
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { RandomUint32 } from '#core/capture/event-uuid.ts'
@@ -85,7 +85,7 @@ async function handleRecording(deps: RecordingRouteDeps, request: FastifyRequest
   sendOutcome(reply, await recording.capture(prepared, receivedAtMs), { beacon, random })
 }
 
-/** Keeps a request whose body is not read; its project is known when the key is outside the body. */
+/** Stores a request whose body is not read as a reject; its project is known when the key is outside the body. */
 function storeRefusedRequest(
   { clock, keepRefused }: RecordingRouteDeps,
   request: FastifyRequest,

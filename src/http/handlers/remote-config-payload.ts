@@ -111,7 +111,7 @@ function findProjectByIdText(options: RemoteConfigPayloadOptions, text: string):
   return /^\d{1,15}$/.test(text) ? options.findProjectById(Number(text)) : null
 }
 
-/** Finds a flag by its id, or else by its key. */
+/** Finds a flag by its id or, if no flag has this id, by its key. */
 function findFlag(flags: readonly Flag[], idOrKey: string): Flag | undefined {
   const id = /^\d{1,15}$/.test(idOrKey) ? Number(idOrKey) : null
   return flags.find(flag => flag.id === id) ?? flags.find(flag => flag.key === idOrKey)

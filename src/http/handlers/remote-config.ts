@@ -1,7 +1,7 @@
-// `/array/<token>/…`: the public configuration of a project, as JSON, as a script, and as a script followed by the
-// library. Each text is encoded at its first request, once per revision of the project. A project that records only
-// some pages has one text for the recorded pages and one for all other pages. While its recording quota is used up, it
-// has separate texts. Source: docs/wire/evaluation.md 7.6; docs/wire/clients.md 10.1.
+// `/array/<token>/…`: the public configuration of a project, as JSON, as a script, and as a script followed by the library.
+// Each of these answers is encoded at its first request, once per revision of the project. A project that records only some
+// pages has one answer for the recorded pages and one for all other pages. While the project's recording quota is used up,
+// it has separate answers. Source: docs/wire/evaluation.md 7.6; docs/wire/clients.md 10.1.
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
@@ -37,7 +37,8 @@ interface PreparedConfig {
   readonly script: Buffer
   readonly scriptHash: string
   /**
-   * When the text was encoded, in whole epoch seconds. Sent only in later seconds, so that no two texts share a date.
+   * When the text was encoded, in whole epoch seconds. Sent as a date only in later seconds, so that no two texts share a
+   * date.
    */
   readonly madeAtSecond: number
 }
@@ -61,7 +62,7 @@ export function remoteConfigRoutes(options: RemoteConfigOptions): Route[] {
     { ...common, method, path: '/array/:token/array.js', handler: withToken(answerBundle) },
   ])
 
-  /** Serves any project's key, whatever its form; other texts are refused unless they have the form of a key. */
+  /** Serves every project's key, whatever form it has. Other texts are refused unless they have the form of a key. */
   function withToken(
     answer: (token: string, request: FastifyRequest, reply: FastifyReply) => void | Promise<void>,
   ): Route['handler'] {
@@ -100,7 +101,7 @@ export function remoteConfigRoutes(options: RemoteConfigOptions): Route[] {
     const known = configOf(token, request)
     const config = known ?? prepare(token, offConfig)
     const takesGzip = listAcceptedPackings(request.headers['accept-encoding']).includes('gzip')
-    // Work that costs more than a copy is done for known projects only, not for any token that is sent.
+    // Work that costs more than a copy is done only for known projects, not for every token that is sent.
     const packed = takesGzip && known !== null ? await bundleOf(known) : null
     const answer = packed ?? {
       packing: null,

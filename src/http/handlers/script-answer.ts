@@ -1,5 +1,5 @@
-// Sends a script in a packing that the client accepts, with an entity tag per packing, to pages of every origin. The
-// caller decides which script it is and how long it may be cached. Source: docs/wire/clients.md 10.1, 10.4.
+// Sends a script in a compression that the client accepts, with an entity tag per compression, to pages of every origin.
+// The caller decides which script it is and how long it may be cached. Source: docs/wire/clients.md 10.1, 10.4.
 
 import type { OutgoingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -7,33 +7,33 @@ import type { BrowserScript, ScriptPacking } from '#ports/browser-scripts.ts'
 import { listAcceptedPackings } from '../shared/accepted-packings.ts'
 import { matchesEtag } from '../shared/etag.ts'
 
-/** A body in one packing; `packing` is null when it is unpacked. */
+/** A body in one compression; `packing` is null when the body is uncompressed. */
 export interface PackedScript {
   readonly packing: ScriptPacking | null
   readonly byteCount: number
-  /** The body in pieces that must not change: all answers share them. */
+  /** The body as a list of buffers that must not change, since all answers share them. */
   readonly pieces: () => Promise<readonly Buffer[]>
 }
 
 export interface ScriptHeaders {
   readonly contentType: string
   readonly cacheControl: string
-  /** The headers that the contents depend on, apart from the packing. */
+  /** The request headers on which the contents depend, apart from the compression. */
   readonly vary: 'Origin' | 'Origin, Referer'
-  /** A hash of the contents, the same for every packing. */
+  /** A hash of the contents, the same for every compression. */
   readonly hash: string
 }
 
 export const javascript = 'application/javascript; charset=utf-8'
 
-/** Sends the script, or 304 when the client has it; HEAD gets the headers alone. */
+/** Sends the script, or 304 when the client has it; HEAD gets only the headers. */
 export async function sendScript(
   request: FastifyRequest,
   reply: FastifyReply,
   script: PackedScript,
   headers: ScriptHeaders,
 ): Promise<void> {
-  // Packings of one text differ in bytes, so their strong tags must differ too.
+  // The compressed forms of a text differ in bytes, so their strong entity tags must differ, too.
   const etag = `"${headers.hash}${script.packing === null ? '' : `-${script.packing}`}"`
   reply
     .header('cache-control', headers.cacheControl)

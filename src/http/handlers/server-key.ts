@@ -52,7 +52,7 @@ export function withServerKey(
 ): Route['handler'] {
   const acceptsKeyInQuery = route.acceptsKeyInQuery === true
   const digests = createSecretDigests(keptDigestsMax)
-  // Avoid needless promises: SDKs poll unchanged definitions all the time.
+  // Creates no needless promises, since SDKs poll unchanged definitions all the time.
   return (request, reply) => {
     const answer = (caller: Result<ServerCaller, WireError>) =>
       caller.ok ? handler(caller.value, request, reply) : refuseCaller(reply, caller.error)

@@ -1,5 +1,5 @@
-// Answers `/`: a browser gets a page that says what runs here and how to point an SDK at it; any other client gets the
-// text that load balancers configured for PostHog check. The page holds no key and no script, and loads nothing.
+// Answers `/`: a browser gets a page that says what runs here and how to point an SDK at it; any other client gets the text
+// that load balancers configured for PostHog check. The page contains no key and no script, and loads nothing.
 
 import { createHash } from 'node:crypto'
 import type { AddressBase } from '../management/kit/address-base.ts'

@@ -9,7 +9,7 @@ import { choosePacking, javascript, sendScript } from './script-answer.ts'
 
 /** For addresses that contain the version: their contents never change. */
 const forVersion = 'public, max-age=31536000, immutable'
-/** Other addresses mean the installed version: an hour after an upgrade every page has it. */
+/** Other addresses mean the installed version: an hour after an upgrade, every page has the new version. */
 const forInstalled = 'public, max-age=3600'
 
 export function staticScriptsRoutes(scripts: BrowserScripts): Route[] {
@@ -20,7 +20,7 @@ export function staticScriptsRoutes(scripts: BrowserScripts): Route[] {
       ...common,
       method,
       path: '/static/:file',
-      // Older libraries name their own version and get the installed one, which they can work with.
+      // Older libraries name their own version and get the installed version, with which they work.
       handler: (request, reply) => answer(readFileName(request), isPinned(request), request, reply),
     },
     {

@@ -1,5 +1,5 @@
-// The public lists for pages: `/api/surveys/`, `/api/early_access_features/`, and two that are always empty. Texts are
-// made at the first request, once per revision of the project. Source: docs/wire/evaluation.md 7.4, 7.5.
+// The public lists for pages: `/api/surveys/`, `/api/early_access_features/`, and two that are always empty. Answers are
+// encoded at the first request, once per revision of the project. Source: docs/wire/evaluation.md 7.4, 7.5.
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'

@@ -1,5 +1,5 @@
-// The activity log: who changed what. Every change writes its entry in its own transaction. A caller sees the entries of
-// what it may read.
+// The activity log: who changed what. Every change writes its entry in its own transaction. A caller sees only the entries
+// of items that it may read.
 
 import { type Activity, type ActivityKind, activityKinds } from '#core/activity.ts'
 import { nearestName } from '#core/nearest-name.ts'
@@ -19,7 +19,7 @@ import { limitParam, type QueryParam, type QueryValues, textParam, wholeNumberPa
 /** A search that takes longer ends its page, which may be empty then. */
 const searchMsMax = 1_000
 const filters = {
-  // As for flags, whose entries are compared when they are read.
+  // The same limits as for the activity of flags, whose versions are compared when they are read.
   limit: limitParam(100, 1_000),
   cursor: wholeNumberParam({
     description: 'From `next` of the previous page. Pages of a long search may be short or empty: follow `next`.',
@@ -30,7 +30,7 @@ const filters = {
   user: authorsParam(),
 }
 
-/** Names of what was changed; a scope of keys (`feature_flag`) is likely to be taken for one. */
+/** The names of the kinds of changed items. A scope of keys (such as `feature_flag`) is easily mistaken for such a name. */
 function scopesParam(): QueryParam<readonly string[] | undefined> {
   const known = Object.values(activityScopes)
   const names = commaListParam(`What was changed, comma-separated: ${known.join(', ')}.`)
@@ -48,7 +48,7 @@ function scopesParam(): QueryParam<readonly string[] | undefined> {
   }
 }
 
-/** What a caller must be able to read to see the entries of a kind, where it is not the scope of the same name. */
+/** The scope that a caller needs to see the entries of a kind, where it differs from the scope with the kind's name. */
 const readScopes: Readonly<Partial<Record<ActivityKind, string>>> = {
   personal_api_key: '*',
   group_type: 'group:read',

@@ -178,7 +178,7 @@ function toConclusion(body: { conclusion?: string | null; conclusion_comment?: s
   }
 }
 
-/** The filters that serve one variant to all; null when the variant does not exist. */
+/** The filters that serve one variant to everyone; null when the variant does not exist. */
 function toShippedFilters(filters: JsonObject, variantKey: string, isForEveryone: boolean): JsonObject | null {
   if (!variantsOf(filters).some(variant => isJsonObject(variant) && ownValue(variant, 'key') === variantKey))
     return null

@@ -140,7 +140,7 @@ export function experimentsRoutes(deps: ManagementDeps): ManagementRoute[] {
   })
 }
 
-/** `all` is no filter, and PostHog's tools also say `complete` for `stopped`. */
+/** `all` means no filter, and PostHog's tools also say `complete` for `stopped`. */
 function statusParam(): QueryParam<ExperimentStatus | undefined> {
   const choices = ['all', 'complete', ...experimentStatuses] as const
   const param = choiceParam(choices, '`paused`: running with its flag disabled. `complete` is an alias of `stopped`.')
@@ -157,8 +157,8 @@ function orderParam(): QueryParam<ExperimentFilter['order'] | undefined> {
 }
 
 /**
- * Reads the flag settings of a body. All other flag fields that it sends must equal the stored ones; the body of a new
- * experiment may contain the flag of the experiment that it was copied from, under another key.
+ * Reads the flag settings of a body. All other flag fields in the body must equal the stored fields; the body of a new
+ * experiment may contain the flag of the experiment from which it was copied, under another key.
  */
 function readFlagConfig(
   body: UpdateExperimentJson,

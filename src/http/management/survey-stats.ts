@@ -1,4 +1,4 @@
-// How often surveys were shown, dismissed and answered, counted from events: for one survey, or all not archived.
+// How often surveys were shown, dismissed and answered, from events: for one survey, or for all that are not archived.
 
 import { omitUndefined } from '#core/omit-undefined.ts'
 import type { Project } from '#core/project.ts'
@@ -12,7 +12,7 @@ import { readInstant } from './kit/instants.ts'
 import { textParam } from './kit/query-params.ts'
 
 const scope = 'survey:read'
-/** An answer about all surveys covers the newest ones, at most this many. */
+/** An answer about all surveys covers at most this many, the newest ones. */
 const surveysMax = 1_000
 const query = {
   date_from: textParam('Only events from this time on: a time, a date, or a span such as -30d.'),
@@ -35,7 +35,6 @@ export function surveyStatsRoutes(deps: ManagementDeps): ManagementRoute[] {
       id: 'surveys_stats_of_one',
       summary: 'Count how often one survey was shown, dismissed and answered.',
       scope,
-      // PostHog's tools send the id twice.
       query: { ...query, survey_id: textParam('Must equal the survey id in the path.') },
       success: { status: 200, schema: surveyStatsSchema },
       handle: async call => {

@@ -30,7 +30,7 @@ export function usersRoutes(deps: ManagementDeps): ManagementRoute[] {
       id: 'users_me',
       summary: 'Get the caller: the personal API key, its current project and the organization.',
       scope: 'user:read',
-      // Tools that test a key send a limit with every request.
+      // Accepted because tools that test a key send a limit with every request.
       query: { limit: limitParam() },
       success: { status: 200, schema: userSchema },
       handle: async ({ caller }) => {
@@ -72,7 +72,7 @@ export function usersRoutes(deps: ManagementDeps): ManagementRoute[] {
 
 async function encodeOrganization(deps: ManagementDeps, caller: Caller): Promise<OrganizationJson> {
   const projects: ProjectSummaryJson[] = []
-  // Several pages may be needed: each holds at most a mebibyte of settings, of which little is shown here.
+  // Several pages may be needed: each has at most a mebibyte of settings, of which little is shown here.
   for (let count = 1; projects.length < Math.min(count, projectCountMax); ) {
     const page = { limit: projectCountMax - projects.length, offset: projects.length }
     const found = await listVisibleProjects(deps, caller, page)

@@ -100,7 +100,7 @@ function propertyOf(schema: TSchema, name: string): TSchema {
   return (schema as TSchema & { readonly properties: Readonly<Record<string, TSchema>> }).properties[name]!
 }
 
-/** Objects that validators of the core check; the document describes their contents. */
+/** Objects whose contents are checked by validators of the core; the document describes these contents. */
 const described: readonly [TSchema, string][] = [
   ...[flagSchema, createFlagSchema, updateFlagSchema].map((schema): [TSchema, string] => [
     removeNull(schema.properties.filters),
@@ -124,7 +124,7 @@ const nameOf = new Map<unknown, string>([
   ...described,
 ])
 
-/** The schema of a value that may be null, without the null. */
+/** Removes null from the schema of a value that may be null. */
 function removeNull(schema: TSchema): TSchema {
   return 'anyOf' in schema ? (schema.anyOf as TSchema[])[0]! : schema
 }

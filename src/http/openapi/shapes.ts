@@ -1,4 +1,4 @@
-// JSON Schemas by component name that only describe and check nothing: `filters` and the like, which validators of the
+// JSON Schemas by component name that only describe and do not check: `filters` and similar fields, which validators of the
 // core check, and the bodies and answers of the public paths, which parsers read.
 
 import { flagOperators } from '#core/flags/definitions/validate-filter.ts'
@@ -137,7 +137,7 @@ const distinctId: Json = { ...textOrNumber, description: 'Numbers are converted 
 const properties = byName(anyValue)
 const apiKey: Json = { type: 'string', description: 'The project API key (`phc_…`).' }
 
-/** Bodies and answers of the public paths. docs/wire has more fields and forms, which SDKs of many years send. */
+/** Bodies and answers of the public paths. docs/wire describes further fields and forms, which older SDKs send. */
 const wireShapes: Readonly<Record<string, Json>> = {
   EvaluationRequest: objectSchema(
     {

@@ -1,5 +1,5 @@
-// How the OpenAPI document describes routes outside the private API: their bodies, answers, errors and keys. A route
-// that is missing here is described by its access alone; a test compares this table with the routes.
+// How the OpenAPI document describes routes outside the private API: their bodies, answers, errors and keys. A route that
+// is missing here is described only by its access; a test compares this table with the routes.
 
 import { type OtlpPath, otlpPaths } from '#wire/otlp/otlp-paths.ts'
 import { type Json, ref, text } from './shapes.ts'
@@ -18,7 +18,7 @@ export interface WireOperation {
     readonly description?: string
   }
   readonly statuses?: Readonly<Record<number, string>>
-  /** Name of the schema of errors, for all or by status; `Error` when absent. */
+  /** The name of the schema of errors, for all errors or by status; `Error` when absent. */
   readonly error?: string | Readonly<Record<number, string>>
   /** Names of `securitySchemes`; when absent, they follow from the route's access. */
   readonly security?: readonly string[]

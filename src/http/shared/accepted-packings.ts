@@ -1,8 +1,8 @@
-// Which of the precompressed packings a client accepts.
+// Finds which compressions (packings) of precompressed scripts a client accepts.
 
 import type { ScriptPacking } from '#ports/browser-scripts.ts'
 
-/** The packings that an `Accept-Encoding` accepts, smallest first. `q=0` refuses one. */
+/** The compressions that an `Accept-Encoding` accepts, smallest result first. `q=0` excludes one. */
 export function listAcceptedPackings(header: string | string[] | undefined): ScriptPacking[] {
   const refused = /^\s*(?:br|gzip)\s*;\s*q=0(?:\.0*)?\s*$/i
   const offers = String(header ?? '')

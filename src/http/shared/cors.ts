@@ -1,4 +1,4 @@
-// CORS: which groups of routes pages of other origins may call, and the headers that let them read the answers.
+// CORS: the groups of routes that pages of other origins may call, and the headers by which they can read answers.
 
 import type { IncomingHttpHeaders } from 'node:http'
 import type { RouteGroup } from './route.ts'

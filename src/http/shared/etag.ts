@@ -1,5 +1,5 @@
-// Entity tags, and whether a client already has the answer. `If-None-Match` is compared weakly, since SDKs echo tags
-// verbatim, without quotes or without the `W/`. Source: docs/wire/evaluation.md 7.1; RFC 9110 13.1.2.
+// Entity tags, and whether a client already has the answer. `If-None-Match` is compared weakly, since some SDKs echo tags
+// verbatim, and others without quotes or without the `W/`. Source: docs/wire/evaluation.md 7.1; RFC 9110 13.1.2.
 
 import { createHash } from 'node:crypto'
 

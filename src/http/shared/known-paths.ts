@@ -1,5 +1,5 @@
-// The paths of the route table, in both spellings, and the methods of each: they decide between 404 and 405, and what
-// `Allow` lists.
+// The paths of the route table, with and without a trailing slash, and the methods of each path. They decide between 404
+// and 405, and what `Allow` lists.
 
 import type { FastifyRequest } from 'fastify'
 import { corsMethods } from './cors.ts'
@@ -7,23 +7,23 @@ import type { Route, RouteGroup } from './route.ts'
 
 /** A path of the table, with the group and echoed headers of its first route. */
 export interface KnownPath extends Pick<Route, 'group' | 'echoes'> {
-  /** With parameters, as Fastify registers it. */
+  /** The path with parameters, as Fastify registers it. */
   readonly path: string
   readonly methods: ReadonlySet<string>
-  /** Between the slashes of `path`. */
+  /** The parts of `path` between slashes. */
   readonly segments: readonly string[]
 }
 
 /**
- * Whether a path also registers the methods that it does not offer. Most paths leave them to the not-found handler,
- * since each registration takes time at every start. Paths that pages may call need OPTIONS; and addresses such as
+ * Whether a path also registers the methods that it does not offer. Most paths leave them to the not-found handler, since
+ * each registration takes time at every start. But paths that pages may call need OPTIONS, and addresses such as
  * `flags/my_flags` and `flags/` would otherwise match a `flags/:id` that offers the method.
  */
 export function registersAllMethods(path: KnownPath, known: readonly KnownPath[]): boolean {
   return corsMethods[path.group] !== null || known.some(other => other !== path && matchesAddress(other, path.segments))
 }
 
-/** The methods that `registersAllMethods` is about; others reach only the not-found handler. */
+/** The methods to which `registersAllMethods` refers; other methods reach only the not-found handler. */
 export const usualMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
 export function collectKnownPaths(routes: readonly Route[]): readonly KnownPath[] {
@@ -50,7 +50,7 @@ export function findKnownPath(
 ): KnownPath | undefined {
   const address = url.split('?', 1)[0]!.replace(/\/{2,}/g, '/')
   const segments = address.split('/')
-  // Both spellings are known, so that `flags/` is never a `flags/:id` without an id.
+  // Each path is known with and without a trailing slash, so that `flags/` is never taken for `flags/:id` without an id.
   const offersOthers = ({ path, methods }: KnownPath) =>
     path.endsWith('/') === address.endsWith('/') && !methods.has(method)
   return known.find(path => offersOthers(path) && matchesAddress(path, segments))
@@ -61,7 +61,7 @@ export function listSpellings(path: string): string[] {
   return path === '/' || path.endsWith('/*') || path.includes('.') ? [path] : [path, `${path}/`]
 }
 
-/** Whether Fastify would match the address with the path: each parameter matches one segment, even an empty one. */
+/** Whether Fastify would match the address with the path: each parameter matches one segment, even an empty segment. */
 function matchesAddress({ segments }: KnownPath, address: readonly string[]): boolean {
   return (
     segments.length === address.length &&
@@ -78,8 +78,8 @@ const headAnswered: ReadonlySet<RouteGroup> = new Set<RouteGroup>([
 ])
 
 /**
- * Load balancers and scripts send HEAD. Wire routes do not derive it from their GET: there a GET may send events, and
- * HEAD has separate rules.
+ * Load balancers and scripts send HEAD. Routes of PostHog's public API do not derive HEAD from GET: there, a GET may send
+ * events, and HEAD has separate rules.
  */
 export function answersHead(route: Pick<Route, 'method' | 'group'>): boolean {
   return route.method === 'GET' && headAnswered.has(route.group)

@@ -1,5 +1,5 @@
-// The id that links an answer, its log lines and the caller's records: the caller's `X-Request-Id` when it is
-// well-formed, else a new UUID. Every answer returns it as `X-Request-Id`.
+// The id that links an answer, its log lines and the caller's records: the caller's `X-Request-Id` if it is well-formed,
+// otherwise a new UUID. Every answer returns it as `X-Request-Id`.
 
 import type { IncomingMessage } from 'node:http'
 

@@ -1,19 +1,19 @@
-// A row of the route table, which says who may call a handler. Handlers parse, call one service and encode.
+// Defines a row of the route table, which says who may call a handler. Handlers parse, call one service and encode.
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { encodeWireError, type WireError } from '#wire/wire-error.ts'
 
 /**
  * Who may call a route. `open`: any client (health, fixed answers). `project_key`: holders of the public key, which the
- * handler checks. `personal_key`: holders of a personal key in `Authorization`, checked before the handler.
- * `server_key`: holders of a personal key or of a secret key of the project; the handler checks it and answers with the
- * wire's own errors. `operator`: a process on this machine that is neither a proxy nor a page, or a personal key.
+ * handler checks. `personal_key`: holders of a personal key in `Authorization`, checked before the handler. `server_key`:
+ * holders of a personal key or of a secret key of the project; the handler checks the key and answers with the errors of
+ * PostHog's public API. `operator`: a process on this machine that is neither a proxy nor a page, or a personal key.
  */
 export const routeAccesses = ['open', 'project_key', 'personal_key', 'server_key', 'operator'] as const
 export type RouteAccess = (typeof routeAccesses)[number]
 
 /**
- * The surface a route belongs to: it labels the route's metrics and decides what CORS allows. `changes`, `live` and
+ * The API to which a route belongs: it labels the route's metrics and decides what CORS allows. `changes`, `live` and
  * `exports` are separate groups because their responses stay open, so their durations say nothing about speed.
  */
 export const routeGroups = [
@@ -32,7 +32,7 @@ export type RouteGroup = (typeof routeGroups)[number]
 
 export interface Route {
   readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS'
-  /** Without a trailing slash; the server serves both spellings. Parameters as in Fastify: `/projects/:projectId`. */
+  /** Without a trailing slash; the server accepts both. Parameters as in Fastify: `/projects/:projectId`. */
   readonly path: string
   readonly access: RouteAccess
   /**
@@ -41,18 +41,18 @@ export interface Route {
    * `operator` routes any valid key.
    */
   readonly scope?: string
-  /** Also accept `?personal_api_key=`, which old SDKs send. Other routes refuse a key in the address. */
+  /** Also accepts `?personal_api_key=`, which old SDKs send. Other routes refuse a key in the address. */
   readonly acceptsKeyInQuery?: true
   readonly group: RouteGroup
-  /** Bytes of the body as received; more is 413. */
+  /** The most bytes of the body as received; a longer body gets a 413. */
   readonly bodyLimitBytes: number
   /** Body of the 413. */
   readonly tooLarge?: WireError
-  /** Called with that 413, so that refused events can be kept. */
+  /** Called with the error of the 413, so that refused events can be stored. */
   readonly refused?: (request: FastifyRequest, error: WireError) => void
   /** Body of the 503 when other requests' bodies use up the budget; the server has a generic one. */
   readonly busy?: WireError
-  /** A GET may bring a body, which is read for the handler. */
+  /** A GET request may have a body, which is read for the handler. */
   readonly takesBodyOfGet?: true
   /** Body of the 408 for a request that stalls after its headers; the server has a generic one. */
   readonly stalled?: WireError
@@ -64,18 +64,20 @@ export interface Route {
   readonly beforeBody?: (request: FastifyRequest, reply: FastifyReply) => boolean
   /** Encodes errors found outside the handler, in the protocol's own format; `encodeWireError` when absent. */
   readonly encodeError?: (error: WireError) => string
-  /** Answers those errors itself, if their form depends on the request; not called for broken connections. */
+  /**
+   * Answers the errors found outside the handler, if their form depends on the request; not called for broken connections.
+   */
   readonly answerError?: (request: FastifyRequest, reply: FastifyReply, error: WireError) => void
   /** Answers through `reply`. `request.body` is a Buffer, empty when the request had no body. */
   readonly handler: (request: FastifyRequest, reply: FastifyReply) => void | Promise<void>
 }
 
-/** Sends JSON text as it is. The serializer keeps Fastify from adding a charset, which JSON does not have. */
+/** Sends JSON text unchanged. The serializer keeps Fastify from adding a charset, which JSON does not have. */
 export function sendJson(reply: FastifyReply, status: number, body: string | Buffer): void {
   sendBytes(reply, status, 'application/json', body)
 }
 
-/** Sends a body of any type as it is. */
+/** Sends a body of any type unchanged. */
 export function sendBytes(reply: FastifyReply, status: number, contentType: string, body: string | Buffer): void {
   reply.code(status).header('content-type', contentType).serializer(passBodyUnchanged).send(body)
 }

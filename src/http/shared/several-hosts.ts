@@ -1,4 +1,4 @@
-// Requests that name several hosts, which every port refuses with 400.
+// Detects requests that name several hosts, which every port refuses with 400.
 
 import type { IncomingMessage } from 'node:http'
 

@@ -5,7 +5,7 @@ import type { PortError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { createLogLimiter } from '#telemetry/log-limiter.ts'
 
-/** Records a request that failed for this reason. */
+/** Records a request that failed because of the state. */
 export type NoteStateAway = (error: PortError, request: Pick<FastifyRequest, 'id' | 'routeOptions'>) => void
 
 /**

@@ -10,9 +10,9 @@ const entriesMax = 32
 
 /**
  * The address whose location an evaluation sees: the left-most entry that parses in the header literally named
- * `HTTP_X_FORWARDED_FOR`, then in `X-Forwarded-For`; else the connection's address. Believed from any client, since it
- * only changes the caller's own evaluation; never used for limits, logs or `$ip`. '' when none is an address.
- * Source: docs/wire/service.md §4.1; docs/wire/evaluation.md 1.6.
+ * `HTTP_X_FORWARDED_FOR`, then in `X-Forwarded-For`; else the connection's address. Believed from any client, since it only
+ * changes the caller's own evaluation; never used for limits, logs or `$ip`. '' when none of these is an address. Source:
+ * docs/wire/service.md §4.1; docs/wire/evaluation.md 1.6.
  */
 export function geoipAddress(headers: RequestHeaders, socketAddress: string | undefined): string {
   return (
@@ -24,9 +24,8 @@ export function geoipAddress(headers: RequestHeaders, socketAddress: string | un
 }
 
 /**
- * The address that is stored as `$ip` and used for limits and logs: the forwarded one when the peer is a trusted proxy,
- * else the peer's. IPv4 is never written as IPv6. '' when unknown.
- * Source: docs/wire/ingestion.md 1.3.
+ * The address that is stored as `$ip` and used for limits and logs: the forwarded address when the peer is a trusted proxy,
+ * else the peer's address. IPv4 is never written as IPv6. '' when unknown. Source: docs/wire/ingestion.md 1.3.
  */
 export function clientAddress(
   headers: RequestHeaders,
@@ -47,8 +46,8 @@ export function networkOf(address: string): string {
 }
 
 /**
- * The block of addresses that is usually assigned together: 24 bits of an IPv4 address, 48 bits of an IPv6 address. It
- * may include other senders, so use it for taking turns, not for refusing. Text that is no address is returned as it is.
+ * The block of addresses that is usually assigned together: 24 bits of an IPv4 address, 48 bits of an IPv6 address. It may
+ * include other senders, so use it for taking turns, not for refusing. Text that is not an address is returned unchanged.
  */
 export function neighbourhoodOf(address: string): string {
   const version = isIP(address)
@@ -90,7 +89,7 @@ export function leftMostAddress(header: string | readonly string[] | undefined):
   return null
 }
 
-/** One entry (`1.2.3.4:80`, `[::1]:80`), trimmed, without port and brackets; null when it is no address. */
+/** One entry (`1.2.3.4:80`, `[::1]:80`), trimmed, without port and brackets; null when it is not an address. */
 export function parseAddress(entry: string): string | null {
   const text = entry.trim()
   if (isIP(text) !== 0) return text

@@ -5,8 +5,8 @@ import { clientAddress, type RequestHeaders } from './client-address.ts'
 import type { TrustedProxies } from './trusted-proxies.ts'
 
 /**
- * The address is the one stored with the client's events, not the one used for its location. Without `Origin`, or if it
- * is `null`, the host comes from `Referer`. Source: docs/wire/evaluation.md 1.7.
+ * Gives the address of `clientAddress`, which is stored with events, rather than `geoipAddress`. If `Origin` is absent or
+ * `null`, the host comes from `Referer`. Source: docs/wire/evaluation.md 1.7.
  */
 export function shownVisitor(
   headers: RequestHeaders,
@@ -25,7 +25,7 @@ function textOf(header: RequestHeaders[string]): string {
   return typeof header === 'string' ? header : ''
 }
 
-/** Pages of a site have one text, so that its root domain is computed once. */
+/** Gives all pages of a site the same text, so that the site's root domain is computed once. */
 function withoutPath(address: string): string {
   return /^[a-z][a-z0-9+.-]{0,30}:\/\/[^/?#]*/i.exec(address)?.[0] ?? address
 }

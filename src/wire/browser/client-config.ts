@@ -1,7 +1,6 @@
 // A project's configuration for its clients, apart from flags: the members that `/decide`, `/flags` and remote config
-// share. Encoded once per compiled project, and again while its recording quota is used up; only whether a page may be
-// recorded is decided per request.
-// Source: docs/wire/evaluation.md 2.5; docs/wire/clients.md 10.3.
+// share. Encoded once per compiled project, and once more for the time that its recording quota is used up; only whether a
+// page may be recorded is decided per request. Source: docs/wire/evaluation.md 2.5; docs/wire/clients.md 10.3.
 
 import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '#core/json.ts'

@@ -36,7 +36,7 @@ export function encodeRemoteConfig(token: string, config: RemoteConfig): string 
 /**
  * The script that passes the configuration to a posthog-js that is loaded after it. Ends with a line break, so that the
  * library may follow in the same file.
- * @param config JSON text; whatever it holds, the script stays one statement, even when a page inlines it in HTML.
+ * @param config JSON text; the script stays one statement for any text, even when a page inlines it in HTML.
  */
 export function encodeRemoteConfigScript(token: string, config: string): string {
   const registry = 'window._POSTHOG_REMOTE_CONFIG'

@@ -1,5 +1,5 @@
-// Decompression with a bound on the output, so that a small body cannot become a huge one. The output never grows past
-// the bound, whatever size the input claims.
+// Decompression with a bound on the output, so that a small body cannot become a huge one. The output never grows past the
+// bound, even if the input claims a larger size.
 
 import {
   brotliDecompressSync,
@@ -41,22 +41,21 @@ export function startsAsGzip(bytes: Uint8Array): boolean {
 }
 
 /**
- * A caller with a lower bound is the event loop: it passes a body that exceeds the bound to a thread, which checks it
- * again.
+ * Only the event loop sets a lower bound: it passes a body that exceeds the bound to a thread, which checks the body again.
  */
 const threadBytesMaxMin = 1024 * 1024
 
 /**
- * Gunzips. The output buffer gets the size that the trailer names (of the last member, modulo 2^32), so that it is
- * filled in one go; a wrong size only costs further buffers. For the event loop that size is enough for `too_large`,
- * even for corrupt bytes.
+ * Gunzips. The output buffer gets the size that the trailer names (of the last member, modulo 2^32), so that it is filled
+ * in one go; a wrong size only costs further buffers. On the event loop, a size above the bound is enough for `too_large`,
+ * even if the bytes are corrupt.
  */
 export function gunzip(bytes: Buffer, outputBytesMax: number): Inflated {
   const claimed = bytes.length > gzipTrailerBytes ? bytes.readUInt32LE(bytes.length - gzipTrailerBytes) : 0
   // The output of a body that turns out too large would live until the next full garbage collection, and cause it.
   if (startsAsGzip(bytes) && claimed > outputBytesMax && outputBytesMax < threadBytesMaxMin)
     return { kind: 'too_large' }
-  // One byte more than the output, because otherwise another round is needed to see the end.
+  // One byte more than the output, because otherwise the engine needs another chunk to see the end.
   const chunkSize = Math.min(
     Math.max(claimed + 1, chunkBytesMin),
     outputBytesMax + 1,
@@ -81,8 +80,8 @@ const inflateRawWithEngine = inflateRawSync as unknown as WithEngine
 
 /**
  * Decodes a `Content-Encoding` other than gzip; `broken` also for an unknown one. Brotli is always `too_large` for the
- * event loop: its decoder fills a window of up to 16 MiB, which the sender chooses, before it hands over the first byte,
- * so that 53 bytes keep it busy for 35 ms, whatever the bound.
+ * event loop: its decoder fills a window of up to 16 MiB, which the sender chooses, before it hands over the first byte, so
+ * that 53 bytes keep it busy for 35 ms, even with a low bound.
  */
 export function inflateEncoding(encoding: string, bytes: Buffer, outputBytesMax: number): Inflated {
   const options = { maxOutputLength: outputBytesMax }

@@ -3,17 +3,17 @@
 // `nestingDepthMax`. It takes half the time of `JSON.parse` and leaves no garbage
 // (docs/decisions/0040-reading-a-batch.md).
 //
-// Each function takes the offset where a part begins and returns the offset after it. None of them checks for the end
-// of the text: they stop at a byte that is not JSON, so such a byte has to follow the text (`terminateText`). Checking at
-// each byte takes half as long again, and one read beyond the end of an array makes V8 read it ten times as slowly from
-// then on.
+// Each function takes the offset where a part begins and returns the offset after it. None of them checks for the end of
+// the text: they stop at a byte that is not JSON, so such a byte has to follow the text (`terminateText`). Checking at each
+// byte would take half as long again. Without such a byte, one read beyond the end of an array would make V8 read ten times
+// as slowly from then on.
 
 import { ascii } from '#core/ascii.ts'
 
 const { blank, quote, plus, comma, minus, dot, zero, nine, colon, openBracket, backslash, closeBracket } = ascii
 const { lowerE, lowerF, lowerN, lowerT, lowerU, openBrace, closeBrace, caseBit } = ascii
 
-/** Deeper values are refused, as they are upstream, so later code may walk values by recursion. */
+/** Deeper values are refused, as PostHog refuses them, so later code may walk values by recursion. */
 export const nestingDepthMax = 128
 
 /** @param depthMax how many brackets and braces of the value may be open at once. */
@@ -40,7 +40,8 @@ export function skipValue(json: Uint8Array, start: number, depthMax: number = ne
  * Walks over an object; `readMember` reads the members with known keys. Nearly all bytes of a batch pass through here,
  * so strings, and separators without blanks, are recognised inline, which saves a tenth of the time.
  * @param start the offset of the opening brace.
- * @param readMember gets the offsets where the value of a known key begins, and its key; returns where the value ends.
+ * @param readMember gets a known key, the offset where its value begins, and the offset of the key; returns where the value
+ * ends.
  */
 export function walkObject<Name extends string>(
   json: Uint8Array,
@@ -179,7 +180,7 @@ const trueBytes = Buffer.from('true')
 const falseBytes = Buffer.from('false')
 const nullBytes = Buffer.from('null')
 
-/** The text cannot be walked. It has no message: if the text is no JSON, the error of `JSON.parse` says why. */
+/** The text cannot be walked. It has no message: if the text is not JSON, the error of `JSON.parse` says why. */
 export class NotWalkable extends Error {}
 
 export function throwNotWalkable(): never {

@@ -23,7 +23,7 @@ export function parseTolerantJson(text: string): JsonValue {
 
 /** A double holds every integer of this many digits exactly. */
 const exactDigitsMax = 15
-/** From here on, some characters are blanks. */
+/** From this code on, some characters count as blanks. */
 const notAscii = 0x80
 
 class TolerantParser {
@@ -127,7 +127,7 @@ class TolerantParser {
     return numberOrLiteral(sign + unsigned.replace(/^\./, '0.').replace(/\.(?=$|[eE])/, ''))
   }
 
-  /** A shortcut for short whole numbers, which most numbers are: a text of many takes a third of the time. */
+  /** A shortcut for short whole numbers, which most numbers are: a text with many of them takes a third of the time. */
   #digits(): number | null {
     const text = this.#text
     const at = this.#at

@@ -62,7 +62,7 @@ export function unsupportedEncoding(sent: string): WireError {
   )
 }
 
-/** @param field the first faulty field, such as `batch.3.uuid`; null for text that is no JSON object. */
+/** @param field the first faulty field, such as `batch.3.uuid`; null for text that is not a JSON object. */
 export function unparsableBody(field: string | null): WireError {
   return wireError(400, 'request_parsing_error', unparsable, field)
 }

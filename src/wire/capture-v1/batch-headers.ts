@@ -112,7 +112,7 @@ function readEncoding(sent: string | null): Result<V1Encoding, WireError> {
   }
 }
 
-/** `name/version`, split at the last slash. Other text is no fault; the library is then unknown. */
+/** `name/version`, split at the last slash. Other text is not a fault; the library is then unknown. */
 function readSdk(info: string): ClientSdk | null {
   const slash = info.lastIndexOf('/')
   if (slash === -1 || info.length > sdkInfoLengthMax || !isVisible(info)) return null

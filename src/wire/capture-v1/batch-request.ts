@@ -29,7 +29,7 @@ export type V1Payload = Omit<CapturePayload, 'formToken'>
 export interface V1BatchLimits {
   /** More events than this are left to a decode thread; more than `captureItemCountMax` are refused. */
   readonly itemCountMax: number
-  /** Bad items do not affect the others. When absent, an item that is no event or lacks a uuid fails the batch. */
+  /** Bad items do not affect good items. When absent, an item that is not an event or lacks a uuid fails the batch. */
   readonly itemised?: boolean
 }
 

@@ -31,7 +31,7 @@ export type PreparedV1Capture =
   | (PreparedRequest & { readonly kind: 'prepared' })
   | ({
       readonly kind: 'refused'
-      /** The body for the reject store, decoded if possible, and cut. */
+      /** The body for the reject store, decoded if possible, and truncated. */
       readonly body: RejectedBody
     } & V1BatchRefusal)
 
@@ -39,7 +39,7 @@ interface V1DecodeLimits extends V1BatchLimits {
   readonly decodedBytesMax: number
 }
 
-/** All of a v1 batch is parsed. */
+/** A v1 batch is always parsed as a whole, so its body has the limit of parsed texts. */
 const inlineV1Limits: V1DecodeLimits = {
   decodedBytesMax: inlineLimits.parsedBytesMax,
   itemCountMax: inlineLimits.itemCountMax,

@@ -44,7 +44,7 @@ function listKeyMeant(root: Fields): ListKey | null {
   return Array.isArray(root.data) ? 'data' : null
 }
 
-/** @param place the place of the first item that is no event, such as `batch.1.event`. */
+/** @param place the place of the first item that is not an event, such as `batch.1.event`. */
 function isNameMissing(items: readonly unknown[], place: string | null): boolean {
   const [, index, field] = place?.split('.') ?? []
   const item = items[Number(index)]

@@ -31,7 +31,7 @@ export interface CapturePayload {
   readonly text: string
   /** The text is ASCII, so byte offsets are text offsets. */
   readonly ascii: boolean
-  /** `token` or `api_key` beside `data` in a form. */
+  /** `token` or `api_key` next to `data` in a form. */
   readonly formToken: string | null
 }
 

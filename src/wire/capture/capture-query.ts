@@ -24,8 +24,8 @@ export type RawQuery = { readonly [name: string]: string | readonly string[] | u
 const noQuery: CaptureQuery = { compression: '', data: '', beacon: false, sentAtMs: null, token: null, verbose: false }
 
 /**
- * @returns err when `_`, `sent_at` or `beacon` is no integer, or both send times are given.
- * Source: docs/wire/ingestion.md 1.2.
+ * @returns err when `_`, `sent_at` or `beacon` is not an integer, or both send times are given. Source:
+ * docs/wire/ingestion.md 1.2.
  */
 export function parseCaptureQuery(query: RawQuery | undefined): Result<CaptureQuery, WireError> {
   if (query === undefined || Object.keys(query).length === 0) return ok(noQuery)
@@ -67,7 +67,7 @@ function isSendTime(epochMs: number): boolean {
   return epochMs >= sendTimeFromMs && epochMs < storableBeforeMs
 }
 
-/** Null when absent, NaN when it is no integer or is repeated. */
+/** Null when absent, NaN when it is not an integer or is repeated. */
 function integerOf(value: string | readonly string[] | undefined): number | null {
   if (value === undefined) return null
   return typeof value === 'string' && /^[+-]?\d{1,19}$/.test(value) ? Number(value) : Number.NaN

@@ -60,7 +60,7 @@ export function parseCaptureRequest(payload: CapturePayload, context: CaptureCon
       ? performanceEvent(item)
       : incomingEvent(item, payload, slices, row * slicesPerItem, ids)
     if (event === 'too_much_work') return ok(event)
-    // A fractional or too large offset makes the item no event, which breaks its envelope, like an item without a name.
+    // An item with a fractional or too large offset is not an event. It breaks its envelope, like an item without a name.
     if (event === 'offset' && envelope !== null) return refuse(hydrationError('invalid_shape', placeOf(row) + event))
     if (typeof event === 'string') return refuse(unknownShape(placeOf(row) + event))
     found.push(event)

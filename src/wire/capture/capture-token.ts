@@ -7,7 +7,7 @@ import { type ApiKeyFault, captureErrors, invalidApiKey } from './capture-errors
 import { type Fields, isObject, tokenFieldOf, tokenIn } from './event-fields.ts'
 
 /**
- * The key of the envelope; else the one that all items agree on, skipping items that are no objects; else `outside`.
+ * The key of the envelope; else the key that all items agree on, skipping items that are not objects; else `outside`.
  * @param outside the key outside the body.
  * Source: docs/wire/ingestion.md 2.4; docs/wire/clients.md 1 rule 16 for other places of keys.
  */

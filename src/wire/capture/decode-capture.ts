@@ -29,7 +29,7 @@ export interface CaptureInput extends CaptureBody {
 /** A request that was refused before its events were judged. */
 export interface RefusedCapture extends CaptureRefusal {
   readonly kind: 'refused'
-  /** The body for the reject store, decoded and cut; '' when it could not be decoded or no token is known. */
+  /** The body for the reject store, decoded and truncated; '' when it could not be decoded or no token is known. */
   readonly body: RejectedBody
 }
 
@@ -53,9 +53,10 @@ export interface DecodeLimits {
 }
 
 /**
- * The work that the event loop does in 2 ms. Any client can send requests just below these bounds on many connections,
- * and all that arrive in one turn of the loop are decoded in it. SDKs send up to 100 events at a time, of a kilobyte
- * each. A text is parsed only where it has no outline, whose properties are walked over. Source: ours.
+ * The work that the event loop does in 2 ms. Any client can send requests just below these bounds on many connections, and
+ * all that arrive in one turn of the loop are decoded in it. SDKs send up to 100 events at a time, of a kilobyte each. A
+ * text is parsed only if it has no outline (`request-outline.ts`); otherwise its properties are only walked over. Source:
+ * ours.
  */
 export const inlineLimits: DecodeLimits = {
   decodedBytesMax: 256 * 1024,
@@ -127,7 +128,7 @@ function rejectedBody(sent: string, { engage, ip, querySentAtMs: sentAtMs }: Cap
 export type PreparedCapture =
   | (PreparedRequest & {
       readonly kind: 'prepared'
-      /** Only made where it was asked for, and in a thread. */
+      /** Made only if the request asked for it, and only in a thread. */
       readonly report?: ImportReport
     })
   | NoEventLeft
@@ -145,8 +146,8 @@ export function prepareInline(
 }
 
 /**
- * For a thread: reads bodies up to the wire's limits.
- * @param reportRecentFromMs for an import report, from when on its events are recent, epoch ms.
+ * For a thread: reads bodies up to the protocol's limits. @param reportRecentFromMs for an import report, from when on its
+ * events are recent, epoch ms.
  */
 export function decodeAndPrepare(
   input: CaptureInput,

@@ -11,8 +11,8 @@ export type ListKey = 'batch' | 'data'
 export type Fields = { readonly [key: string]: unknown }
 
 /**
- * Whether an envelope or its items have a key. Some libraries put a batch's key in an item's `api_key` or properties,
- * but an item's `token` alone does not count. Under `data`, items count as at the root.
+ * Whether an envelope or its items have a key. Some libraries put a batch's key in an item's `api_key` or properties, but
+ * an item's `token` alone does not count. In a list under `data`, items count the same way as in a list at the root.
  * Source: docs/wire/ingestion.md 2.1; docs/wire/clients.md 1 rule 16.
  */
 export function hasEnvelopeKey(root: Fields, listKey: ListKey): boolean {
@@ -120,7 +120,7 @@ export function isObject(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Whether a value is an object, or `[]`, as PHP writes an empty one. Source: docs/wire/clients.md 1 rule 13. */
+/** Whether a value is an object, or `[]`, which PHP writes for an empty object. Source: docs/wire/clients.md 1 rule 13. */
 function isMap(value: unknown): boolean {
   return isObject(value) || (Array.isArray(value) && value.length === 0)
 }

@@ -63,7 +63,7 @@ export function incomingEvent(
   }
 }
 
-/** Why an id that is a list or an object is not read: it is too long for any thread, or only for the current one. */
+/** Why an id that is a list or an object is not read: it is too long for every thread, or only for the current thread. */
 type UnreadId = 'distinct_id' | 'too_much_work'
 
 /** The distinct id as text; null when absent. Source: docs/wire/ingestion.md 2.5. */

@@ -1,5 +1,5 @@
-// Reads a v0 capture payload whose items are judged one by one (`?verbose=1`): an item that is no event gets its own
-// row and does not affect the others. Faults of JSON, envelope and key refuse the whole request, as in
+// Reads a v0 capture payload whose items are judged one by one (`?verbose=1`): an item that is not an event gets its own
+// row and does not affect other items. Faults of JSON, envelope and key refuse the whole request, as in
 // `capture-request.ts`.
 
 import type { IncomingItem, ItemFault } from '#core/capture/incoming-event.ts'
@@ -19,7 +19,7 @@ interface AnyItems extends ItemList {
   readonly needsName: boolean
 }
 
-/** Never answers `no_event_left`. Source: ours; docs/wire/ingestion.md 1.7. */
+/** Never returns `no_event_left`. Source: ours; docs/wire/ingestion.md 1.7. */
 export function parseItemisedRequest(payload: CapturePayload, context: CaptureContext): CaptureParse {
   const opened = openRequest(payload, context, readAnyItems)
   if (!opened.ok) return opened

@@ -89,7 +89,9 @@ export function openRequest<List extends ItemList>(
   return ok({ list: list.value, outline, keyOutside, refuse })
 }
 
-/** Reads what applies to all items of a request, and the slices of their parts. Refuses a request for its key. */
+/**
+ * Reads what applies to all items of a request, and the slices of their parts. Refuses a request with a missing or bad key.
+ */
 export function openItems(
   payload: CapturePayload,
   context: CaptureContext,
@@ -178,7 +180,7 @@ function createRefusalOfItems(root: unknown, keyOutside: string | null): Refuse 
   }
 }
 
-/** The items that a root seems to have, whatever is wrong with it. */
+/** The items that a root seems to have, even if the root is not valid. */
 function itemsOf(root: unknown): readonly unknown[] {
   if (Array.isArray(root)) return root
   if (!isObject(root)) return [root]

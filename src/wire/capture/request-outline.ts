@@ -1,7 +1,7 @@
-// Reads a v0 capture request in one pass that builds only the needed values: its envelope, the fields of its items, and
-// the few properties that matter to capture. All other properties are stored as slices of the text, so they are only
-// walked over and cost no objects. This takes half the time of `JSON.parse` and a search for the slices, and makes a
-// fifth less garbage (docs/decisions/0040-reading-a-batch.md).
+// Reads a v0 capture request in one pass that builds only the needed values: its envelope, the fields of its items, and the
+// few properties that matter to capture. All other properties are stored as slices of the text, so they are only walked
+// over and cost no objects. This takes half the time that `JSON.parse` and a search for the slices would take together, and
+// makes a fifth less garbage (docs/decisions/0040-reading-a-batch.md).
 //
 // An unusual request has no outline and is read by `JSON.parse`: invalid JSON, a field with an unusual type, a repeated
 // field. So an outline never decides that something is wrong, and it holds exactly what `JSON.parse` would return.
@@ -197,7 +197,7 @@ class OutlineReader {
       return noProperties
     }
     if (first === openBracket && isMap) {
-      // PHP writes an empty map as `[]`; any other list is no map.
+      // PHP writes an empty map as `[]`; any other list is not a map.
       const end = skipBlanks(json, start + 1)
       if (json[end] !== closeBracket) throwNotWalkable()
       this.#at = end + 1

@@ -1,5 +1,6 @@
-// The columns of exported events and persons. Names and values match the lists, except that fields which the list of
-// events derives from others (`elements`, `person`) are omitted, and that `distinct_ids` of a person has all of them.
+// The columns of exported events and persons. Names and values match the lists of the private API, except that fields which
+// the list of events derives from others (`elements`, `person`) are omitted, and that `distinct_ids` of a person has all of
+// them.
 
 import type { EventToEncode } from '#wire/management/events.ts'
 import { type PersonToEncode, personHead } from '#wire/management/persons/persons.ts'

@@ -1,5 +1,5 @@
-// The change stream as text: server-sent events that say that definitions changed, but not what they are now. Also the
-// field of OFREP's bulk answer that names the stream. Source: docs/wire/ofrep.md 5.
+// The change stream as text: server-sent events that say that definitions changed, but not what they are now. Also makes
+// the field of OFREP's bulk answer that names the stream. Source: docs/wire/ofrep.md 5.
 
 import { createHash } from 'node:crypto'
 import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
@@ -61,7 +61,7 @@ export function readHeardTag({ flagConfigEtag }: RawQuery): string | null {
 const prefixForm = /^(?:\/[\w.~-]{1,100}){1,8}$/
 
 /**
- * The field of the bulk answer, with its comma. The address has no origin, so clients use the one they already ask.
+ * The field of the bulk answer, with its comma. The address has no origin, so clients use the origin that they already ask.
  */
 export function encodeEventStreams({ project }: CompiledProject, headers: RequestHeaders): string {
   const forwarded = headers['x-forwarded-prefix']

@@ -31,7 +31,7 @@ export type RawQuery = { readonly [name: string]: string | readonly string[] | u
 
 const integerForm = /^[+-]?\d+$/
 
-/** @returns err when `sent_at` or `_` is no integer. Other parameters are never wrong; unknown ones are ignored. */
+/** @returns err when `sent_at` or `_` is not an integer. Other parameters are never wrong; unknown ones are ignored. */
 export function parseDecideQuery(query: RawQuery, endpoint: DecideEndpoint): Result<DecideQuery, WireError> {
   if (!isInteger(query.sent_at) || !isInteger(query._)) return err(decideErrors.invalidQuery)
   const version = versionOf([...valuesOf(query.v), ...valuesOf(query.version)], endpoint)

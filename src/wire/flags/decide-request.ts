@@ -91,7 +91,7 @@ function distinctIdField(value: JsonValue | undefined, endpoint: DecideEndpoint)
   return shortenId(textOf(value))
 }
 
-/** Cuts text of more than 200 bytes to 200 characters, so 150 characters of two bytes stay whole. */
+/** Truncates text of more than 200 bytes to 200 characters, so 150 characters of two bytes stay whole. */
 function shortenId(id: string): string {
   if (id.length * 3 <= distinctIdBytesMax || Buffer.byteLength(id, 'utf8') <= distinctIdBytesMax) return id
   if (id.length <= distinctIdCharsMax) return id
@@ -101,7 +101,7 @@ function shortenId(id: string): string {
     .join('')
 }
 
-/** `/decide` also accepts a number, as its text; `/flags` does not. Empty text is no id. */
+/** `/decide` also accepts a number, as its text; `/flags` does not. Empty text is not an id. */
 function anonIdField(value: JsonValue | undefined, endpoint: DecideEndpoint): string | null {
   if (endpoint === 'decide' && value !== undefined && (typeof value === 'number' || isRawNumber(value))) {
     return textOf(value)

@@ -177,7 +177,7 @@ function joinFragments<T extends NonNullable<unknown>>(
   return text.slice(1)
 }
 
-/** Maximum number of conditions shown for a flag, so that a public answer stays small whatever is defined. */
+/** Maximum number of conditions shown for a flag, so that a public answer stays small for any definition. */
 const conditionCountMax = 100
 
 interface ConditionDetail {
@@ -192,9 +192,9 @@ const detailsPerStep = 256
 
 /**
  * Encodes the members of `flags`, each with its `conditions`, for a request with `detailed_analysis`: the result of every
- * condition set, in the order of the definition. Any holder of the public project key may ask, so it shows the codes of an
- * answer's `reason` but no filters and properties; those are in the private API's explanation. A flag of version 2 has none:
- * it has rules. Source: ours, docs/wire/evaluation.md 2.3.
+ * condition set, in the order of the definition. Any holder of the public project key may ask, so the answer shows the
+ * codes of a flag's `reason` but no filters and properties; those are in the private API's explanation. A flag of version 2
+ * has no conditions: it has rules. Source: ours, docs/wire/evaluation.md 2.3.
  * @param entryOf returns a flag's entry without `conditions`.
  */
 function* encodeFlagsWithConditions(

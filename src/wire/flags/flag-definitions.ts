@@ -20,8 +20,9 @@ import type { WireName } from '../wire-name.ts'
  * pause in between when there are thousands.
  */
 export function* encodeDefinitions(definitions: ProjectDefinitions): Generator<void, string> {
-  // Browsers show surveys and ask the server for their flags; no SDK evaluates those locally. SDKs would take a document
-  // of version 2 for a flag that is off; a key that they do not know makes them ask the server.
+  // Browsers show surveys and ask the server for their flags; no SDK evaluates these flags locally. Flags of version 2 are
+  // left out, too: SDKs would mistake such a document for a flag that is off, while a key that they do not know makes them
+  // ask the server.
   const existing = definitions.flags.filter(
     flag =>
       !flag.deleted && !flag.hasEncryptedPayloads && !isSurveyFlagKey(flag.key) && configVersion(flag.filters) === 1,
@@ -55,8 +56,8 @@ export function* encodeDefinitions(definitions: ProjectDefinitions): Generator<v
 /**
  * The list of flags that SDKs from before 2022 ask for first, in steps like `encodeDefinitions`. These SDKs compute the
  * value of a flag that the list calls simple from its percentage, and ask `/decide/` for any other flag. The list calls no
- * flag simple: posthog-node 1.3 looks for the percentage under another name and turns a simple flag on for everyone, and
- * the server's answer is always right. Source: docs/wire/clients.md 2, 3; docs/wire/evaluation.md 11.4.
+ * flag simple: posthog-node 1.3 looks for the percentage under another name and would turn a simple flag on for everyone,
+ * while the server's answer is always right. Source: docs/wire/clients.md 2, 3; docs/wire/evaluation.md 11.4.
  */
 export function* encodeFlagList(definitions: ProjectDefinitions): Generator<void, string> {
   const listed = definitions.flags.filter(
@@ -106,8 +107,8 @@ function reachedFrom(cohortIds: ReadonlySet<number>, cohorts: CohortGraph): numb
 }
 
 /**
- * Null for a cohort that clients do not get: a static one, or one that fails every flag that asks for it. Clients would
- * take an empty tree to include everyone, and would follow a cycle for ever.
+ * Null for a cohort that clients do not get: a static cohort, or a cohort that fails every flag that asks for it. Clients
+ * would take an empty tree to include everyone, and would follow a cycle for ever.
  */
 function cohortText({ cohort, tree, fault }: CohortNode, rewrite: DependencyRewrite): string | null {
   if (tree === null || fault !== null) return null
@@ -154,7 +155,7 @@ function encodeFlag(flag: Flag, filters: JsonObject): Record<GivenName, unknown>
   }
 }
 
-/** The flags that a flag tests; none for an inactive one, which is false in any case. */
+/** The flags that a flag tests; none for an inactive flag, which is false in any case. */
 function idsTestedBy(flag: Flag, cohorts: CohortGraph): readonly number[] {
   if (!flag.active) return []
   const { flagIds, cohortIds } = referencesIn(flag)

@@ -180,7 +180,7 @@ function hexDigit(byte: number | undefined): number {
   return lower >= lowerA && lower <= lowerF ? lower - lowerA + 10 : -1
 }
 
-/** Decodes base64 that may have blanks anywhere and lack its padding; null when it is no base64. */
+/** Decodes base64 that may have blanks anywhere and lack its padding; null when it is not base64. */
 function decodeBareBase64(text: Buffer): Buffer | null {
   const bare = withoutBlanks(text).toString('latin1').trim()
   return decodeBase64(Buffer.from(bare + '='.repeat((4 - (bare.length % 4)) % 4), 'latin1'))

@@ -1,4 +1,4 @@
-// Turns an OFREP request into an evaluation request as `/flags` has it: OpenFeature's evaluation context becomes person
+// Turns an OFREP request into an evaluation request like those of `/flags`: OpenFeature's evaluation context becomes person
 // and groups, the way PostHog's own OpenFeature providers map it. Source: docs/wire/ofrep.md 2, 3.
 
 import type { EvaluationRequest } from '#core/flags/evaluation/evaluation-request.ts'
@@ -68,10 +68,10 @@ const noQuery = {
   compression: '',
 } as const
 
-/** A context field that is no property of the person. PostHog's providers write it in camel case or snake case. */
+/** A context field that is not a property of the person. PostHog's providers write it in camel case or snake case. */
 const groupPropertiesNames = ['groupProperties', 'group_properties']
 
-/** Properties of the person, too. Named as events name them. */
+/** Fields that are properties of the person, too. The keys are their names in events. */
 const cookielessFields: ReadonlyMap<string, string> = new Map([
   ['$timezone', 'timezone'],
   ['$cookieless_extra', 'cookieless_hash_extra'],
@@ -99,7 +99,7 @@ function flagsBodyOf(context: JsonObject, question: OfrepQuestion): JsonObject {
 }
 
 /**
- * When the user agent does not decide: OpenFeature's servers ask for one flag at a time, with the current user; apps
+ * Used when the user agent does not decide: OpenFeature's servers ask for one flag at a time, with the current user; apps
  * and pages ask for all flags once. Browser headers prove nothing, since Node's fetch sends them too.
  */
 function runtimeOf({ flagKey, userAgent }: OfrepQuestion): 'client' | 'server' | 'all' {

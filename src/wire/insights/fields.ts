@@ -1,4 +1,5 @@
-// Reads the fields of a query's JSON one by one, and stops at the first that does not fit, which it names by its path.
+// Reads the fields of a query's JSON one by one, and stops at the first field that does not fit, naming the field by its
+// path.
 
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
 import { nearMiss } from '#core/nearest-name.ts'

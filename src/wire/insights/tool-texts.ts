@@ -19,7 +19,7 @@ const cellCharsMax = 500
 const cutMark = '...truncated'
 const nullMark = '(null)'
 
-/** Lines of a table: cells between `|`. Objects and lists, also those in texts, are cut unless all of them is wanted. */
+/** Lines of a table: cells between `|`. Long objects and lists, also those in texts, are truncated if `isCut`. */
 export class TableLines {
   readonly #isCut: boolean
   #cutCount = 0
@@ -28,7 +28,7 @@ export class TableLines {
     this.#isCut = isCut
   }
 
-  /** How many cells were cut. */
+  /** How many cells were truncated. */
   get cutCount(): number {
     return this.#cutCount
   }

@@ -52,7 +52,7 @@ export type TrendResultJson = Static<typeof trendResultSchema>
 
 /**
  * @param timezone the IANA name that the buckets were made in.
- * @param query with several series, each label names its own.
+ * @param query with several series, each label names its own series.
  */
 export function encodeTrendResult(
   result: TrendResult,

@@ -6,7 +6,7 @@ import type { JsonChange } from '#core/json-diff.ts'
 import { authorSchema, encodeAuthor } from './author.ts'
 import { instant, instantSchema, nullable } from './shapes.ts'
 
-/** PostHog's names, and in the same style those of what PostHog lacks. */
+/** PostHog's names, and names in the same style for what PostHog lacks. */
 export const activityScopes: Readonly<Record<ActivityKind, string>> = {
   feature_flag: 'FeatureFlag',
   cohort: 'Cohort',
@@ -52,7 +52,7 @@ export const activitySchema = Type.Object({
 })
 export type ActivityJson = Static<typeof activitySchema>
 
-/** @param changes in place of the entry's own. */
+/** @param changes shown in place of the entry's own changes. */
 export function encodeActivity(entry: Activity, changes: readonly JsonChange[] = entry.changes): ActivityJson {
   const type = activityScopes[entry.kind]
   return {

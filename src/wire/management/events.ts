@@ -148,7 +148,7 @@ export function encodeRejectedEvent(rejected: RejectedEventToEncode): RejectedEv
   }
 }
 
-/** Whether a body that has no source was probably cut: cut bodies fill the bound. */
+/** Whether a body that has no source was probably truncated: truncated bodies have nearly the maximum size. */
 function isProbablyCut(body: string): boolean {
   const characterBytesMax = 4
   return Buffer.byteLength(body) > rejectBodyBytesMax - characterBytesMax

@@ -10,7 +10,7 @@ import { type LinkedFlagJson, linkedFlagSchema } from './linked-flag.ts'
 import { bodySchemas, encodeItem, itemSchema } from './resource-json.ts'
 import { jsonObjectSchema, nullable } from './shapes.ts'
 
-/** The flag as PostHog's tools configure it; sending an answered one back unchanged has no effect. */
+/** The flag as PostHog's tools configure it; sending it back as it was answered has no effect. */
 const flagConfigSchema = nullable(
   Type.Object(
     {
@@ -70,7 +70,7 @@ export function encodeExperiment(experiment: Experiment, flag: LinkedFlagJson | 
   })
 }
 
-/** The content without the payloads of `parameters`: only the flag keeps them, which may have to encrypt them. */
+/** The content without the payloads of `parameters`: only the flag, which may have to encrypt them, keeps them. */
 export function withoutParameterPayloads(content: JsonObject): JsonObject {
   const parameters = ownValue(content, 'parameters')
   return parameters === undefined ? content : mergeObjects(content, { parameters: withoutPayloads(parameters) })

@@ -1,7 +1,7 @@
-// Fields that PostHog's objects have and ours lack. Tools send an object back as they read it, or fill in what a screen
-// of PostHog keeps beside it. A field that changes nothing is accepted; one that would change something is refused
-// unless its value asks for nothing. Every other unknown field is refused (`http/management/kit/misspelt.ts`).
-// Source: observed, the serializers of PostHog's REST API and the requests of its Terraform provider.
+// Fields that PostHog's objects have and ours lack. Tools send an object back as they read it, or fill in what a screen of
+// PostHog keeps along with it. A field that changes nothing is accepted; one that would change something is refused unless
+// its value asks for nothing. Every other unknown field is refused (`http/management/kit/misspelt.ts`). Source: observed,
+// the serializers of PostHog's REST API and the requests of its Terraform provider.
 
 import { isJsonObject, type JsonValue } from '#core/json.ts'
 
@@ -49,7 +49,7 @@ export const postHogExperimentFields: PostHogFields = {
   onlyOff: ['holdout_id', 'only_count_matured_users', 'scheduling_config'],
 }
 
-/** Those of most objects. */
+/** The fields of most objects. */
 export const postHogCommonFields: PostHogFields = {
   withoutEffect: ['user_access_level', '_create_in_folder'],
   onlyOff: [],

@@ -1,5 +1,5 @@
 // Counts the items of an OpenTelemetry request in JSON by walking over its bytes; nothing is built from them. Escapes of
-// lone surrogates are accepted, unlike in events: logs are full of cut texts, and no text is kept.
+// lone surrogates are accepted, unlike in events: logs are full of truncated texts, and no text is kept.
 
 import { ascii } from '#core/ascii.ts'
 import {
@@ -23,7 +23,9 @@ const { lineFeed, quote, openBracket, closeBracket, lowerN, openBrace, closeBrac
 /** How many brackets and braces may be open at once. */
 export const otlpDepthMax = 64
 
-/** @returns null when the bytes are no JSON, or none of this signal. Logs may be several objects, one a line. */
+/**
+ * @returns null when the bytes are not JSON, or not a request of this signal. Logs may be several objects, one per line.
+ */
 export function countJson(bytes: Uint8Array, signal: OtlpSignal): OtlpCount | null {
   const walk = new JsonWalk(terminateText(bytes))
   try {

@@ -5,7 +5,7 @@ import { ItemTally, type OtlpCount } from './item-tally.ts'
 import { type OtlpField, requestFields } from './otlp-fields.ts'
 import type { OtlpSignal } from './otlp-paths.ts'
 
-/** @returns null when the bytes are no protobuf. */
+/** @returns null when the bytes are not protobuf. */
 export function countProtobuf(bytes: Uint8Array, signal: OtlpSignal): OtlpCount | null {
   const walk = new ProtobufWalk(bytes)
   return walk.message(bytes.length, requestFields[signal]) ? walk.tally : null
@@ -25,7 +25,10 @@ class ProtobufWalk {
     this.#bytes = bytes
   }
 
-  /** Walks to the end of a message; false when it is malformed. Groups are, since OpenTelemetry has none. */
+  /**
+   * Walks to the end of a message; false when it is malformed. A message with groups counts as malformed, since
+   * OpenTelemetry has none.
+   */
   message(end: number, fields: readonly OtlpField[]): boolean {
     while (this.#at < end) {
       const tag = this.#varint(end)
@@ -72,7 +75,10 @@ class ProtobufWalk {
     return this.#at <= end
   }
 
-  /** Rounded above 2^53, where it is neither a valid tag nor a length that fits; -1 when it does not end. */
+  /**
+   * Reads an integer. It is rounded above 2^53, where it is neither a valid tag nor a length that fits; -1 when it does not
+   * end.
+   */
   #varint(end: number): number {
     const last = Math.min(end, this.#at + varintBytesMax)
     let value = 0

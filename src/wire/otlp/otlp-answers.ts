@@ -52,7 +52,7 @@ export function encodeOtlpError(form: OtlpForm, { status, detail }: WireError): 
   return Buffer.from(JSON.stringify({ code, message: detail }))
 }
 
-/** A message of a number in one field, and a text in the next. */
+/** Encodes a message with a number in one field and a text in the next. */
 function encodeNumberAndText(field: number, value: number, text: string): Buffer {
   return Buffer.concat([Buffer.from([field * 8]), varint(value), encodeDelimited(field + 1, Buffer.from(text))])
 }

@@ -18,7 +18,10 @@ export type PreparedRecording = RecordingRequest | RefusedCapture
 
 type RecordingLimits = Pick<DecodeLimits, 'decodedBytesMax' | 'structuredIdBytesMax'>
 
-/** All of a recording is parsed, and its snapshots are packed. Its sender does not wait for the answer. */
+/**
+ * These limits are low because all of a recording is parsed and its snapshots are packed; its sender does not wait for the
+ * answer.
+ */
 const inlineRecordingLimits: RecordingLimits = {
   decodedBytesMax: inlineLimits.parsedBytesMax,
   structuredIdBytesMax: inlineLimits.structuredIdBytesMax,

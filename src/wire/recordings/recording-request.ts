@@ -23,7 +23,8 @@ export type RecordingParse = Result<IncomingRecording | 'too_much_work', Capture
 
 /**
  * Reads one `$snapshot` event or a list of them; an envelope with `batch` is not accepted. Every element must have the
- * fields of an event, but only the first one's are used. Source: docs/wire/ingestion.md 1.7 (order), 1.8, 2.2.
+ * fields of an event, but only the fields of the first element are used. Source: docs/wire/ingestion.md 1.7 (order), 1.8,
+ * 2.2.
  */
 export function parseRecordingRequest(payload: CapturePayload, context: RecordingContext): RecordingParse {
   const read = readRoot(payload, context, createRefusalOfOne)

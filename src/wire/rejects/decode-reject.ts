@@ -36,7 +36,7 @@ export type DecodedReject =
 /** A placeholder for the key, which a body may have had in its address or a form. The reject's project is known. */
 const keyOfNobody = 'replay'
 
-/** @param itemised whether bad events of a request leave the others unaffected. */
+/** @param itemised whether bad events of a request leave its other events unaffected. */
 export function decodeReject(reject: RejectedEvent, itemised: boolean): DecodedReject {
   const { source, body } = reject
   if (source === null || source.kind === null || body === '') return { kind: 'unreadable', reason: 'body_unknown' }
@@ -61,7 +61,7 @@ function decodeRequest(body: string, source: RejectSource, itemised: boolean): D
   return typeof value === 'string' || 'kind' in value ? nothingLeft : { kind: 'request', request: value }
 }
 
-/** Reads the item in an envelope with a key, so that the item's own key or lists are not taken for an envelope's. */
+/** Reads the item in an envelope with a key, so that the item's own key or lists are not taken for those of an envelope. */
 function decodeItem(body: string, source: RejectSource): DecodedV0Reject {
   const parsed = parseItemisedRequest(payloadOf(`{"token":"${keyOfNobody}","batch":[${body}]}`), contextOf(source))
   if (!parsed.ok) return toRefused(parsed.error)
@@ -98,8 +98,8 @@ function contextOf({ engage, sentAtMs }: RejectSource): CaptureContext {
 const itemPlace = 'batch.0.'
 
 /**
- * @param reject a request or an item; its body must not have been cut.
- * @param itemised whether items that are no events or lack a uuid leave the others unaffected.
+ * @param reject a request or an item; its body must not have been truncated. @param itemised whether items that are not
+ * events or lack a uuid leave the other items unaffected.
  */
 function decodeV1Reject(
   { body, importJobId, receivedAtMs }: Pick<RejectedEvent, 'body' | 'importJobId' | 'receivedAtMs'>,

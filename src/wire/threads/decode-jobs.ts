@@ -58,8 +58,8 @@ export interface OtlpJob {
 }
 
 /**
- * Bytes that can move to a thread: the same memory if the buffer fills it, else a copy, as for slices of a pool. The empty
- * body is one for all requests, so that it is never moved.
+ * Bytes that can move to a thread: the same memory if the buffer fills it, else a copy, as for slices of a pool. All
+ * requests share one empty body, so it is never moved.
  */
 export function movableBytes(bytes: Buffer): Uint8Array<ArrayBuffer> {
   const isWhole = bytes.length > 0 && bytes.buffer.byteLength === bytes.length

@@ -1,5 +1,5 @@
-// Shared by all exports: their parameters, their places, and the answer, which begins only with the first rows, so that
-// earlier failures are ordinary errors.
+// What all exports share: parameters, the number of exports at a time, and the answer, which begins only with the first
+// rows, so that earlier failures are ordinary errors.
 
 import type { FastifyReply } from 'fastify'
 import Type from 'typebox'

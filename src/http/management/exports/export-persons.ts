@@ -56,7 +56,8 @@ export function exportPersonsRoutes(deps: ManagementDeps): ManagementRoute[] {
 }
 
 /**
- * Throws if the result is unknown: the condition was checked before the export, so everything that it needs is present.
+ * Throws if the result is unknown, which cannot happen: the condition was checked before the export, so everything that it
+ * needs is present.
  */
 function unwrapHolds(holds: Result<boolean, UnknownReason>): boolean {
   if (!holds.ok) throw new Error(`the filters cannot be evaluated: ${holds.error}`)

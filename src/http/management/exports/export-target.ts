@@ -14,11 +14,11 @@ import { exemptFromStallLimit } from '../../answers/answer-budget.ts'
 export interface ExportResponse extends ExportTarget {
   /** Completes the response. Resolves when the system has taken all of it. */
   end(trailers: Readonly<Record<string, string>>): Promise<void>
-  /** Sends the last text, if any, and cuts the connection. */
+  /** Sends the last text, if any, and destroys the connection. */
   breakOff(lastText: string | null): Promise<void>
 }
 
-/** A reader that takes nothing for this long counts as gone, and another export may take its place. */
+/** A reader that takes nothing for this long counts as disconnected, and another export may take its place. */
 const stuckMs = 120_000
 /** How long a broken export waits until its last text is sent. */
 const lastTextMs = 2_000
@@ -36,7 +36,7 @@ export interface OpenResponseOptions {
 export function openExportResponse(response: ServerResponse, options: OpenResponseOptions): ExportResponse {
   const { headers, isGzip, signal, place } = options
   exemptFromStallLimit(response)
-  // HTTP/1.0, nginx's default for upstreams, has neither chunks nor trailers.
+  // HTTP/1.0, nginx's default for upstreams, has neither chunked bodies nor trailers.
   const hasTrailers = response.req.httpVersion !== '1.0'
   response.writeHead(200, {
     ...headers,
@@ -72,7 +72,7 @@ export function openExportResponse(response: ServerResponse, options: OpenRespon
     async write(bytes) {
       signal.throwIfAborted()
       if (bytes.length === 0) return
-      // Send the bytes even if the place was lost: the cursor of the closing error already counts these rows.
+      // Sends the bytes even if the export lost its place: the cursor of the closing error already counts these rows.
       const canWriteMore = gzip === null ? send(bytes) : gzip.write(bytes)
       place.signal.throwIfAborted()
       if (!canWriteMore) await waitForReader(first, 'drain')
@@ -105,8 +105,8 @@ export function openExportResponse(response: ServerResponse, options: OpenRespon
         await Promise.race([isOut, waitOrStop(lastTextMs, late.signal)])
         late.abort()
       }
-      // Without the last chunk every HTTP client reports a broken transfer. For HTTP/1.0, where the end of a connection
-      // is the end of a body, only a reset makes a client report one.
+      // Without the last chunk every HTTP client reports a broken transfer. With HTTP/1.0, where the end of a connection is
+      // the end of a body, only a reset makes a client report this.
       if (hasTrailers) response.destroy()
       else response.socket?.resetAndDestroy()
       gzip?.destroy()

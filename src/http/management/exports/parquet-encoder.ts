@@ -5,7 +5,7 @@ import type { OpenParquetFile, ParquetFile, ParquetValue } from '#ports/parquet-
 import type { ExportColumn, ExportEncoder } from '#wire/exports/export-column.ts'
 
 export interface ParquetLimits {
-  /** Characters of text and rows after which a group ends. */
+  /** The number of characters, and of rows, after which a row group ends. */
   readonly groupCharsMax: number
   readonly groupRowsMax: number
   readonly groupCountMax: number

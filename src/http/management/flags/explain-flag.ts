@@ -1,4 +1,5 @@
-// Explains why a flag has its value for one subject: takes a body of /flags and answers every step of that evaluation.
+// Explains why a flag has its value for one subject: takes a request body like that of /flags and answers with every step
+// of the evaluation.
 
 import Type from 'typebox'
 import type { EvaluationRequest } from '#core/flags/evaluation/evaluation-request.ts'

@@ -91,7 +91,7 @@ async function readFlagTraits(deps: ManagementDeps, projectId: number, query: Qu
   })
 }
 
-/** Searches once, however many slices are read afterwards. */
+/** Searches only once, however many slices of the result are read afterwards. */
 async function readFound({ management }: ManagementDeps, projectId: number, search: FlagSearch) {
   const ids = await management.searchFlags(projectId, search)
   return async ({ limit, offset }: PageRequest) => ({
@@ -236,8 +236,8 @@ export function featureFlagsRoutes(deps: ManagementDeps): ManagementRoute[] {
 }
 
 /**
- * A duplicate key would hide a part of a rule. Version 1 documents have always been accepted, with the last of
- * duplicate keys.
+ * The field in which duplicate keys are refused, since they would hide a part of a rule. Null for version 1 documents,
+ * which have always been accepted, with the last of duplicate keys.
  */
 function uniqueKeysIn({ filters }: JsonObject): string | null {
   return isJsonObject(filters) && configVersion(filters) === 2 ? 'filters' : null

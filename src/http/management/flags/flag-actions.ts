@@ -23,7 +23,7 @@ import { readJson } from '../kit/property-filters.ts'
 import { optionalParam, type QueryParam, requiredParam, textListParam, textParam } from '../kit/query-params.ts'
 import { readSubject } from './explain-flag.ts'
 
-/** Flags in memory at a time: one may take a megabyte. */
+/** How many flags are in memory at a time; each may take a megabyte. */
 const shownTogether = 20
 
 const tagsSchema = Type.Object({
@@ -184,7 +184,7 @@ function applyTagAction(now: readonly string[], action: string, tags: readonly s
   return [...new Set(action === 'add' ? [...now, ...tags] : tags)]
 }
 
-/** Evaluates the served flags, which are the active ones. Returns outcomes by key. */
+/** Evaluates the served flags, which are the active flags. Returns outcomes by key. */
 async function evaluateFlags(
   deps: ManagementDeps,
   project: { readonly id: number; readonly apiToken: string },

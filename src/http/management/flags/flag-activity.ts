@@ -1,4 +1,5 @@
-// What changed from one version of a flag to the next: the flag's own activity, and its entries in the activity log.
+// Computes what changed from one version of a flag to the next, for the flag's own activity and for its entries in the
+// activity log.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Activity } from '#core/activity.ts'

@@ -57,13 +57,13 @@ import { booleanParam, type QuerySpec } from '../kit/query-params.ts'
 import { type AccessEnd, accessEndDetails, findAccessEnd, streamHeaders } from '../kit/stream-answers.ts'
 import { readLegacyPercentage, wrongFlagNames } from './feature-flags.ts'
 
-/** Counts of chosen conditions would reveal properties of single persons. */
+/** Needs `person:read`, since counts for chosen conditions could reveal properties of single persons. */
 const scope = 'feature_flag:read person:read'
 const contentType = 'application/x-ndjson'
 const sentIdentityParam = booleanParam(
   'Use the ids and seeds of rules as sent, like a write with this option. Requires a key with all scopes.',
 )
-/** How often a line reports progress. */
+/** The interval between lines that report progress. */
 const lineMs = 250
 
 export function flagReachRoutes(deps: ManagementDeps): ManagementRoute[] {
@@ -108,7 +108,7 @@ export function flagReachRoutes(deps: ManagementDeps): ManagementRoute[] {
         if (broken.length > 0) return refuseInvalid(broken)
         return answerFromScan(() =>
           deps.scans.counts.run(project.id, signal, async () => {
-            // Evaluated again: definitions and rights may have changed during the wait.
+            // Asks again, since definitions and rights may have changed during the wait.
             const current = ask()
             if (current === null) return refusal(stateUnavailable)
             const { definitions, probe, question } = current
@@ -147,7 +147,7 @@ export function flagReachRoutes(deps: ManagementDeps): ManagementRoute[] {
         const untaken = findUnacceptedField(body.definition as JsonObject, takenFields)
         if (untaken !== null) return refusal(pointErrorAtDefinition(untaken))
         const stored = id === undefined ? null : await deps.management.findFlag(project.id, String(id))
-        // The digits of an id may be the key of another flag.
+        // The digits of an id may also be the key of another flag.
         if (id !== undefined && stored?.id !== id) return refusal(noSuchFlag)
         const key = definition.key ?? stored?.key
         if (key === undefined) return refusal(requiredError('definition.key'))
@@ -193,7 +193,7 @@ export function flagReachRoutes(deps: ManagementDeps): ManagementRoute[] {
     return found === null ? err(invalidInput('base', `The flag has no version ${version}.`)) : ok(found.flag)
   }
 
-  /** Resolves when the count runs or waits for its turn. Earlier failures are ordinary answers. */
+  /** Resolves when the count runs or is queued. Earlier failures are ordinary answers. */
   function begin(
     call: ProjectCall<QuerySpec, unknown>,
     asked: AskedReach,
@@ -238,7 +238,7 @@ export function flagReachRoutes(deps: ManagementDeps): ManagementRoute[] {
       if (deps.monotonicNowMs() < nextLineMs) return
       nextLineMs = deps.monotonicNowMs() + lineMs
       await requireAccess(call, question)
-      // Slow readers get fewer lines, but always the last one.
+      // Slow readers get fewer lines, but always the last line.
       if (!response.writableNeedDrain) response.write(encodeReach(reach, countsNow(), false))
     }
     const counts = await countReach(deps, definitions, question, { nowMs: deps.clock.nowMs(), signal, onPage })

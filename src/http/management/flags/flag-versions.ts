@@ -121,7 +121,7 @@ export function flagVersionsRoutes(deps: ManagementDeps): ManagementRoute[] {
 /** Comparing versions costs more than showing them. */
 const activityLimitMax = 1_000
 
-/** PostHog's tools step through activity by `page`, its own screens follow `next`. */
+/** PostHog's tools page through activity by `page`, PostHog's own screens follow `next`. */
 const activityParams = {
   ...pageParams(10, activityLimitMax),
   page: wholeNumberParam({

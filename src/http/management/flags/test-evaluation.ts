@@ -74,7 +74,7 @@ export function testEvaluationRoutes(deps: ManagementDeps): ManagementRoute[] {
   })
 }
 
-/** Replaces stored properties by those of the request that have the same name. */
+/** Replaces stored properties by properties of the request with the same name. */
 function applyOverrides(storedJson: string, overrides: JsonObject): string {
   const stored = withoutMembers(storedJson, new Set(Object.keys(overrides)))
   const members = [stored, JSON.stringify(overrides)].map(text => text.slice(1, -1)).filter(text => text.trim() !== '')

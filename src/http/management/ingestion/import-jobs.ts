@@ -1,5 +1,5 @@
-// Import jobs: created and reported on by importers, published or discarded as a whole. The worker does both; the
-// answers report its progress.
+// Import jobs: importers create jobs and report their progress, and jobs are published or discarded as a whole. The worker
+// publishes and discards; the answers report its progress.
 
 import Type from 'typebox'
 import { isUuid } from '#core/events/uuid.ts'
@@ -205,7 +205,7 @@ export function importJobsRoutes(deps: ManagementDeps): ManagementRoute[] {
   ]
 }
 
-/** What the two actions have in common. @param summary says what the action does. */
+/** The common fields of the two actions. @param summary says what the action does. */
 const jobAction = <const Name extends string>(name: Name, summary: string) => ({
   route: `POST /import_jobs/:jobId/${name}` as const,
   id: `import_jobs_${name}`,
@@ -242,7 +242,7 @@ function answerJob(result: Result<DescribedImportJob, JobRefusal>): Answer {
   return refusal(wireError(409, 'conflict', refusals[result.error], 'state'))
 }
 
-/** Limits that clear by waiting or by ending a job are a `conflict`; one that hardly clears has a separate code. */
+/** A limit that ends by waiting or by ending a job is a `conflict`; the limit that hardly ever ends has a separate code. */
 function tooManyJobsError(which: TooManyJobs): WireError {
   return wireError(409, which === 'too_many_kept' ? 'too_many_import_jobs' : 'conflict', tooManyJobs[which])
 }

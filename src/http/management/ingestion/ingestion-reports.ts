@@ -1,5 +1,6 @@
-// What became of events: how far the worker is, for scripts that wait for their events; outcomes by the worker for
-// records, and by fronts for events without one; lost records; usage per UTC day; and warnings about stored events.
+// Reports what became of events: how far the worker is, for scripts that wait for their events; the outcomes of records in
+// the worker, and of events in fronts that got no record; lost records; usage per UTC day; and warnings about stored
+// events.
 
 import type { LogStream } from '#core/events/log-stream.ts'
 import { ok } from '#core/result.ts'
@@ -103,7 +104,7 @@ export function ingestionReportsRoutes(deps: ManagementDeps): ManagementRoute[] 
         if (to.value - from.value > usageDaysMax * dayMs)
           return refusal(invalidInput('date_from', `At most ${usageDaysMax} days.`))
         const rows = await deps.management.listUsage(project.id, utcDay(from.value), utcDay(to.value))
-        // The worker also counts days before the project was made, for late events; those days are hidden unless they
+        // The worker also counts days before the project was created, for late events; those days are hidden unless they
         // have events.
         const firstDay = utcDay(project.createdAtMs)
         const shown = rows.filter(

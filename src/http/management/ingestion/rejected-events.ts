@@ -167,7 +167,7 @@ async function replayRejects(
   return answer(200, shown)
 }
 
-/** Without the project's name, which a key that replays may not be able to read. */
+/** Leaves out the project's name, which a key that may replay rejects may not be able to read. */
 function toActivity({ id }: Project, { counts }: RejectReplayReportJson): NewActivity {
   return {
     ...{ kind: 'rejected_event', projectId: id, itemId: String(id), itemName: '', activity: 'replayed' },
@@ -226,7 +226,7 @@ function readFilter(
   return ok(omitUndefined({ reason, field, event, distinctId, uuid, search, replayed, ...bounds.value, lane }))
 }
 
-/** The suggestion for a misspelt reason. Null for an unknown one: another version may have stored rejects with it. */
+/** The suggestion for a misspelt reason. Null if it resembles no known reason: another version may have stored it. */
 function suggestReason(reason: string): string | null {
   return knownRejectReasons.includes(reason) ? null : nearMiss(reason, knownRejectReasons)
 }

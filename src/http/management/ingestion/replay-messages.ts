@@ -1,4 +1,4 @@
-// Recordings, read only: the messages of each session, and their snapshots until they expire. There is no player.
+// Read-only access to recordings: messages by session, and their snapshots until they expire. There is no player.
 
 import { unpackItems } from '#core/capture/packed-items.ts'
 import { isUuid } from '#core/events/uuid.ts'

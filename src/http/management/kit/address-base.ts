@@ -11,8 +11,9 @@ const hostForm = /^[A-Za-z0-9.:[\]_-]{1,255}$/
 const prefixForm = /^(?:\/[A-Za-z0-9._~-]+){1,16}\/?$/
 
 /**
- * Uses `publicUrl` if set; else the request's own Host, or the `X-Forwarded-Host` and `X-Forwarded-Prefix` of a trusted
- * proxy. `X-Forwarded-Proto: https` is believed from any client: it affects only where that caller's next request goes.
+ * Uses `publicUrl` if set; otherwise the request's own Host, or the `X-Forwarded-Host` and `X-Forwarded-Prefix` of a
+ * trusted proxy. `X-Forwarded-Proto: https` is believed from any client: it affects only where that caller's next request
+ * goes.
  */
 export function createAddressBase(publicUrl: string | null, trustedProxies: TrustedProxies): AddressBase {
   return request => {

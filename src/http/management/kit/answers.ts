@@ -15,7 +15,7 @@ export function answer(status: number, value: unknown): Answer {
   return { status, json: JSON.stringify(value) }
 }
 
-/** A list whose items are JSON text already. @param head the fields before `results`. */
+/** A list whose items are already JSON text. @param head the fields before `results`. */
 export function listAnswer(head: object, items: readonly string[]): Answer {
   return { status: 200, json: `${JSON.stringify({ ...head, results: [] }).slice(0, -2)}${items.join(',')}]}` }
 }
@@ -32,7 +32,7 @@ export function* encodeEach<T>(items: readonly T[], encode: (item: T) => string)
 
 export const noContent: Answer = { status: 204, json: null }
 
-/** @param extra added to the four fields of the error, as in PostHog. */
+/** @param extra fields in addition to the four fields of the error, as in PostHog. */
 export function refusal(error: WireError, extra?: object): Answer {
   const json = encodeWireError(error)
   const body = extra === undefined ? json : `${json.slice(0, -1)},"extra":${JSON.stringify(extra)}}`
@@ -55,7 +55,7 @@ export function invalidInput(attr: string, detail: string): WireError {
 
 export const notFoundHere = wireError(404, 'not_found', 'Not found.')
 
-/** A 404. @param detail names the missing thing, and how else to find it. */
+/** A 404. @param detail names the missing item, and another way to find it. */
 export function notFoundError(detail: string): WireError {
   return wireError(404, 'not_found', detail)
 }
@@ -74,8 +74,8 @@ export function permissionDenied(detail: string): WireError {
 }
 
 /**
- * Runs a query. A failure of the event store becomes a 503 that says what failed, or a 400 when the query is too large
- * to ever succeed. A timeout is a 503, since the query may have waited for others. Source: ours.
+ * Runs a query. A failure of the event store becomes a 503 that says what failed, or a 400 when the query is too large to
+ * ever succeed. A timeout is a 503, since the query may have waited for other queries. Source: ours.
  */
 export async function answerFromEventStore<A>(query: () => Promise<A>): Promise<A | Answer> {
   try {

@@ -1,5 +1,5 @@
-// Authenticates and authorizes callers of the private API: `Authorization: Bearer phx_…`, scopes, and the projects a
-// key is limited to. The route table names the scope of each route; handlers find out whether a project exists.
+// Authenticates and authorizes callers of the private API: `Authorization: Bearer phx_…`, scopes, and the projects a key is
+// limited to. The route table names the scope of each route; handlers check whether a project exists.
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { PortError } from '#ports/port-error.ts'
@@ -115,9 +115,9 @@ export function hasKeyInQuery(request: FastifyRequest): boolean {
 const forwardingHeaders = ['forwarded', 'x-real-ip', 'via', 'x-client-ip', 'true-client-ip', 'cf-connecting-ip']
 
 /**
- * Whether the peer is a process on this machine that speaks for itself. It is not a proxy: a proxy adds a header or,
- * like nginx by default, speaks HTTP/1.0. Nor is it a page: a page names its origin or, when its domain was pointed
- * here (DNS rebinding), sends that domain as the host.
+ * Whether the peer is a process on this machine that acts for itself, neither a proxy nor a page. A proxy adds a header or,
+ * like nginx by default, speaks HTTP/1.0. A page names its origin or, when its domain was pointed here (DNS rebinding),
+ * sends that domain as the host.
  */
 function isLocalPeer({ raw: { headers, httpVersion, socket } }: FastifyRequest): boolean {
   const address = socket.remoteAddress ?? ''

@@ -1,4 +1,4 @@
-// Shared by the endpoints of one cohort: each is called with the cohort, and all answer writes alike. The endpoints
+// What the endpoints of one cohort share: each is called with the cohort, and all answer writes alike. The endpoints
 // themselves are in `cohorts.ts` and `cohort-persons.ts`.
 
 import type { Static, TSchema } from 'typebox'

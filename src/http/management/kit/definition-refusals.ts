@@ -1,5 +1,5 @@
-// Refusals of writes of flags and cohorts: for the first mistake, because of a concurrent write, or because the key may
-// not skip validation, which stores definitions unchecked for tests and imports.
+// Refusals of writes of flags and cohorts: because of the first mistake, because of a concurrent write, or because the key
+// may not skip validation. Skipping validation stores definitions unchecked, for tests and imports.
 
 import type { FlagIssue } from '#core/flags/definitions/flag-issue.ts'
 import { wireError } from '#wire/wire-error.ts'

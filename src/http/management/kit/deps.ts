@@ -35,7 +35,7 @@ export interface ManagementDeps {
     Pick<RejectStore, 'listRejected'> &
     RecordingStore
   readonly log: Pick<EventLogReader, 'streams' | 'status' | 'losses'>
-  /** Resolves when this front serves everything up to the revision; only then is a definition write answered. */
+  /** Resolves when this front serves everything up to the revision; a write of a definition is answered only then. */
   readonly definitionsReady: (revision: number) => Promise<void>
   /** The same instance as in `createAuthorizer`, so that a deleted key stops working at once. */
   readonly keyCheck: PersonalKeyCheck

@@ -43,7 +43,7 @@ export interface ManagementRoute extends Route {
 export interface Call<Q extends QuerySpec, B> {
   readonly request: FastifyRequest
   readonly caller: Caller
-  /** For what the request writes: by the caller, now. */
+  /** The author and time of what the request writes: the caller, and now. */
   readonly change: Change
   readonly params: Readonly<Record<string, string>>
   readonly query: QueryValues<Q>
@@ -57,7 +57,7 @@ export interface ProjectCall<Q extends QuerySpec, B> extends Call<Q, B> {
 }
 
 interface EndpointBase<Q extends QuerySpec, S extends TSchema> {
-  /** The method and the path, which is below the project unless the endpoint is one of the instance. */
+  /** The method and the path. The path is below the project unless the endpoint belongs to the instance. */
   readonly route: `${Route['method']} /${string}`
   readonly id: string
   /** Groups endpoints in the OpenAPI document; the first name of the path when absent. */
@@ -77,7 +77,7 @@ interface EndpointBase<Q extends QuerySpec, S extends TSchema> {
   readonly ignoresBody?: true
   /** Fields of PostHog's object that the body's schema lacks; every other unknown field is a 400. */
   readonly postHogFields?: PostHogFields
-  /** Unknown fields that resemble no known one but have an obvious meaning, with the right name. */
+  /** Unknown fields that resemble no known field but have an obvious meaning, each with the right name. */
   readonly wrongNames?: Readonly<Record<string, string>>
   /** See `BodyParserOptions`. */
   readonly uniqueKeysIn?: (body: JsonObject) => string | null
@@ -126,7 +126,7 @@ export function instanceRoutes<Q extends QuerySpec, S extends TSchema>(
   )
 }
 
-/** The endpoint under every prefix, called with the project: 404 for an unknown one, 403 if the key may not see it. */
+/** The endpoint under every prefix, called with the project: 404 if it is unknown, 403 if the key may not see it. */
 export function projectRoutes<Q extends QuerySpec, S extends TSchema>(
   deps: EndpointDeps,
   endpoint: ProjectEndpoint<Q, S>,
@@ -149,7 +149,7 @@ const noSuchProject = notFoundError(
   'This project does not exist. @current is the first project that this key can access.',
 )
 
-/** Finds the project that `@current` means: the first one that the key may see. */
+/** Finds the project that `@current` means: the first project that the key may see. */
 export async function findCurrentProject(
   management: EndpointDeps['management'],
   caller: Pick<Caller, 'scopedProjectIds'>,
@@ -183,14 +183,14 @@ const noBody = wireError(
   'The request body is missing: send a JSON object that describes what to create.',
 )
 
-/** The body of a write that takes none: any field in it is refused, since it would be ignored. */
+/** The schema for a write that needs no body: any field in the body is refused, since it would be ignored. */
 const noFields = Type.Object({})
 
 function methodOf({ route }: { readonly route: string }): Route['method'] {
   return route.slice(0, route.indexOf(' ')) as Route['method']
 }
 
-/** Without a final slash: '' for the project itself. */
+/** The path without a final slash; '' for the project itself. */
 function pathOf({ route }: { readonly route: string }): string {
   return route.slice(route.indexOf('/')).replace(/\/$/, '')
 }

@@ -23,7 +23,7 @@ export const eventFilters = {
   cursor: cursorParam(parseEventCursor),
 }
 
-/** The filters in the form of the store, and the time bounds separately; undefined where there is no filter. */
+/** The filters in the form of the store, and the time bounds separately; undefined for a filter that is not set. */
 export function readEventFilters(query: Omit<QueryValues<typeof eventFilters>, 'cursor'>, zone: Zone) {
   const bounds = readBounds(query, zone)
   if (!bounds.ok) return bounds

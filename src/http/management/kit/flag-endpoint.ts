@@ -1,5 +1,5 @@
-// Shared by the endpoints of one flag: each is called with the flag, and all answer writes alike. The endpoints
-// themselves are in `feature-flags.ts` and `flag-versions.ts`.
+// What the endpoints of one flag share: each is called with the flag, and all answer writes alike. The endpoints themselves
+// are in `feature-flags.ts` and `flag-versions.ts`.
 
 import type { TSchema } from 'typebox'
 import type { Flag } from '#core/flags/definitions/flag.ts'
@@ -82,7 +82,7 @@ export function refuseFlag(error: FlagRefusal): Answer {
   }
 }
 
-/** Users named in the message; `used_by` lists all. */
+/** The most users of a flag that the message names; `used_by` lists all. */
 const namedMax = 5
 
 /** Names only users of the flag that the key may read. */

@@ -1,7 +1,7 @@
-// Fills a page of a list to its limit. Stores return slices bounded in bytes, so that one read does not delay others;
-// but clients that page by `offset` take a page with fewer rows than the limit for the last one. So slices are read
-// until the page is full, and a page that would be too large is refused with a limit that fits. Lists paged by cursor
-// end such a page early, and `next` leads to the rest.
+// Fills a page of a list to its limit. Stores return slices of limited size, so that one read does not delay others; but
+// clients that page by `offset` take a page with fewer rows than the limit for the last page. So slices are read until the
+// page is full, and a page that would be too large is refused with an error that names a limit that fits. Lists paged by
+// cursor end such a page early, and `next` leads to the rest.
 
 import type { FastifyRequest } from 'fastify'
 import { err, ok, type Result } from '#core/result.ts'
@@ -10,7 +10,7 @@ import type { WireError } from '#wire/wire-error.ts'
 import { readAddressBase } from './address-base.ts'
 import { type Answer, encodeEach, invalidInput, listAnswer, refusal } from './answers.ts'
 
-/** Default rows of one read. */
+/** The default number of rows per read. */
 const usualSliceRows = 1_000
 /** Bounds the text of one page, which only its first row may exceed. */
 const pageCharsMax = 8 * 1024 * 1024
@@ -23,7 +23,7 @@ interface Slice<T, P> {
   readonly endsPage?: boolean
 }
 
-/** Reads up to `limit` rows from a place on: at least one if any is left, unless a search takes long. */
+/** Reads up to `limit` rows from a place on: at least one row if any is left, unless a search takes too long. */
 type ReadSlice<T, P> = (from: P, limit: number) => Promise<Result<Slice<T, P>, WireError>>
 
 /** The JSON texts of some rows, in their order. */
@@ -35,7 +35,6 @@ interface PageBounds<P> {
   /** If true, rows with too much text shorten the page; if false, they are an error. */
   readonly mayBeShort: boolean
   readonly signal: AbortSignal
-  /** Rows of one read. */
   readonly sliceRows?: number
 }
 
@@ -60,7 +59,7 @@ async function fillPage<T, P>(
     if (fitting < encoded.length) {
       if (!mayBeShort) return err(tooLargeError(texts.length + fitting))
       if (texts.length > 0) return ok({ texts, next: from })
-      // Read only the rows that fit: that read returns where the following rows begin.
+      // Reads only the rows that fit, since that read returns where the following rows begin.
       rowsMax = fitting
       continue
     }
@@ -104,12 +103,12 @@ export function encodeRows<T>(encode: (row: T) => string): EncodeRows<T> {
   return rows => runInSlices(encodeEach(rows, encode))
 }
 
-/** As `encodeRows`, for rows that are encoded as objects. */
+/** Like `encodeRows`, for rows that are encoded as objects. */
 export function encodeObjects<T>(encode: (row: T) => object): EncodeRows<T> {
   return encodeRows(row => JSON.stringify(encode(row)))
 }
 
-/** As `encodeObjects`, for rows whose encoding first looks up data for a whole slice at once. */
+/** Like `encodeObjects`, for rows whose encoding first looks up data for a whole slice at once. */
 export function encodeTogether<T>(encode: (rows: readonly T[]) => Promise<readonly object[]>): EncodeRows<T> {
   return async rows => runInSlices(encodeEach(await encode(rows), row => JSON.stringify(row)))
 }
@@ -144,7 +143,7 @@ export async function answerCountedList<T>(
 }
 
 /**
- * `[…]` of all rows, as PostHog answers some lists; an error if they exceed a page.
+ * `[…]` with all rows, as PostHog answers some lists; an error if the rows exceed a page.
  * @param sliceRows how many rows are looked up and encoded together.
  */
 export async function answerWholeList<T>(

@@ -19,15 +19,15 @@ function jobParam(): QueryParam<number | undefined> {
   return {
     ...one,
     isFilter: true,
-    // A second job would be ignored.
+    // Refuses a second job, which would be ignored.
     readAll: (texts, name) =>
       texts.length > 1 ? err(invalidInput(name, 'Name one import job.')) : one.read(texts[0], name),
   }
 }
 
 /**
- * Answers with the pending job that the request names, or with none. An answer during which the job ceased to be pending
- * is refused: some of its rows may have been counted in two places, or in neither.
+ * Answers with the pending job that the request names, or with none. If the job ceases to be pending before the answer is
+ * complete, the answer is refused: some of the job's rows may have been counted twice, or not at all.
  */
 export async function answerWithJob(
   deps: ManageJobsDeps,

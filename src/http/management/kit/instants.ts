@@ -39,7 +39,7 @@ export function boundParams(what: string, note = '') {
   }
 }
 
-/** Later instants cannot be stored, so no event is later. */
+/** The latest instant that can be stored, so no event is later. */
 const lastMs = storableBeforeMs - 1
 
 /** Exclusive bounds of a search, epoch ms. */

@@ -1,4 +1,4 @@
-// Readers of the filters that PostHog's lists take: lists of names and of ids, and who made a thing.
+// Readers of the filters that PostHog's lists accept: lists of names and of ids, and the authors of items.
 
 import Type, { type TSchema } from 'typebox'
 import { type Author, authorNumber } from '#core/author.ts'
@@ -82,7 +82,7 @@ export function convertParam<T, U>(param: QueryParam<T>, meaning: (value: T) => 
   }
 }
 
-/** A parameter that narrows the answer: an empty one is an error. */
+/** A parameter that narrows the answer, so an empty value is an error. */
 export function asFilter<T>(param: QueryParam<T>): QueryParam<T> {
   return { ...param, isFilter: true }
 }

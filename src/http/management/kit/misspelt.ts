@@ -9,15 +9,14 @@ import { isEmptyOrOff, type PostHogFields } from '#wire/management/posthog-field
 import type { WireError } from '#wire/wire-error.ts'
 import { invalidInput } from './answers.ts'
 
-/** A query full of unknown names must not hold the event loop. */
+/** A query full of unknown names must not block the event loop. */
 const unknownCountMax = 200
 
 /**
- * The error for the first name that resembles a known one; null when none does.
+ * The error for the first name that resembles a known name; null when none does.
  * @param kind the kind of name, for the message.
  * @param known names that mean something here; the suggestion is one of them.
- * @param ignored names that are correct although they have no effect.
- * Source: ours, docs/wire/private-api.md §2.
+ * @param ignored names that are accepted although they have no effect. Source: ours, docs/wire/private-api.md §2.
  */
 export function findMisspelt(
   kind: 'field' | 'parameter',
@@ -93,7 +92,7 @@ function misspeltError(kind: 'field' | 'parameter', name: string, meant: string)
   return invalidInput(name, `Unknown ${kind} ${name}. Did you mean ${meant}?`)
 }
 
-/** Far longer than any field's name. */
+/** The most characters of a name that a message shows, far more than any field's name has. */
 const shownCharsMax = 200
 
 function formatName(name: string): string {

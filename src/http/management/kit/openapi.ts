@@ -17,13 +17,13 @@ export interface OpenApiDeps {
   /** Version of this server. */
   readonly version: string
   readonly managementRoutes: readonly ManagementRoute[]
-  /** All other routes: wire, health, metrics. */
+  /** All other routes: PostHog's public API, health, metrics. */
   readonly otherRoutes: readonly Route[]
 }
 
-/** `GET /api/schema/` and `/openapi.json`, which are open: their contents are public in the source. */
+/** `GET /api/schema/` and `/openapi.json`, which need no key: their contents are public in the source code. */
 export function openApiRoutes(deps: OpenApiDeps): Route[] {
-  // Built at the first request, then shared: most instances are never asked.
+  // Built at the first request, then shared by all answers: most instances get no such request.
   let document: Buffer | undefined
   const packed: Partial<Record<ScriptPacking, Promise<Buffer>>> = {}
   return ['/api/schema', '/openapi.json'].map(path => ({
@@ -44,7 +44,7 @@ export function openApiRoutes(deps: OpenApiDeps): Route[] {
   }))
 }
 
-/** Off the event loop. The best brotli would take two seconds for a tenth less. */
+/** Compresses in a pool thread. The best brotli quality would take two seconds to save a tenth. */
 const pack: Readonly<Record<ScriptPacking, (text: Buffer) => Promise<Buffer>>> = {
   br: text => promisify(brotliCompress)(text, { params: { [constants.BROTLI_PARAM_QUALITY]: 6 } }),
   gzip: text => promisify(gzip)(text),
@@ -129,7 +129,7 @@ function collectTags(paths: Readonly<Record<string, Json>>): Json[] {
     .map(name => ({ name, description: tagDescriptions[name] ?? name }))
 }
 
-/** The path as the document writes it. Private paths end in a slash, as in PostHog's documentation. */
+/** The path as the OpenAPI document writes it. Private paths end in a slash, as in PostHog's documentation. */
 export function toDocumentedPath(path: string): string {
   const braced = path.replaceAll(/:([A-Za-z]+)/g, (_match, name: string) => `{${toSnakeCase(name)}}`)
   return braced.startsWith('/api/') && !braced.includes('.') && !braced.endsWith('*') ? `${braced}/` : braced
@@ -140,7 +140,7 @@ function addOperation(paths: Record<string, Json>, route: Route, operation: Json
   paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation }
 }
 
-/** The operation's id, which starts with a word for any prefix but the usual one. */
+/** The operation's id, which starts with an extra word for any prefix except the usual prefix. */
 function createOperationId(route: ManagementRoute): string {
   const id = route.operation.id
   if (route.path.startsWith('/api/environments')) return `environments_${id}`

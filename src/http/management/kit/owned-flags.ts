@@ -12,8 +12,8 @@ import type { Call } from './endpoint.ts'
 import type { QuerySpec } from './query-params.ts'
 
 /**
- * Finds flags by id, including deleted ones. One call reads all: a page of surveys names thousands, and separate calls
- * would crowd out other requests. Only a key that may read flags is shown their conditions.
+ * Finds flags by id, including deleted ones. One call reads all of them: a page of surveys names thousands, and separate
+ * calls would crowd out other requests. Their conditions are shown only to a key that may read flags.
  */
 export async function loadLinkedFlags(
   management: Pick<FlagStore, 'listFlagsById'>,

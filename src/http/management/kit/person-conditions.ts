@@ -65,7 +65,9 @@ export async function readPersonCondition(
   return fault === null ? ok(probe) : err(notEvaluableError(fault))
 }
 
-/** The error for a condition on a cohort that cannot be evaluated; nothing else makes a condition impossible. */
+/**
+ * The error for a condition on a cohort that cannot be evaluated; nothing else makes a condition impossible to evaluate.
+ */
 export function notEvaluableError(reason: UnknownReason): WireError {
   return invalidInput('properties', `The filters cannot be evaluated: ${reason}.`)
 }

@@ -18,8 +18,8 @@ export const personFilters = {
 }
 
 /**
- * Returns the filters that the state evaluates, and the parts of persons that it must return so that `condition` can be
- * tested.
+ * Returns the filters that the state evaluates, and the parts of persons that the state must return so that `condition` can
+ * be tested.
  * @param condition the filters that the state cannot evaluate.
  */
 export function readPersonFilters(query: QueryValues<typeof personFilters>, condition: FlagProbe | null) {

@@ -1,7 +1,7 @@
 // Parameters of a query string, each with its schema (for OpenAPI) and its reader. An empty parameter counts as absent,
-// since browsers' forms send it; an empty filter is an error, because the answer would hold everything. The last of a
-// repeated parameter counts. Unlike in PostHog, unknown parameters are refused: an ignored filter would return too
-// much, and an ignored option would look applied.
+// since browsers' forms send such parameters; an empty filter is an error, because the answer would contain everything. If
+// a parameter is repeated, its last value counts. Unlike in PostHog, unknown parameters are refused: an ignored filter
+// would return too much, and an ignored option would look applied.
 
 import Type, { type TSchema } from 'typebox'
 import { isUuid } from '#core/events/uuid.ts'
@@ -13,12 +13,10 @@ import { findMisspelt } from './misspelt.ts'
 export interface QueryParam<T> {
   readonly schema: TSchema
   readonly required: boolean
-  /** The parameter narrows the answer, so an empty one is an error: most likely a script's variable is empty. */
+  /** The parameter narrows the answer, so an empty value is an error: most likely, a script's variable is empty. */
   readonly isFilter?: true
   read(text: string | undefined, name: string): Result<T, WireError>
-  /**
-   * For a parameter that may be repeated: receives all texts that are not empty, while `read` receives only the last.
-   */
+  /** For a parameter that may be repeated: gets all texts that are not empty, while `read` gets only the last. */
   readAll?(texts: readonly string[], name: string): Result<T, WireError>
 }
 
@@ -27,7 +25,7 @@ export type QueryValues<Q extends QuerySpec> = {
   readonly [K in keyof Q]: Q[K] extends QueryParam<infer T> ? T : never
 }
 
-/** All parameters of a request, or the error of the first one that is unknown or cannot be read. */
+/** All parameters of a request, or the error of the first parameter that is unknown or cannot be read. */
 export function readQuery(spec: QuerySpec, query: object): Result<Record<string, unknown>, WireError> {
   const unknown = findUnknownParam(spec, query)
   if (unknown !== null) return err(unknown)
@@ -122,7 +120,7 @@ export function textParam(description: string): QueryParam<string | undefined> {
   return filterParam(Type.String({ description, minLength: 1, maxLength: textLengthMax }), readText)
 }
 
-/** Text as in `textParam`, but it may be empty: every text contains the empty one. */
+/** Text as in `textParam`, but it may be empty, since every text contains the empty text. */
 export function searchParam(description: string): QueryParam<string | undefined> {
   return optionalParam(Type.String({ description, maxLength: textLengthMax }), readText)
 }
@@ -209,7 +207,7 @@ export function refusedParam(instead: string): QueryParam<undefined> {
   }
 }
 
-/** A parameter of PostHog's API that changes nothing here, whatever its value. */
+/** A parameter of PostHog's API that has no effect here, whatever its value. */
 export function idleParam(description: string): QueryParam<undefined> {
   return optionalParam(Type.String({ description }), () => ok(undefined))
 }
@@ -226,7 +224,7 @@ export function firstPageParams() {
   return { offset: param('0'), page: param('1') }
 }
 
-/** `cursor` of a list, from `next` of the previous page. @param parse returns null for a text that is no cursor. */
+/** `cursor` of a list, from `next` of the previous page. @param parse returns null for a text that is not a cursor. */
 export function cursorParam<C>(parse: (text: string) => C | null): QueryParam<C | undefined> {
   const schema = Type.String({ description: 'Position after the previous page; part of `next`.' })
   return optionalParam(schema, (text, name) => {
@@ -244,7 +242,7 @@ export function uuidParam(description: string): QueryParam<string | undefined> {
 
 const offsetMax = 10_000_000
 
-/** `limit` of lists. More than the maximum is refused, since the client would take the answer to be complete. */
+/** `limit` of lists. A value above the maximum is refused, since the client would take a shorter answer to be complete. */
 export function limitParam(limitDefault = 100, limitMax = 10_000) {
   const description = `Results per page. Default: ${limitDefault}, maximum: ${limitMax}.`
   return withDefault(wholeNumberParam({ description, minimum: 1, maximum: limitMax }), limitDefault)

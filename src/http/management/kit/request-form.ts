@@ -8,17 +8,16 @@ import type { WireError } from '#wire/wire-error.ts'
 import { invalid } from './answers.ts'
 
 /**
- * Reading thousands of tiny parts would hold the event loop, and so would a megabyte of part headers; our forms have a
- * handful of parts.
+ * Reading thousands of tiny parts, or a megabyte of part headers, would block the event loop; our forms have a handful of
+ * parts.
  */
 const partCountMax = 32
 const partHeadBytesMax = 4 * 1024
 const nestingMax = 300
 /**
- * Bounds the fields of JSON, counting objects and lists, and the values, most of which may be in long lists. Parsing
- * and checking either maximum takes about 40 ms, including numbers whose literals are kept. Even the largest flag has
- * fewer fields.
- * Source: ours.
+ * The most fields of JSON, each object and list also counting as one, and the most values, which may be in long lists.
+ * Parsing and checking either maximum takes about 40 ms, including numbers whose literals are kept. Even the largest flag
+ * has fewer fields. Source: ours.
  */
 export const jsonLimits = { fieldCountMax: 32 * 1024, valueCountMax: 128 * 1024 } as const
 
@@ -33,8 +32,8 @@ export function isMultipart(contentType: string): boolean {
 }
 
 /**
- * Fields and files become text. When the schema wants another type, the text is read as JSON (`true`, `{…}`); text that
- * is not JSON stays text, and the schema refuses it later. The last of a repeated field counts.
+ * Fields and files become text. When the schema wants another type, the text is read as JSON (`true`, `{…}`); text that is
+ * not JSON stays text, and the schema refuses it later. If a field is repeated, its last value counts.
  */
 export async function parseForm(
   bytes: Buffer,
@@ -87,7 +86,7 @@ const [utf8, utf16le, utf16be] = ['utf-8', 'utf-16le', 'utf-16be'].map(name => n
 
 /**
  * Returns a message if Node's reader would take too long to read the form, otherwise null.
- * @param mark the delimiter before each part and after the last one.
+ * @param mark the delimiter before each part and after the last part.
  */
 function findFormSizeProblem(bytes: Buffer, mark: string): string | null {
   let count = 0

@@ -11,7 +11,7 @@ import { findMisspeltMember, findUnacceptedField, listPropertyNames, type TakenF
 import { isMultipart, isTooMuchToParse, jsonLimits, parseForm } from './request-form.ts'
 import { type CompileSchema, findFirstProblems, type SchemaProblem } from './schema-problems.ts'
 
-/** A cohort's groups may be nested 64 deep, two levels each. Recursive code can handle far more than this bound. */
+/** A cohort's groups may be nested 64 deep, two levels of JSON each. Recursive code can handle far more than this. */
 const nestingMax = 300
 
 export type BodyParser = (bytes: Buffer, contentType: string) => Promise<Result<JsonObject, WireError>>
@@ -22,15 +22,15 @@ export interface BodyParserOptions {
   readonly takesForms: boolean
   /** Fields of PostHog's object that the schema lacks. */
   readonly postHogFields?: PostHogFields
-  /** Unknown names with an obvious meaning, with the schema's name for it. */
+  /** Unknown names with an obvious meaning, each with the schema's name for that meaning. */
   readonly wrongNames?: Readonly<Record<string, string>>
   /** The field that the error names if an object of the body has a duplicate key; null when duplicates are allowed. */
   readonly uniqueKeysIn?: (body: JsonObject) => string | null
 }
 
 /**
- * Compiles the schema at the first body, because the compiler takes 8 MiB and most processes never need it. An empty
- * body means `{}`. A field that the schema does not name is refused, unless it is one that tools send back.
+ * Compiles the schema at the first body, because the compiler takes 8 MiB and most processes never need it. An empty body
+ * means `{}`. A field that the schema does not name is refused, unless tools send it back as they received it.
  * @param answerSchema the schema of the endpoint's answer: a client may send back every field that it received.
  */
 export function createBodyParser(
@@ -59,7 +59,7 @@ export function createBodyParser(
     compiled ??= loadCompiler()
     const compile = await compiled
     const validator = compile(schema)
-    // The validator sees a number kept as its literal as an object, so the body must also match with plain numbers.
+    // For the validator, a number that is kept as its literal is an object, so the body must also match with plain numbers.
     for (const face of [() => parsed.value, () => withPlainNumbers(parsed.value)]) {
       const value = face()
       if (!validator.Check(value)) return err(toFirstError(findFirstProblems(schema, value, compile)))
@@ -113,8 +113,8 @@ function describeSyntaxError({ message }: SyntaxError): string {
 }
 
 /**
- * Makes one error for the first place that does not match. If a union is there, the reports of all its members become
- * one message.
+ * Makes one error for the first place that does not match. If the schema is a union at that place, the reports of all its
+ * members become one message.
  */
 function toFirstError(problems: readonly SchemaProblem[]): WireError {
   const first = problems[0]!

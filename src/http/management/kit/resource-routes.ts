@@ -1,5 +1,5 @@
 // The endpoints of declared resources, whose items are listed, created, read, changed and deleted alike. What a resource
-// does not provide follows from its declaration; writes then store the fields of the body, and decide nothing.
+// does not implement itself follows from its declaration: writes then just store the fields of the body.
 
 import Type, { type Static, type TSchema } from 'typebox'
 import type { JsonObject } from '#core/json.ts'
@@ -36,7 +36,7 @@ export interface ResourceEndpoints<
   C extends TSchema,
   U extends TSchema,
 > {
-  /** The resource, and the object of the scopes: `survey` in `survey:read` and `survey:write`. */
+  /** The resource, and the first part of its scopes: `survey` in `survey:read` and `survey:write`. */
   readonly resource: N
   /** The path of the list, and the prefix of each operation's id. */
   readonly tag: string

@@ -1,5 +1,5 @@
 // Finds the first place at which a value does not match a schema. TypeBox's report covers every faulty value, at some
-// microseconds each, so its fast check locates the first faulty value and only that one is reported.
+// microseconds each, so its fast check locates the first faulty value, and only that value is reported.
 
 import type { TSchema } from 'typebox'
 import { isJsonObject, type JsonValue, ownValue } from '#core/json.ts'
@@ -64,7 +64,7 @@ function listProblemsAt(schema: TSchema, value: JsonValue, compile: CompileSchem
 }
 
 /**
- * Finds the only member of a union that has a keyword; a schema that is no union counts as its own member. Null when no
+ * Finds the only member of a union that has a keyword; a schema that is not a union counts as its own member. Null when no
  * member or more than one has the keyword.
  */
 function findOnlyMember(schema: TSchema, keyword: 'items' | 'properties'): Readonly<Record<string, unknown>> | null {

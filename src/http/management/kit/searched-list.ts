@@ -1,5 +1,5 @@
-// A list whose rows must be searched for, so that most rows read may not match. A page is filled to its limit unless
-// the caller follows `next`: then pages before the last may be short or empty.
+// A list whose rows must be searched for, so that most rows that are read may not match. A page is filled to its limit,
+// unless the caller follows `next`: then pages before the last page may be short or empty.
 
 import { err, ok, type Result } from '#core/result.ts'
 import { TooManyScansError } from '#services/scans/subject-scans.ts'
@@ -10,7 +10,7 @@ import { type QueryParam, wholeNumberParam } from './query-params.ts'
 
 /** The longest search for the rows of a page. */
 const searchMsMax = 10_000
-/** The longest wait for an answer, including the turns of other searches. */
+/** The longest wait for an answer, including the time of other searches. */
 const answerMsMax = 30_000
 
 /** `cursor` of such a list. */
@@ -32,7 +32,7 @@ export interface SearchedSlice {
 }
 
 export interface SearchedList {
-  /** The place to start after; undefined when the caller sent none. */
+  /** The place after which to start; undefined when the caller sent no cursor. */
   readonly cursor: number | undefined
   readonly limit: number
   /** The rows' name in the plural, for messages. */
@@ -40,7 +40,7 @@ export interface SearchedList {
   readonly monotonicNowMs: () => number
 }
 
-/** @param search finds rows after a place, for a bounded time. 0 is the place before the first row. */
+/** @param search finds rows after a place, for a limited time. 0 is the place before the first row. */
 export function answerSearchedList(
   call: PageCall,
   { cursor, limit, what, monotonicNowMs }: SearchedList,
@@ -78,7 +78,7 @@ export function answerSearchedList(
   )
 }
 
-/** An error, since a caller without a cursor may take a short page for the last one. */
+/** An error, since a caller without a cursor may take a short page for the last page. */
 function foundFewError(what: string, count: number): WireError {
   return invalidInput(
     'limit',

@@ -1,11 +1,11 @@
-// Shared by answers that stay open: their headers, and when the key that asked for one may no longer read it.
+// What answers that stay open share: their headers, and the check of whether the caller's key may still read the answer.
 
 import { type Caller, holdsScope, mayUseProject, readBearerSecret } from './authenticate.ts'
 import type { ManagementDeps } from './deps.ts'
 import type { ProjectCall } from './endpoint.ts'
 import type { QuerySpec } from './query-params.ts'
 
-/** Headers of an answer that is sent piece by piece. They stop nginx from buffering it in memory or temporary files. */
+/** Headers of an answer that is sent bit by bit. They keep nginx from buffering the answer in memory or temporary files. */
 export const streamHeaders = { 'cache-control': 'no-store, no-transform', 'x-accel-buffering': 'no' } as const
 
 export const accessEndDetails = {
@@ -14,7 +14,10 @@ export const accessEndDetails = {
 } as const
 export type AccessEnd = keyof typeof accessEndDetails
 
-/** Why the caller may no longer read the answer; null while it may. @param scopes the endpoint's, separated by spaces. */
+/**
+ * Why the caller may no longer read the answer; null while it may. @param scopes the endpoint's scopes, separated by
+ * spaces.
+ */
 export async function findAccessEnd(
   { keyCheck, servedProject }: Pick<ManagementDeps, 'keyCheck' | 'servedProject'>,
   { request, caller, project }: Pick<ProjectCall<QuerySpec, unknown>, 'request' | 'caller' | 'project'>,

@@ -38,7 +38,7 @@ import { findPersonById, noSuchPerson } from '../kit/person-filters.ts'
 import { limitParam, type QuerySpec, refusedParam, requiredParam, textParam } from '../kit/query-params.ts'
 import { answerSearchedList, searchCursorParam } from '../kit/searched-list.ts'
 
-/** How long an answer waits for a count before it reports that the count is under way. */
+/** How long an answer waits for a count before it reports that the count is still running. */
 const countWaitMs = 3_000
 /** The most cohorts tested with one read of the person. */
 const testedCohortsMax = 200

@@ -19,7 +19,7 @@ import { asFilter } from '../kit/list-filters.ts'
 import { findPersonById, noSuchPerson } from '../kit/person-filters.ts'
 import { booleanParam, choiceParam, pageParams, uuidParam } from '../kit/query-params.ts'
 
-/** An empty value is refused: PostHog treats it as true, while a reader would take it for false. */
+/** An empty value is refused: PostHog treats it as true, while people would expect false. */
 const switchParam = (description: string) => asFilter(booleanParam(description))
 
 export function erasePersonsRoutes(deps: ManagementDeps): ManagementRoute[] {

@@ -1,4 +1,4 @@
-// Persons, which come from events: they are read here, and erased in `erase-persons.ts`.
+// Reads persons, which come from events; `erase-persons.ts` erases them.
 
 import Type from 'typebox'
 import { type ImportJob, toStagingId } from '#core/imports/import-job.ts'
@@ -28,7 +28,7 @@ const noOffset = invalidInput(
 
 const listQuery = { ...pageParams(), cursor: searchCursorParam(), ...personFilters, ...importJobParam }
 
-/** Values that tools suggest for conditions, as in PostHog. */
+/** The most values that tools get as suggestions for conditions, as in PostHog. */
 const suggestedMax = 20
 
 const valuesSchema = Type.Object({
@@ -120,13 +120,13 @@ async function listPersons(
 ): Promise<Answer> {
   const { caller, project, query, signal } = call
   const { limit, offset, cursor } = query
-  // An empty list would look like a filter without matches; a script with an old uuid must use the distinct id.
+  // A 404: an empty list would look like a filter without matches. A script with an old uuid must use the distinct id.
   if (query.uuid !== undefined && (await findPerson(deps, project, query.uuid, job)) === null)
     return refusal(noSuchPerson)
   const condition = await readPersonCondition(deps, caller, project, query)
   if (!condition.ok) return refusal(condition.error)
   const probe = condition.value
-  // What is stored of a person may lack properties that the job adds: then each person is tested.
+  // A stored person may lack properties that the pending job adds, so with a job, each person is tested.
   const filters = readPersonFilters(query, job === null ? probe : null)
   if (job === null && probe === null && cursor === undefined)
     return answerUncountedList(
@@ -159,7 +159,7 @@ async function listPersons(
   })
 }
 
-/** @param id `uuid` or `id` of a person. @param job whose persons are found too. */
+/** @param id `uuid` or `id` of a person. @param job the pending job whose persons are found, too. */
 async function findPerson(
   deps: ManagementDeps,
   project: Project,

@@ -1,6 +1,6 @@
-// The tools below `mcp_tools`, which PostHog instructs agents to call first. An error of a tool has the status and
-// fields of any error here, plus the fields of PostHog's tools; PostHog itself answers 200 to failing SQL. Requests
-// that reach no tool are refused as everywhere else.
+// The tools below `mcp_tools`, which PostHog instructs agents to call first. An error of a tool has the status and fields
+// of any other error, plus the fields of PostHog's tools; PostHog itself answers failing SQL with 200. Requests that reach
+// no tool are refused in the usual way.
 
 import Type from 'typebox'
 import type { SqlRows } from '#ports/events/sql-queries.ts'
@@ -80,7 +80,7 @@ export function agentToolsRoutes(deps: ManagementDeps): ManagementRoute[] {
 
 const noSources = 'Connections to other sources are not supported: omit this field.'
 
-/** The maximum length of a row, because each row is parsed in one go. */
+/** The maximum length of a row. It is limited because each row is parsed in one go. */
 const rowCharsMax = 1024 * 1024
 const rowTooLarge = wireError(
   400,

@@ -103,7 +103,7 @@ export function definitionsRoutes(deps: ManagementDeps): ManagementRoute[] {
   ]
 }
 
-/** PostHog's names of the orders. */
+/** PostHog's names for the fields by which event names are ordered. */
 const orderFields = new Map<string, EventNameField>([
   ['name', 'name'],
   ['last_seen_at', 'lastSeen'],

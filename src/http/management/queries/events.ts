@@ -1,4 +1,4 @@
-// Events, read only. A query is cancelled when its caller disconnects; when the store is down, the answer is 503.
+// Read-only access to events. A query is cancelled when its caller disconnects; when the store is down, the answer is 503.
 
 import { isUuid } from '#core/events/uuid.ts'
 import { omitUndefined } from '#core/omit-undefined.ts'

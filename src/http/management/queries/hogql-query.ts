@@ -27,7 +27,7 @@ export interface AskedQuery extends Pick<EventScope, 'importJobId'> {
   readonly isComplete: boolean
 }
 
-/** As in PostHog: rows without a limit, and with one. */
+/** The most rows without and with a LIMIT in the SQL, as in PostHog. */
 const rowCounts = { default: 100, max: 50_000 }
 
 /** See `AnswerQuery`. */

@@ -21,7 +21,7 @@ import { findAccessEnd, streamHeaders } from '../kit/stream-answers.ts'
 
 const scope = 'query:read'
 const contentType = 'text/event-stream'
-/** How many events a second one watcher is shown; the others are only counted for it. */
+/** How many events per second one watcher is shown; further events are only counted for the watcher. */
 export const liveEventsPerSecondMax = 200
 /** How long the connection stays open after the last message, for a client that is still reading. */
 const lingerMs = 2_000
@@ -124,7 +124,7 @@ function createLiveReader(
 const allLanes: ReadonlySet<Lane> = new Set(lanes)
 const liveLanes: ReadonlySet<Lane> = new Set(lanes.filter(lane => lane !== 'historical'))
 
-/** Lanes are a closed list, so commas can separate them; event names may contain commas. */
+/** Lanes come from a fixed list, so commas can separate them; event names may contain commas. */
 function lanesParam(): QueryParam<ReadonlySet<Lane> | undefined> {
   const names = textListParam(
     `Only events in these lanes, comma-separated: ${lanes.join(', ')}. Default: all but historical.`,

@@ -21,7 +21,9 @@ import { answerWithJob, importJobParam } from '../kit/import-job-param.ts'
 import { idleParam } from '../kit/query-params.ts'
 import { type AskedQuery, answerHogQLQuery } from './hogql-query.ts'
 
-/** Answers one kind of query. Errors name fields from `query`; failures of the event store may be thrown. */
+/**
+ * Answers one kind of query. Errors name fields by their path from `query` on; failures of the event store may be thrown.
+ */
 export type AnswerQuery = (deps: ManagementDeps, asked: AskedQuery, signal: AbortSignal) => Promise<Answer>
 
 /** By the `kind` of the query. */
@@ -35,7 +37,7 @@ const kindNames = [...kinds.keys()].join(', ')
 /** Kinds that describe the display of their `source`; only the source is answered. */
 const wrappers = new Set(['InsightVizNode', 'DataVisualizationNode', 'DataTableNode'])
 
-/** Fields of queries, to recognise one that was sent without `query` around it. */
+/** Fields of queries, to recognise a query that was sent without `query` around it. */
 const queryFields = ['kind', 'series', 'source', 'dateRange', 'interval', 'breakdownFilter', 'properties'] as const
 
 const body = Type.Object({
@@ -93,7 +95,7 @@ const unknownKind = invalidInput(
   `Unsupported query kind. Supported: ${kindNames}, also as the source of ${[...wrappers].join(', ')}.`,
 )
 
-/** Prefixes the field of an error with its place in the query as sent. */
+/** Prefixes the field of an error, so that its path fits the query as it was sent. */
 function pointErrorAtSource(answered: Answer): Answer {
   if (answered.status !== 400) return answered
   const error = JSON.parse(String(answered.json)) as { readonly attr: string | null }

@@ -1,5 +1,5 @@
-// Lists a project's events, properties and values, in PostHog's query kinds. Actions and sessions do not exist here.
-// Names come from stored data, as for `event_definitions` and `property_definitions`.
+// Lists a project's events, properties and values, in PostHog's query kinds. Actions and sessions do not exist in Pennon.
+// Names come from stored data, like those of `event_definitions` and `property_definitions`.
 
 import type { JsonObject } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
@@ -14,7 +14,7 @@ const eventCountMax = 500
 const valueCountMax = 25
 const propertyCountMax = 500
 
-/** The text of an answer. Errors name fields from `args.query` on. */
+/** The text of an answer. Errors name fields by their path from `args.query` on. */
 type Taxonomy = Promise<Result<string, WireError>>
 
 interface Asked {
@@ -107,7 +107,6 @@ async function readEntityValues(deps: ManagementDeps, asked: Asked): Taxonomy {
 
 type Sampled = Pick<PropertyNameQuery, 'kind' | 'events' | 'onlyOfEvents'>
 
-/** Null without any property. */
 async function readProperties(
   { events }: ManagementDeps,
   { projectId, signal }: Asked,
@@ -119,7 +118,7 @@ async function readProperties(
   return count === 0 ? null : propertiesText(results, { count, of })
 }
 
-/** @param explainAbsence the error when neither a value nor the property is found. */
+/** @param explainAbsence makes the error for when neither a value nor the property is found. */
 async function readValues(
   { events }: ManagementDeps,
   { projectId, fields, signal }: Asked,
@@ -137,7 +136,7 @@ async function readValues(
   return ok(valuesText(found, whose))
 }
 
-/** An event name is known if an event with it exists. */
+/** An event name is known if an event with this name exists. */
 async function isEvent({ events }: ManagementDeps, { projectId, signal }: Asked, event: string): Promise<boolean> {
   const found = await events.listEvents({ projectId, event, descending: true, limit: 1 }, signal)
   return found.events.length > 0
@@ -148,7 +147,7 @@ interface Entity {
   readonly sampled: Sampled
 }
 
-/** As in PostHog, an entity is also known by its plural. */
+/** As in PostHog, an entity may also be named in the plural. */
 async function findEntity(
   { management }: ManagementDeps,
   { projectId, fields }: Asked,

@@ -37,7 +37,7 @@ type Comparison = Pick<Leaf, 'compared' | 'note'>
 
 const defaultOperators: Readonly<Record<string, string | null>> = { flag: null, cohort: 'in' }
 
-/** The filters of one flag. Counts what it shows, so that an explanation stays small whatever is defined. */
+/** The filters of one flag. Counts what it shows, so that an explanation stays small for any definition. */
 export class ExplainedFilters {
   readonly #explained: ExplainedFlag
   readonly #view: ExplanationView
@@ -49,7 +49,9 @@ export class ExplainedFilters {
     this.#view = view
   }
 
-  /** As many as may still be shown. @param answers by position; undefined for a filter that was not tested. */
+  /**
+   * Encodes as many filters as may still be shown. @param answers by position; undefined for a filter that was not tested.
+   */
   encode(filters: readonly FilterToExplain[], answers: readonly (TracedAnswer | undefined)[]): ExplainedFilterJson[] {
     const shown: ExplainedFilterJson[] = []
     for (const [place, { filter, index, typeIndex, negation, cohort }] of filters.entries()) {

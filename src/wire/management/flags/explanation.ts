@@ -1,5 +1,5 @@
-// The explanation of one flag for one subject: its value and the reason, and the evaluator's trace beside the definition.
-// Its size is bounded whatever is defined. Source: ours, docs/operating/explain.md.
+// The explanation of one flag for one subject: its value and the reason, and the evaluator's trace next to the definition.
+// Its size is bounded for any definition. Source: ours, docs/operating/explain.md.
 
 import { filtersInTestOrder, readFilters } from '#core/flags/definitions/flag-filters.ts'
 import type { Rule } from '#core/flags/definitions/rules-document.ts'

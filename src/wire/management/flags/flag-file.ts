@@ -1,6 +1,6 @@
-// Flags and cohorts of a project as a file: what `pennon flags export` writes and `import` reads. Filters have names in the
-// place of ids: keys of flags, names of cohorts and of group types, so that a file says the same in every project.
-// Source: ours, docs/guides/flags.md.
+// Flags and cohorts of a project as a file: what `pennon flags export` writes and `import` reads. Filters have names in
+// place of ids: keys of flags, names of cohorts and of group types, so that a file says the same in every project. Source:
+// ours, docs/guides/flags.md.
 
 import { cohortIdOf } from '#core/flags/definitions/cohort-tree.ts'
 import { dependencyId } from '#core/flags/definitions/flag-dependencies.ts'
@@ -164,7 +164,7 @@ function nameReferences(filters: JsonObject, maps: ReferenceValueMaps): JsonObje
 /** A reference of the filters by name, with its place. */
 export interface NamedReference {
   readonly kind: 'flag' | 'cohort' | 'group_type'
-  /** Not a text if the reference could not be named. */
+  /** Not a text if no name was found for the reference. */
   readonly name: JsonValue
   readonly path: string
 }

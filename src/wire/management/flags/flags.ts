@@ -21,7 +21,7 @@ const filtersDescription =
 const label = Type.String({ maxLength: 255 })
 const labels = Type.Array(label, { maxItems: 100 })
 
-/** Schemas of these fields at least. */
+/** Has schemas of at least these fields. */
 type SchemasOf<Name extends string> = Record<string, TSchema> & Record<WireName<Name>, TSchema>
 
 /** A flag as it was written, in whichever version. */

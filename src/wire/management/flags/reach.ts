@@ -1,5 +1,5 @@
-// Whom a condition or a draft of a flag reaches. The blast radius has PostHog's form, with the names of today and the
-// earlier ones; reach is ours. Source: docs/wire/private-api.md 4.1.
+// Whom a condition or a draft of a flag reaches. The blast radius has PostHog's form, with its current and its earlier
+// names; reach is ours. Source: docs/wire/private-api.md 4.1.
 
 import Type, { type Static } from 'typebox'
 import type { ReachCounts } from '#core/flags/evaluation/reach-tally.ts'

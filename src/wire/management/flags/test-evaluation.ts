@@ -79,7 +79,10 @@ function resultOf({ left_out, value, failed, reason }: ExplanationJson) {
   }
 }
 
-/** PostHog's shape knows no other values: a number or an object is on, with the payload, and no value is off. */
+/**
+ * PostHog's shape knows no other values: a number or an object is shown as on, with the payload, and an absent value as
+ * off.
+ */
 function shownValue(value: unknown, failed: boolean): boolean | string | null {
   if (typeof value === 'boolean' || typeof value === 'string') return value
   return failed ? null : value !== null

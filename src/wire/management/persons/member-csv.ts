@@ -14,9 +14,9 @@ const columnsMax = 1_000
 const perStep = { cells: 256, chars: 128 * 1024 }
 
 /**
- * The kinds of ids by head, the most specific first: a `uuid` next to them may be an event's uuid. Heads are in lower
- * case, without blanks, dots, hyphens and underscores: `Person .id` is one of PostHog's. `uuid` is the head in our own
- * export of persons.
+ * The kinds of ids by column header, the most specific first: a `uuid` next to them may be an event's uuid. Headers are in
+ * lower case, without blanks, dots, hyphens and underscores: `Person .id` is one of PostHog's. `uuid` is the header in our
+ * own export of persons.
  */
 const kindOfHead: ReadonlyMap<string, MemberIds['kind']> = new Map([
   ['personid', 'person'],
@@ -95,14 +95,14 @@ function findHead(cells: readonly string[]): Head | null {
   return name === undefined ? null : { column: heads.indexOf(name), kind: kindOfHead.get(name)! }
 }
 
-/** What separates the columns of a head that names ids; a comma when the text does not begin with such a head. */
+/** What separates the columns of a header that names ids; a comma when the text does not begin with such a header. */
 function findDelimiter(text: string): CsvDelimiter {
   const head = text.trimStart().split(/[\r\n]/, 1)[0]!
   const splitHead = (separator: string) => head.split(separator).map(cell => normalizeHead(cell.replaceAll('"', '')))
   return csvDelimiters.find(separator => splitHead(separator).some(cell => kindOfHead.has(cell))) ?? ','
 }
 
-/** The separator is searched for only in a head of at most this many characters. */
+/** The separator is searched for only in a header of at most this many characters. */
 const headCharsMax = 100_000
 
 function normalizeHead(head: string): string {
