@@ -261,9 +261,9 @@ function folderForTests(): string {
   }
 }
 
-/** Test files at once: they mostly wait, so that three keep two processors busy. */
+/** Test files at once. They mostly wait: four keep two processors busy. */
 function testConcurrency(): number {
-  return Math.max(3, Math.ceil(1.5 * availableParallelism()))
+  return Math.max(3, 2 * availableParallelism())
 }
 
 /** Waits for children to end with their parents, which takes a moment, and kills the rest after the grace. */

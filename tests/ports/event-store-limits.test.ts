@@ -6,7 +6,6 @@ import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { QueryTooLargeError } from '#ports/port-error.ts'
 import { createClickHouseEventStore } from '../../src/adapters/clickhouse/clickhouse-event-store.ts'
 import {
   createClickHouseClients,
@@ -139,48 +138,9 @@ describe('the embedded engine and its client', () => {
     assert.equal(page.events.length, 97)
   })
 
-  it('finds a page many days and rows away, in both directions', async () => {
-    const rowsPerDay = 90_000
-    await held.clients.write(async (client, database) => {
-      await client.command({
-        query: `INSERT INTO ${database}.events (project_id, uuid, event, distinct_id, timestamp, captured_at, properties)
-          SELECT 6, generateUUIDv4(), 'e', toString(number), toDateTime64('2026-10-01 00:00:00', 6, 'UTC')
-            + toIntervalDay(intDiv(number, ${rowsPerDay})), toDateTime64('2026-11-01 00:00:00', 3, 'UTC'),
-            if(number % ${2 * rowsPerDay} = 5, '{"rare":1}', '{}')
-          FROM numbers(${8 * rowsPerDay})`,
-      })
-    })
-    const rare = { projectId: 6, limit: 3, properties: [{ key: 'rare', value: 1 }] }
-    const all = [0, 2, 4, 6].map(day => String(day * rowsPerDay + 5))
-    for (const descending of [true, false]) {
-      const first = await held.store.listEvents({ ...rare, descending })
-      const second = await held.store.listEvents({ ...rare, descending, after: first.next! })
-      const found = [...first.events, ...second.events].map(event => event.distinctId)
-      assert.deepEqual(found, descending ? all.toReversed() : all)
-      assert.equal(second.next, null)
-    }
-  })
-
   it('answers `full` beyond the limits of one read', async () => {
     await assert.rejects(readText('SELECT number FROM numbers(200000)'), { code: 'full' })
     await assert.rejects(readText('SELECT length(groupArray(number)) FROM numbers(200000000)'), { code: 'full' })
-  })
-
-  it('refuses a history of too many events, but not of many that write nothing', async () => {
-    const projectId = 5
-    const fill = (distinctId: string, rows: number, properties: string) =>
-      writeText(`INSERT INTO pennon.events (project_id, event, distinct_id, uuid, person_mode, timestamp, created_at, properties)
-        SELECT ${projectId}, 'e', '${distinctId}', generateUUIDv4(number),
-          'full', number, number, ${properties} FROM numbers(${rows})`)
-    await fill('silent', 100_001, `'{"page":1}'`)
-    await fill('busy', 100_001, `'{"$set":{"page":1}}'`)
-    await fill('large', 68, `concat('{"$set":{"text":"', repeat('x', 1000000), '"}}')`)
-    const read = async (...distinctIds: string[]) => (await held.store.readHistory(projectId, { distinctIds })).length
-    assert.equal(await read('silent', 'nobody'), 1)
-    for (const id of ['busy', 'large']) await assert.rejects(read('silent', id), QueryTooLargeError)
-    const longIds = Array.from({ length: 2_000 }, (_, index) => `${'\u65e5'.repeat(390)} ${index}`)
-    assert.equal(await read(...longIds, 'silent'), 1)
-    assert.deepEqual(await held.store.findLinks(projectId, longIds), [])
   })
 
   it('reconnects to the engine at another port with other passwords, and reports `unavailable` while it is down', async () => {
