@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openSqliteChunkStore } from '#adapters/sqlite/sqlite-chunk-store.ts'
 import { openStateWriter } from '#adapters/sqlite/state-writer-client.ts'
-import { chunkSubjects, parseChunk } from '#core/processing/parse-chunk.ts'
+import { listChunkSubjects, parseChunk } from '#core/processing/parse-chunk.ts'
 import { processChunk } from '#core/processing/process-chunk.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { loadWhole } from '../tests/support/state.ts'
@@ -42,7 +42,7 @@ for (const [name, visitorCount] of [
       )
       startedUs = threadUs()
       const chunk = parseChunk({ stream: 'main', traffic: 'live', records }, new Map())
-      const subjects = chunkSubjects(chunk)
+      const subjects = listChunkSubjects(chunk)
       charge('parse')
       const loaded = await loadWhole(store, subjects)
       charge('load')

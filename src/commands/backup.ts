@@ -2,18 +2,20 @@
 
 import { setPriority } from 'node:os'
 import { resolve } from 'node:path'
-import { type BackupReport, backUp } from '#compose/backup/backup.ts'
+import { type BackupReport, backUpInstance } from '#compose/backup/backup.ts'
 import { systemClock } from '#compose/instance/machine.ts'
 import type { Config } from '#config.ts'
-import { backupNiceness, copyFiles } from './copy-files.ts'
-import { readableBytes } from './readable-bytes.ts'
+import { backupNiceness, runCopyCommand } from './copy-files.ts'
+import { formatBytes } from './readable-bytes.ts'
 import { readConfigOrRefuse } from './refuse.ts'
 
 export async function backup(file: string): Promise<void> {
   const config = readConfigOrRefuse()
   setPriority(backupNiceness)
   const { nowMs } = systemClock
-  const report = await copyFiles('backing up', options => backUp(config, resolve(file), { ...options, nowMs }))
+  const report = await runCopyCommand('backing up', options =>
+    backUpInstance(config, resolve(file), { ...options, nowMs }),
+  )
   process.stdout.write(describeBackup(file, report, config))
 }
 
@@ -31,7 +33,7 @@ function describeBackup(
   ]
   const from = Object.entries(positions).map(([stream, offset]) => `${stream} ${offset}`)
   const lines = [
-    `${file}: ${readableBytes(bytes)}, ${isRunning ? 'while the instance was running' : 'from a stopped instance'}`,
+    `${file}: ${formatBytes(bytes)}, ${isRunning ? 'while the instance was running' : 'from a stopped instance'}`,
     `  includes: ${inIt.join(', ')}${from.length === 0 ? '' : `; processed up to ${from.join(', ')}`}`,
     ...(schema === null
       ? [

@@ -1,7 +1,7 @@
 // What `pennon backup` and `pennon restore` share while they copy files: progress on a terminal, and a stop that cleans up.
 
 import type { Result } from '#core/result.ts'
-import { readableBytes } from './readable-bytes.ts'
+import { formatBytes } from './readable-bytes.ts'
 import { refuse } from './refuse.ts'
 
 /** A lower priority than that of a running instance, which must keep answering during a backup. */
@@ -18,7 +18,7 @@ interface CopyOptions {
  * or SIGTERM aborts it; then this process prints a line and exits with code 1. Progress is one line on stderr that is
  * overwritten, if that is a terminal.
  */
-export async function copyFiles<T>(
+export async function runCopyCommand<T>(
   what: string,
   work: (options: CopyOptions) => Promise<Result<T, string>>,
 ): Promise<T> {
@@ -29,7 +29,7 @@ export async function copyFiles<T>(
     if (!isTTY) return
     isShown = true
     const percent = bytesInAll === 0 ? 100 : Math.min(100, Math.floor((100 * bytes) / bytesInAll))
-    process.stderr.write(`\r${what} ${percent} %, ${readableBytes(bytes)} \u001b[K`)
+    process.stderr.write(`\r${what} ${percent} %, ${formatBytes(bytes)} \u001b[K`)
   }
   const endProgress = () => {
     if (isShown) process.stderr.write('\r\u001b[K')

@@ -2,15 +2,18 @@ import assert from 'node:assert/strict'
 import { tmpdir } from 'node:os'
 import { describe, it } from 'node:test'
 import { readConfig } from '#config.ts'
-import { flagHash01, isInRollout } from '#core/flags/rollout/rollout.ts'
-import { firstSteps } from './first-steps.ts'
+import { computeFlagHash01, isInRollout } from '#core/flags/rollout/rollout.ts'
+import { formatFirstSteps } from './first-steps.ts'
 
 /** @param personalKey the key created or taken over by a first start; null at a later one. */
 function banner(settings: Record<string, string>, personalKey: string | null = 'phx_made'): string {
   const config = readConfig({ PENNON_DATA: tmpdir(), PENNON_MIN_FREE_BYTES: '0', ...settings })
   assert.ok(config.ok)
   const bootstrapped = { projectKey: 'key', personalKey, ignoredProjectKey: false }
-  return firstSteps({ url: 'http://127.0.0.1:8000', adminUrl: null, bootstrapped, statePlace: null }, config.value)
+  return formatFirstSteps(
+    { url: 'http://127.0.0.1:8000', adminUrl: null, bootstrapped, statePlace: null },
+    config.value,
+  )
 }
 
 describe('the text that a start prints', () => {
@@ -25,7 +28,7 @@ describe('the text that a start prints', () => {
     const [, flagKey, percentage] = /"key": "([^"]+)".*"rollout_percentage": (\d+)/.exec(text)!
     const [, id] = /flags\?v=2.*"distinct_id": "([^"]+)"/.exec(text)!
     const [, has, hasNot] = /on for (\w+), off for (\w+)/.exec(text)!
-    const isOn = (id: string) => isInRollout(flagHash01(flagKey!, id, ''), Number(percentage))
+    const isOn = (id: string) => isInRollout(computeFlagHash01(flagKey!, id, ''), Number(percentage))
     assert.equal(id, has)
     assert.deepEqual([isOn(has!), isOn(hasNot!)], [true, false])
   })

@@ -3,13 +3,13 @@
 import { statfsSync } from 'node:fs'
 import type { Config } from '#config.ts'
 import { moreInReadme, pennonCommand } from '#distribution.ts'
-import { readableBytes } from './readable-bytes.ts'
+import { formatBytes } from './readable-bytes.ts'
 import type { Service } from './start-service.ts'
 
 /** Enough for a small batch and the overhead of a log segment: with less space than this, captures are refused. */
 const captureBytesMin = 64 * 1024
 
-export function firstSteps(
+export function formatFirstSteps(
   service: Pick<Service, 'url' | 'adminUrl' | 'bootstrapped' | 'statePlace'>,
   config: Config,
 ): string {
@@ -63,7 +63,7 @@ function listCautions({ importOnly, freeBytesMin, dataFolder, host }: Config): s
       : []),
     ...(freeBytes - freeBytesMin < captureBytesMin
       ? [
-          `Capture returns 503: ${readableBytes(freeBytes)} of disk space are free, PENNON_MIN_FREE_BYTES is ${readableBytes(freeBytesMin)}. Free disk space, or lower it.`,
+          `Capture returns 503: ${formatBytes(freeBytes)} of disk space are free, PENNON_MIN_FREE_BYTES is ${formatBytes(freeBytesMin)}. Free disk space, or lower it.`,
         ]
       : []),
   ]

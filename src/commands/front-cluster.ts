@@ -4,10 +4,10 @@
 import cluster, { type Worker } from 'node:cluster'
 import type { FrontHost } from '#compose/front/context.ts'
 import type { Config } from '#config.ts'
-import { frontEnvironment } from '#processes/child-environment.ts'
+import { pickFrontEnvironment } from '#processes/child-environment.ts'
 import type { FromFront, ToFront } from '#processes/messages.ts'
 import { killWhenSilent } from '#processes/silence.ts'
-import { childEnvironment, createRestartDelay, nodeOptions } from '#processes/supervisor.ts'
+import { createRestartDelay, nodeOptions, pickChildEnvironment } from '#processes/supervisor.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
 import type { ProcessNumbers } from '#telemetry/process-numbers.ts'
@@ -40,7 +40,7 @@ export async function startFrontCluster(options: FrontClusterOptions) {
 
   const start = (restartDelay = createRestartDelay(Math.random)): Promise<{ url: string; adminUrl: string | null }> =>
     new Promise((resolve, reject) => {
-      const worker = cluster.fork(childEnvironment(frontEnvironment(options.environment)))
+      const worker = cluster.fork(pickChildEnvironment(pickFrontEnvironment(options.environment)))
       const startedAtMs = performance.now()
       const kill = () => void worker.process.kill('SIGKILL')
       const silence = killWhenSilent({ name: 'front', logger, silentAfterMs, kill })

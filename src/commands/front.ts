@@ -14,7 +14,7 @@ import { giveBackMemory } from '#telemetry/give-back-memory.ts'
 import { createLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import type { MetricsSnapshot } from '#telemetry/process-numbers.ts'
-import { lockAsChild, openAsChild } from './open-as-child.ts'
+import { lockDataFolderAsChild, openOrEndProcess } from './open-as-child.ts'
 import { readConfigOrRefuse, refuse } from './refuse.ts'
 
 const reportEveryMs = 5_000
@@ -25,7 +25,7 @@ export async function front(): Promise<void> {
   process.title = 'pennon front'
   const config = readConfigOrRefuse()
   const logger = createLogger({ level: config.logLevel, process: 'front' })
-  lockAsChild(config, logger)
+  lockDataFolderAsChild(config, logger)
   const metrics = createMetrics({ process: 'front' })
   const geoip = openGeoip(config, logger)
   if (!geoip.ok) refuse(geoip.error)
@@ -36,7 +36,7 @@ export async function front(): Promise<void> {
     await composed?.close()
     process.exit(0)
   }, host.receive)
-  composed = await openAsChild(logger, () =>
+  composed = await openOrEndProcess(logger, () =>
     composeFront({
       ...{ config, clock: systemClock, geoip: geoip.value, logger, metrics, host },
       beforeListening: giveBackMemory,

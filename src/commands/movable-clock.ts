@@ -2,7 +2,7 @@
 
 import type { Clock } from '#ports/clock.ts'
 
-export function movableClock(startMs: number): Clock & { set(nowMs: number): void } {
+export function createMovableClock(startMs: number): Clock & { set(nowMs: number): void } {
   let nowMs = startMs
   return {
     nowMs: () => nowMs,

@@ -7,7 +7,7 @@ import { shareDataLock } from '#processes/data-lock.ts'
 import type { Logger } from '#telemetry/log.ts'
 
 /** Locks the data folder as a child of `serve`. Ends the process with exit code 1 if that fails. */
-export function lockAsChild({ dataFolder }: Pick<Config, 'dataFolder'>, logger: Logger): void {
+export function lockDataFolderAsChild({ dataFolder }: Pick<Config, 'dataFolder'>, logger: Logger): void {
   try {
     shareDataLock(dataFolder)
   } catch (cause) {
@@ -16,7 +16,7 @@ export function lockAsChild({ dataFolder }: Pick<Config, 'dataFolder'>, logger: 
 }
 
 /** @param open may throw a PortError for an unavailable store, which exits with code 1. Other errors are defects. */
-export async function openAsChild<Opened>(logger: Logger, open: () => Promise<Opened>): Promise<Opened> {
+export async function openOrEndProcess<Opened>(logger: Logger, open: () => Promise<Opened>): Promise<Opened> {
   try {
     return await open()
   } catch (cause) {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { readableBytes } from './readable-bytes.ts'
+import { formatBytes } from './readable-bytes.ts'
 
 it('a readable size has the largest unit that it fills, to a tenth', () => {
   for (const [bytes, text] of [
@@ -11,5 +11,5 @@ it('a readable size has the largest unit that it fills, to a tenth', () => {
     [73_387_077_632, '68.3 GiB'],
     [99_999 * 2 ** 40, '99999.0 TiB'],
   ] as const)
-    assert.equal(readableBytes(bytes), text)
+    assert.equal(formatBytes(bytes), text)
 })

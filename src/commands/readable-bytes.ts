@@ -1,7 +1,7 @@
 const units = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB']
 
 /** Formats a size for people, in the units of settings: `68.3 GiB`, `10 bytes`. */
-export function readableBytes(bytes: number): string {
+export function formatBytes(bytes: number): string {
   let unit = 0
   let value = bytes
   // A value that would be printed as 1024.0 is shown as 1.0 of the next unit.

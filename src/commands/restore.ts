@@ -1,13 +1,13 @@
 // `pennon restore FILE`: restores a backup into an empty data folder.
 
 import { resolve } from 'node:path'
-import { restore as restoreBackup } from '#compose/backup/restore.ts'
-import { copyFiles } from './copy-files.ts'
+import { restoreFromBackup as restoreBackup } from '#compose/backup/restore.ts'
+import { runCopyCommand } from './copy-files.ts'
 import { readConfigOrRefuse } from './refuse.ts'
 
 export async function restore(file: string): Promise<void> {
   const config = readConfigOrRefuse()
-  const { description, fileCount } = await copyFiles('restoring', options =>
+  const { description, fileCount } = await runCopyCommand('restoring', options =>
     restoreBackup(config, resolve(file), options),
   )
   process.stdout.write(

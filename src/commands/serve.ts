@@ -2,7 +2,7 @@
 
 import { giveBackMemory } from '#telemetry/give-back-memory.ts'
 import { createLogger } from '#telemetry/log.ts'
-import { firstSteps } from './first-steps.ts'
+import { formatFirstSteps } from './first-steps.ts'
 import { readConfigOrRefuse, refuse } from './refuse.ts'
 import { startService } from './start-service.ts'
 
@@ -68,6 +68,6 @@ export async function serve(options: { frontProcesses?: string }): Promise<void>
   if (!started.ok) refuse(started.error)
   const service = started.value
   stop = () => service.stop()
-  process.stdout.write(firstSteps(service, config))
+  process.stdout.write(formatFirstSteps(service, config))
   if (isStopping) finish(endCode)
 }

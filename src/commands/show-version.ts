@@ -1,18 +1,18 @@
 // `pennon version`: prints the versions that a bug report should name.
 
 import { dirname } from 'node:path'
-import { engineLibraryPath, sqliteVersion } from '#compose/stores/check-stores.ts'
+import { findEngineLibraryPath, readSqliteVersion } from '#compose/stores/check-stores.ts'
 import { packageVersion } from '#distribution.ts'
 import { version } from '#version.ts'
 
 export function showVersion(): void {
   console.log(
-    `pennon ${version}\nnode ${process.versions.node}\nsqlite ${sqliteVersion()}\nlibchdb ${engineVersion()} (embedded ClickHouse)`,
+    `pennon ${version}\nnode ${process.versions.node}\nsqlite ${readSqliteVersion()}\nlibchdb ${engineVersion()} (embedded ClickHouse)`,
   )
 }
 
 /** The version of the npm package; the ClickHouse that it contains may be one patch release older. */
 function engineVersion(): string {
-  const path = engineLibraryPath()
+  const path = findEngineLibraryPath()
   return path === null ? 'not installed' : packageVersion(dirname(path))
 }

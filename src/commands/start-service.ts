@@ -8,10 +8,10 @@ import { createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import type { FrontHost } from '#compose/front/context.ts'
 import { composeFront, type Front, type FrontStart } from '#compose/front/front.ts'
-import { followEmbeddedEngine, mendCopiedEngine } from '#compose/instance/embedded-engine.ts'
-import { startSeriesAtZero } from '#compose/instance/initial-series.ts'
+import { repairCopiedEngineFolder, watchEmbeddedEngine } from '#compose/instance/embedded-engine.ts'
+import { initializeSeriesAtZero } from '#compose/instance/initial-series.ts'
 import { systemClock } from '#compose/instance/machine.ts'
-import { bindOwnLog, bootstrap, checkBootstrap, judgeReturnedState } from '#compose/instance/start.ts'
+import { bindLogToState, bootstrapInstance, checkBootstrap, checkReturnedState } from '#compose/instance/start.ts'
 import { findEventStoreProblem } from '#compose/stores/check-stores.ts'
 import { type GeoipDatabase, noGeoip, openGeoip } from '#compose/stores/geoip.ts'
 import { type InstanceState, openInstanceState, type StateWriter } from '#compose/stores/state.ts'
@@ -20,14 +20,14 @@ import {
   findStateFault,
   findStateProblem,
   type StoreFault,
-  stateDamage,
+  toStateFault,
 } from '#compose/stores/store-faults.ts'
 import type { Config } from '#config.ts'
 import type { Traffic } from '#core/events/log-stream.ts'
 import type { ProcessedUntil } from '#core/events/processed-until.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { PortError, UnfitSchemaError } from '#ports/port-error.ts'
-import { machineEnvironment, workerEnvironment } from '#processes/child-environment.ts'
+import { pickMachineEnvironment, pickWorkerEnvironment } from '#processes/child-environment.ts'
 import { acquireDataLock, type DataLock } from '#processes/data-lock.ts'
 import type { FromWorker, ProcessingState } from '#processes/messages.ts'
 import { watchSilence } from '#processes/silence.ts'
@@ -101,7 +101,7 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
   const { clock = systemClock, geoipTable } = hooks
   const metrics = createMetrics({ process: 'serve' })
   metrics.buildInfo.set({ version, node: process.versions.node }, 1)
-  startSeriesAtZero(metrics)
+  initializeSeriesAtZero(metrics)
   const unfit = findStateProblem(config) ?? (await findEventStoreProblem(config))
   if (unfit !== null) return err(unfit)
   const engineFault = findEngineFault(config)
@@ -142,7 +142,7 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
   })
   const worker = new SupervisedChild({
     ...childOptions('work', lock),
-    env: workerEnvironment(environment),
+    env: pickWorkerEnvironment(environment),
     silentAfterMs: replacedAfterMs.work,
     args: () => [
       'work',
@@ -164,12 +164,12 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
       metrics.childRestarts.inc({ process: 'work' })
     },
   })
-  const engine = followEmbeddedEngine(config, logger, isAway => fronts?.send({ type: 'event_store', isAway }))
+  const engine = watchEmbeddedEngine(config, logger, isAway => fronts?.send({ type: 'event_store', isAway }))
   const events =
     config.clickhouseUrl === null
       ? new SupervisedChild({
           ...childOptions('events', lock),
-          env: machineEnvironment(environment),
+          env: pickMachineEnvironment(environment),
           silentAfterMs: replacedAfterMs.events,
           args: engine.prepare,
           onMessage: engine.answered,
@@ -210,7 +210,7 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
     await tryPorts(config)
     const fault = findStateFault(config)
     if (fault !== null) throw new StartRefused(lineOf(fault))
-    unwrapResult(mendCopiedEngine(config, logger))
+    unwrapResult(repairCopiedEngineFolder(config, logger))
     state = unwrapResult(
       await openInstanceState(config, logger, {
         waitMsMax: lockWaitMs,
@@ -220,9 +220,9 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
     )
     management = state.management
     await checkBootstrap(config, management)
-    unwrapResult(await bindOwnLog(config, logger, management))
-    state.judgeReturns(found => judgeReturnedState(config, found))
-    const bootstrapped = await bootstrap(config, clock, management, options.beforeKeys)
+    unwrapResult(await bindLogToState(config, logger, management))
+    state.judgeReturns(found => checkReturnedState(config, found))
+    const bootstrapped = await bootstrapInstance(config, clock, management, options.beforeKeys)
     const host: FrontHost = {
       wakeUp: stream => worker.send({ type: 'wake_up', stream }),
       processingState: () => processing,
@@ -328,7 +328,7 @@ function startFailure(cause: Error & { code?: string; syscall?: string; port?: n
   if (cause.syscall === 'getaddrinfo')
     return `HOST ${config.host} cannot be resolved (${cause.code}). Set HOST to an address of this machine: 127.0.0.1, or 0.0.0.0 for all of them.`
   if (cause instanceof PortError && cause.port === 'state' && cause.code === 'corrupt' && config.databaseUrl === null) {
-    return lineOf(stateDamage(config, cause))
+    return lineOf(toStateFault(config, cause))
   }
   if (isDiskFull(cause)) {
     const { bavail, bsize } = statfsSync(config.dataFolder)

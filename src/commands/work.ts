@@ -15,8 +15,8 @@ import { createLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { createTableGeoip, type GeoipTable } from './create-table-geoip.ts'
 import { areHooksAllowed } from './hooks.ts'
-import { movableClock } from './movable-clock.ts'
-import { lockAsChild, openAsChild } from './open-as-child.ts'
+import { createMovableClock } from './movable-clock.ts'
+import { lockDataFolderAsChild, openOrEndProcess } from './open-as-child.ts'
 import { readConfigOrRefuse, refuse } from './refuse.ts'
 
 const reportEveryMs = 5_000
@@ -32,15 +32,15 @@ export async function work(options: { testClock?: string; testGeoip?: string } =
   }
   const unfit = findStateProblem(config)
   if (unfit !== null) refuse(unfit)
-  const testClock = options.testClock === undefined ? null : movableClock(Number(options.testClock))
+  const testClock = options.testClock === undefined ? null : createMovableClock(Number(options.testClock))
 
   const logger = createLogger({ level: config.logLevel, process: 'work' })
   // A worker started manually does not keep `serve` from starting: each of the log's streams has one owner anyway.
-  if (process.send !== undefined) lockAsChild(config, logger)
+  if (process.send !== undefined) lockDataFolderAsChild(config, logger)
   else {
     refuseIfLocked(config.dataFolder)
     const url = stateUrlsOf(config)?.url
-    const refusal = url === undefined ? null : await openAsChild(logger, () => findPostgresProblem(url))
+    const refusal = url === undefined ? null : await openOrEndProcess(logger, () => findPostgresProblem(url))
     if (refusal !== null) refuse(refusal)
   }
   const metrics = createMetrics({ process: 'work' })
@@ -49,7 +49,7 @@ export async function work(options: { testClock?: string; testGeoip?: string } =
   const geoip =
     options.testGeoip === undefined ? database.value : createTableGeoip(JSON.parse(options.testGeoip) as GeoipTable)
   const stopping = new AbortController()
-  const worker = await openAsChild(logger, () =>
+  const worker = await openOrEndProcess(logger, () =>
     composeWorker({
       config,
       clock: testClock ?? systemClock,

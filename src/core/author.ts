@@ -15,7 +15,7 @@ export interface Change {
 }
 
 /** A 31-bit whole number that stands for an author in the private API, where PostHog has a user's id. */
-export function authorNumber({ id, label }: Author): number {
+export function computeAuthorNumber({ id, label }: Author): number {
   return Number.parseInt(hash('sha256', id ?? label, 'hex').slice(32, 40), 16) >>> 1
 }
 

@@ -1,5 +1,5 @@
 /** The first code points of a text. */
-export function cutToCodePoints(text: string, codePointCountMax: number): string {
+export function truncateToCodePoints(text: string, codePointCountMax: number): string {
   if (text.length <= codePointCountMax) return text
   let end = 0
   for (let count = 0; count < codePointCountMax && end < text.length; count++) {

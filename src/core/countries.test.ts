@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { continentName, countryOf } from './countries.ts'
+import { continentNameOf, countryOf } from './countries.ts'
 
 const letters = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZ']
 const codes = letters.flatMap(first => letters.map(second => first + second)).filter(code => countryOf(code) !== null)
@@ -52,7 +52,7 @@ describe('countries', () => {
       samples.map(code => countryOf(code)?.continentCode),
       ['EU', 'EU', 'AS', 'OC', 'AN', 'NA', 'SA', 'AF', 'AS'],
     )
-    for (const code of codes) assert.ok(continentName(countryOf(code)!.continentCode) !== null, code)
+    for (const code of codes) assert.ok(continentNameOf(countryOf(code)!.continentCode) !== null, code)
   })
 
   it('do not include a code that no country has', () => {

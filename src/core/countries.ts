@@ -73,6 +73,6 @@ export function countryOf(code: string): Country | null {
   return countries.get(code) ?? null
 }
 
-export function continentName(continentCode: string): string | null {
+export function continentNameOf(continentCode: string): string | null {
   return continentNames.get(continentCode) ?? null
 }

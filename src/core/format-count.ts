@@ -4,7 +4,7 @@ export function formatCount(count: number, one: string, many = `${one}s`): strin
 }
 
 /** The first items of a list of any length, and how many follow: `and 352,980 more`. */
-export function firstFew(list: readonly string[], countMax = 20): readonly string[] {
+export function truncateList(list: readonly string[], countMax = 20): readonly string[] {
   const more = list.length - countMax
   return more <= 0 ? list : [...list.slice(0, countMax), `and ${more.toLocaleString('en')} more`]
 }

@@ -3,6 +3,6 @@
  * only towards full collections. Without this, the bytes of about twenty large requests would cause such a collection,
  * which blocks the event loop for tens of milliseconds.
  */
-export function freeBytes({ buffer, byteLength }: Uint8Array): void {
+export function releaseBytesMemory({ buffer, byteLength }: Uint8Array): void {
   if (buffer instanceof ArrayBuffer && byteLength === buffer.byteLength) buffer.transfer(0)
 }

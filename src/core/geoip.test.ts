@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { evaluationProperties, type GeoipLocation, geoipKeys, geoipProperties } from './geoip.ts'
+import { type GeoipLocation, geoipKeys, toEvaluationProperties, toGeoipProperties } from './geoip.ts'
 
 const everything = Object.fromEntries(geoipKeys.map(key => [key, `the ${key}`])) as GeoipLocation
 
 describe('evaluationProperties', () => {
   it('are the seven properties that the override header replaces', () => {
-    assert.deepEqual(evaluationProperties(everything), {
+    assert.deepEqual(toEvaluationProperties(everything), {
       $geoip_city_name: 'the city_name',
       $geoip_country_name: 'the country_name',
       $geoip_country_code: 'the country_code',
@@ -18,13 +18,13 @@ describe('evaluationProperties', () => {
   })
 
   it('leave out unknown values, so that stored values show', () => {
-    assert.deepEqual(evaluationProperties({ country_code: 'NO', city_name: null }), { $geoip_country_code: 'NO' })
+    assert.deepEqual(toEvaluationProperties({ country_code: 'NO', city_name: null }), { $geoip_country_code: 'NO' })
   })
 })
 
 describe('geoipProperties', () => {
   it('set known values on the event, and on the person also null for unknown ones', () => {
-    const { event, set, setOnce } = geoipProperties({ country_code: 'NO', city_name: null })
+    const { event, set, setOnce } = toGeoipProperties({ country_code: 'NO', city_name: null })
     assert.deepEqual(event, { $geoip_country_code: 'NO' })
     assert.deepEqual(
       Object.keys(set),

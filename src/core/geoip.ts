@@ -50,7 +50,7 @@ const evaluationKeys = [
 ] as const satisfies readonly GeoipKey[]
 
 /** The properties that an evaluation gets: only those with a value. Source: docs/wire/evaluation.md 6. */
-export function evaluationProperties(location: GeoipLocation): PropertyBag {
+export function toEvaluationProperties(location: GeoipLocation): PropertyBag {
   const properties: JsonObject = {}
   for (const key of evaluationKeys) {
     const value = location[key]
@@ -60,7 +60,7 @@ export function evaluationProperties(location: GeoipLocation): PropertyBag {
 }
 
 /** Source: docs/wire/ingestion.md 7; vectors. */
-export function geoipProperties(location: GeoipLocation): GeoipProperties {
+export function toGeoipProperties(location: GeoipLocation): GeoipProperties {
   const properties = { event: {} as JsonObject, set: {} as JsonObject, setOnce: {} as JsonObject }
   for (const key of geoipKeys) addKey(properties, key, location[key] ?? null)
   const { further } = location

@@ -1,13 +1,13 @@
 // Lists what changed between two JSON values, by path: the diff between two versions of a flag.
 
 import {
-  compactJson,
   isJsonObject,
   isRawNumber,
   type JsonObject,
   type JsonValue,
   ownValue,
   type RawNumber,
+  toCompactJson,
 } from './json.ts'
 
 export interface JsonChange {
@@ -103,7 +103,7 @@ function listKeys(before: JsonObject, after: JsonObject): string[] {
 /** False for lists and objects, unless they are the same one. */
 function isSameScalar(before: JsonValue | undefined, after: JsonValue | undefined): boolean {
   if (before === after) return true
-  return isNumber(before) && isNumber(after) && compactJson(before) === compactJson(after)
+  return isNumber(before) && isNumber(after) && toCompactJson(before) === toCompactJson(after)
 }
 
 function isNumber(value: JsonValue | undefined): value is number | RawNumber {

@@ -4,17 +4,17 @@ import fc from 'fast-check'
 import { isLinear } from '../../tests/support/cpu-time.ts'
 import { parsePlainJson } from './json.ts'
 import {
-  cutToFirstMembers,
-  editedMembers,
+  editMembers,
+  findMembersNamed,
+  findRepeatedKey,
   hasLoneSurrogateEscape,
-  holdsMoreFieldsThan,
-  holdsMoreValuesThan,
+  hasMoreFieldsThan,
+  hasMoreValuesThan,
+  isNestedDeeperThan,
+  listMemberTexts,
   MemberNames,
-  membersNamed,
-  membersOf,
-  nestsDeeperThan,
-  repeatedKey,
-  withoutMembers,
+  removeMembers,
+  truncateToFirstMembers,
 } from './json-text.ts'
 
 it('a member of an object is found by its name, however it is written, and nowhere else', () => {
@@ -26,14 +26,14 @@ it('a member of an object is found by its name, however it is written, and nowhe
     ['{"a":1,"a$b":2,"a\\n":3,"\\\\u0061$":4,"a\\u0024\\u0024":5,"a\\"24xy":6}', false],
     ['{"b":{"a$":1},"c":"\\"a$\\":1"}', false],
   ] as const)
-    assert.equal(membersNamed(text, new MemberNames(['a$'])).length > 0, expected, text)
+    assert.equal(findMembersNamed(text, new MemberNames(['a$'])).length > 0, expected, text)
 })
 
 it('members are edited one by one, each with the position of its value', () => {
   const text = ' { "a" : 1.0 , "b":{"a":2} ,"c":"x", "a":3 } '
   const seen: string[] = []
-  const members = membersNamed(text, new MemberNames(['a', 'b', 'c']))
-  const edited = editedMembers(text, members, ({ name, valueStart, end }) => {
+  const members = findMembersNamed(text, new MemberNames(['a', 'b', 'c']))
+  const edited = editMembers(text, members, ({ name, valueStart, end }) => {
     seen.push(`${name}=${text.slice(valueStart, end).trim()}`)
     if (name === 'c') return null
     return name === 'a' ? `[${seen.length}]` : undefined
@@ -60,7 +60,7 @@ describe('the text of an object without some members', () => {
       ['{"\\u0024lib":1,"b\\\\":2,"$li\\u0062":"\\\\"}', '{"b\\\\":2}'],
       ['{"b":1,"c":2,"a":3,"d":4,"e":5}', '{"b":1,"c":2,"d":4,"e":5}'],
     ] as const)
-      assert.equal(withoutMembers(text, names), expected)
+      assert.equal(removeMembers(text, names), expected)
   })
 
   it('means what the object means without those members, whatever it contains', () => {
@@ -78,7 +78,7 @@ describe('the text of an object without some members', () => {
         (object, names, blank) => {
           const expected = parsePlainJson(JSON.stringify(object)) as Record<string, unknown>
           for (const name of names) delete expected[name]
-          const left = withoutMembers(JSON.stringify(object, null, blank), new Set(names))
+          const left = removeMembers(JSON.stringify(object, null, blank), new Set(names))
           assert.deepEqual(parsePlainJson(left), expected)
         },
       ),
@@ -90,7 +90,7 @@ describe('the text of an object without some members', () => {
     for (const part of ['"a":1,"b":2', '"b":"\\\\\\\\","a":1', '"b":[[[[]]]],"a":{}']) {
       const parse = (times: number) => {
         const text = `{${Array(100 * times).fill(part)}}`
-        return () => void withoutMembers(text, new Set(['a']))
+        return () => void removeMembers(text, new Set(['a']))
       }
       assert.ok(isLinear(parse), part)
     }
@@ -106,7 +106,8 @@ describe('the members of an object', () => {
       '"":null',
       '"e":123456789012345678901',
     ]
-    for (const some of [members, members.slice(1, 2), []]) assert.deepEqual(membersOf(`{${some.join(',')}}`), some)
+    for (const some of [members, members.slice(1, 2), []])
+      assert.deepEqual(listMemberTexts(`{${some.join(',')}}`), some)
   })
 })
 
@@ -120,7 +121,7 @@ describe('a repeated key', () => {
     ['{"":1,"":2}', ''],
     ['"a"', null],
   ] as const)
-    it(`of ${text} is ${key === null ? 'none' : `"${key}"`}`, () => assert.equal(repeatedKey(text), key))
+    it(`of ${text} is ${key === null ? 'none' : `"${key}"`}`, () => assert.equal(findRepeatedKey(text), key))
 })
 
 describe('the first members of an object', () => {
@@ -129,28 +130,28 @@ describe('the first members of an object', () => {
     const whole = Object.keys(JSON.parse(json))
     let before = 0
     for (let length = 0; length <= json.length; length++) {
-      const keys = Object.keys(JSON.parse(cutToFirstMembers(json, length)))
+      const keys = Object.keys(JSON.parse(truncateToFirstMembers(json, length)))
       assert.deepEqual(keys, whole.slice(0, keys.length))
       assert.ok(keys.length >= before)
       before = keys.length
     }
-    assert.equal(cutToFirstMembers(json, json.length), json)
+    assert.equal(truncateToFirstMembers(json, json.length), json)
     assert.equal(before, 4)
   })
 })
 
 it('counts lists and objects, but not brackets inside strings', () => {
-  assert.equal(nestsDeeperThan('[[{}]]', 3), false)
-  assert.equal(nestsDeeperThan('[[{}]]', 2), true)
-  assert.equal(nestsDeeperThan('["[[[[", "\\"[[[["]', 1), false)
+  assert.equal(isNestedDeeperThan('[[{}]]', 3), false)
+  assert.equal(isNestedDeeperThan('[[{}]]', 2), true)
+  assert.equal(isNestedDeeperThan('["[[[[", "\\"[[[["]', 1), false)
 })
 
 it('brackets beside each other do not add up', () => {
-  assert.equal(nestsDeeperThan('[[],[],[],{}]', 2), false)
+  assert.equal(isNestedDeeperThan('[[],[],[],{}]', 2), false)
 })
 
 it('counts the values of lists and objects at any depth, but not text inside strings', () => {
-  const counted = (text: string) => [1, 2, 3, 4, 5, 6, 7].find(max => !holdsMoreValuesThan(text, max))
+  const counted = (text: string) => [1, 2, 3, 4, 5, 6, 7].find(max => !hasMoreValuesThan(text, max))
   assert.equal(counted('[0,{"a":1,"b":[0,0]}]'), 7)
   assert.equal(counted('["0,0,0,0,[[{{","\\",0,0,0"]'), 3)
   assert.equal(counted('[[],[],{}]'), 6)
@@ -158,7 +159,7 @@ it('counts the values of lists and objects at any depth, but not text inside str
 })
 
 it('counts the fields of objects at any depth, the objects and the lists, but not the values of lists', () => {
-  const counted = (text: string) => [0, 1, 2, 3, 4, 5, 6, 7].find(max => !holdsMoreFieldsThan(text, max))
+  const counted = (text: string) => [0, 1, 2, 3, 4, 5, 6, 7].find(max => !hasMoreFieldsThan(text, max))
   assert.equal(counted('{"a":1,"b":[0,0,0,{"c":2}]}'), 6)
   assert.equal(counted('[":[{",0,0,0,0,0,0,0,0]'), 1)
   assert.equal(counted('[[],[],{}]'), 4)

@@ -10,7 +10,7 @@ const { quote, comma, colon, openBracket, backslash, closeBracket, openBrace, cl
  * @returns the index after the string that begins at `start`.
  * @throws SyntaxError when no string begins there or it does not end.
  */
-export function stringEnd(text: string, start: number): number {
+export function findStringEnd(text: string, start: number): number {
   if (text.charCodeAt(start) !== quote) throw new SyntaxError(`no string begins at ${start}`)
   for (let at = start; ; ) {
     at = text.indexOf('"', at + 1)
@@ -25,12 +25,12 @@ export function stringEnd(text: string, start: number): number {
  * @returns the index after the member value that begins at `start`: the index of the next comma or closing brace.
  * @throws SyntaxError
  */
-export function endOfValue(text: string, start: number): number {
+export function findValueEnd(text: string, start: number): number {
   let depth = 0
   for (let at = start; at < text.length; ) {
     const char = text.charCodeAt(at)
     if (char === quote) {
-      at = stringEnd(text, at)
+      at = findStringEnd(text, at)
       continue
     }
     if (depth === 0 && (char === comma || char === closeBrace)) return at
@@ -42,7 +42,7 @@ export function endOfValue(text: string, start: number): number {
 }
 
 /** The key that a JSON string spells. @param end the index after its closing quote. */
-export function keyAt(text: string, start: number, end: number): string {
+export function readKeyAt(text: string, start: number, end: number): string {
   const bare = text.slice(start + 1, end - 1)
   return bare.includes('\\') ? (JSON.parse(`"${bare}"`) as string) : bare
 }
@@ -51,12 +51,12 @@ export function keyAt(text: string, start: number, end: number): string {
  * The object's text without the members of these names, repeats included; all other members stay as they were written.
  * @param text valid JSON text of an object.
  */
-export function withoutMembers(text: string, names: ReadonlySet<string>): string {
+export function removeMembers(text: string, names: ReadonlySet<string>): string {
   const nameAt: MemberNames['nameAt'] = (text, start, end) => {
-    const name = keyAt(text, start, end)
+    const name = readKeyAt(text, start, end)
     return names.has(name) ? name : null
   }
-  return editedMembers(text, membersNamed(text, { nameAt }), () => null)
+  return editMembers(text, findMembersNamed(text, { nameAt }), () => null)
 }
 
 /** A few names that are looked for in many texts. The length alone rules out most other keys. */
@@ -76,7 +76,7 @@ export class MemberNames {
   /** The name that the JSON string from `start` to `end` spells; null for any other. @param hasEscapes of the text. */
   nameAt(text: string, start: number, end: number, hasEscapes: boolean): string | null {
     if (hasEscapes) {
-      const name = keyAt(text, start, end)
+      const name = readKeyAt(text, start, end)
       return this.#all.has(name) ? name : null
     }
     const candidates = this.#byLength[end - start - 2]
@@ -96,15 +96,15 @@ export interface Member {
 }
 
 /** The members with these names, in their order, repeats included. @param text valid JSON text of an object. */
-export function membersNamed(text: string, names: Pick<MemberNames, 'nameAt'>): Member[] {
+export function findMembersNamed(text: string, names: Pick<MemberNames, 'nameAt'>): Member[] {
   const members: Member[] = []
   // Only such an escape can spell a character of a name.
   const hasEscapes = text.includes('\\u')
   let start = skipBlanks(text, text.indexOf('{') + 1)
   while (text.charCodeAt(start) !== closeBrace) {
-    const keyEnd = stringEnd(text, start)
+    const keyEnd = findStringEnd(text, start)
     const valueStart = skipBlanks(text, skipBlanks(text, keyEnd) + 1)
-    const end = endOfValue(text, valueStart)
+    const end = findValueEnd(text, valueStart)
     const name = names.nameAt(text, start, keyEnd, hasEscapes)
     if (name !== null) members.push({ name, start, valueStart, end })
     start = text.charCodeAt(end) === comma ? skipBlanks(text, end + 1) : end
@@ -119,7 +119,7 @@ export function membersNamed(text: string, names: Pick<MemberNames, 'nameAt'>): 
  * @param members members of that object, in their order. @param edit the replacement for a member: null leaves it out, a
  * text replaces its value, and undefined keeps it.
  */
-export function editedMembers(
+export function editMembers(
   text: string,
   members: readonly Member[],
   edit: (member: Member) => string | null | undefined,
@@ -155,10 +155,10 @@ export function editedMembers(
  * The members of an object, in their order, each as it is written: `"name":value`.
  * @param text as JSON.stringify writes it.
  */
-export function membersOf(text: string): string[] {
+export function listMemberTexts(text: string): string[] {
   const members: string[] = []
   for (let at = 1; at < text.length - 1; ) {
-    const end = endOfValue(text, stringEnd(text, at) + 1)
+    const end = findValueEnd(text, findStringEnd(text, at) + 1)
     members.push(text.slice(at, end))
     at = end + 1
   }
@@ -169,7 +169,7 @@ export function membersOf(text: string): string[] {
  * The first key that one object of the text repeats, which parsing would hide; null when no key is repeated.
  * @param text valid JSON.
  */
-export function repeatedKey(text: string): string | null {
+export function findRepeatedKey(text: string): string | null {
   const open: Set<string>[] = []
   for (let at = 0; at < text.length; ) {
     const char = text.charCodeAt(at)
@@ -179,9 +179,9 @@ export function repeatedKey(text: string): string | null {
       at++
       continue
     }
-    const end = stringEnd(text, at)
+    const end = findStringEnd(text, at)
     if (text.charCodeAt(skipBlanks(text, end)) === colon) {
-      const key = keyAt(text, at, end)
+      const key = readKeyAt(text, at, end)
       const keys = open.at(-1)!
       if (keys.has(key)) return key
       keys.add(key)
@@ -201,7 +201,7 @@ function skipBlanks(text: string, start: number): number {
  * An object's text with as many of its first members as fit; unchanged when all fit.
  * @param text valid JSON text of an object.
  */
-export function cutToFirstMembers(text: string, lengthMax: number): string {
+export function truncateToFirstMembers(text: string, lengthMax: number): string {
   if (text.length <= lengthMax) return text
   let end = 0
   let depth = 0
@@ -227,7 +227,7 @@ export function cutToFirstMembers(text: string, lengthMax: number): string {
 }
 
 /** Whether lists and objects nest more than `depthMax` deep. The text need not be valid JSON. */
-export function nestsDeeperThan(text: string, depthMax: number): boolean {
+export function isNestedDeeperThan(text: string, depthMax: number): boolean {
   if (!opensMoreThan(text, depthMax)) return false
   let depth = 0
   for (let at = 0; at < text.length; at++) {
@@ -253,21 +253,21 @@ function opensMoreThan(text: string, countMax: number): boolean {
 }
 
 /** Whether the text holds more than `valuesMax` values. A parsed value takes tens of bytes, however short its text. */
-export function holdsMoreValuesThan(text: string, valuesMax: number): boolean {
+export function hasMoreValuesThan(text: string, valuesMax: number): boolean {
   // A value has at least one character, and another one separates it from the next.
-  return text.length >= 2 * valuesMax && hasMoreMarksThan(text, valuesMax - 1, comma)
+  return text.length >= 2 * valuesMax && hasMoreSeparatorsThan(text, valuesMax - 1, comma)
 }
 
 /**
  * Whether the text has more than `fieldsMax` objects, lists and fields of objects together. Parsing and checking each
  * takes about a microsecond, ten times as long as a value in a list.
  */
-export function holdsMoreFieldsThan(text: string, fieldsMax: number): boolean {
-  return text.length > fieldsMax && hasMoreMarksThan(text, fieldsMax, colon)
+export function hasMoreFieldsThan(text: string, fieldsMax: number): boolean {
+  return text.length > fieldsMax && hasMoreSeparatorsThan(text, fieldsMax, colon)
 }
 
 /** Whether the separators and opening brackets outside strings are more than `countMax` together. */
-export function hasMoreMarksThan(text: string, countMax: number, separator: number): boolean {
+export function hasMoreSeparatorsThan(text: string, countMax: number, separator: number): boolean {
   let count = 0
   for (let at = 0; at < text.length; at++) {
     const unit = text.charCodeAt(at)
@@ -280,7 +280,7 @@ export function hasMoreMarksThan(text: string, countMax: number, separator: numb
 }
 
 /**
- * Unlike the native search of `stringEnd`, this is equally fast for short strings and for many escapes, which an attacker
+ * Unlike the native search of `findStringEnd`, this is equally fast for short strings and for many escapes, which an attacker
  * may send.
  * @returns the index of the quote that ends the string that begins at `start`, or of the end of the text.
  */

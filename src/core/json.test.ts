@@ -4,16 +4,8 @@ import fc from 'fast-check'
 import { isLinear } from '../../tests/support/cpu-time.ts'
 import { seededRandom } from '../../tests/support/seeded-random.ts'
 import { misreadFromNowOn, spelledJson } from '../../tests/support/spelled-json.ts'
-import {
-  isDeeperThan,
-  isRawNumber,
-  type JsonValue,
-  parseJson,
-  parsePlainJson,
-  textOf,
-  withPlainNumbers,
-} from './json.ts'
-import { nestsDeeperThan } from './json-text.ts'
+import { isDeeperThan, isRawNumber, type JsonValue, parseJson, parsePlainJson, textOf, toPlainNumbers } from './json.ts'
+import { isNestedDeeperThan } from './json-text.ts'
 
 const digits = (min: number, max: number) =>
   fc.array(fc.constantFrom(...'0123456789'), { minLength: min, maxLength: max }).map(list => list.join(''))
@@ -66,7 +58,7 @@ describe('parseJson', () => {
         const text = spelledJson(list, seededRandom(seed))
         const expected = JSON.stringify(list)
         assert.equal(JSON.stringify(parsePlainJson(text)), expected)
-        assert.equal(JSON.stringify(withPlainNumbers(parseJson(text))), expected)
+        assert.equal(JSON.stringify(toPlainNumbers(parseJson(text))), expected)
         assert.equal(JSON.stringify(parseJson(`[1.0,${text}]`)), `[1.0,${expected}]`)
       }),
       { numRuns: 1_000 },
@@ -193,7 +185,7 @@ describe('textOf', () => {
 it('a value nests as deep as its text, also one that no recursion could follow', () => {
   for (const text of ['[[{}]]', '{"a":[{"b":1}],"c":[]}', '[[],{"a":1.0,"b":null}]', '1', '[-0]', '{"__proto__":[[]]}'])
     for (const depthMax of [0, 1, 2, 3])
-      assert.equal(isDeeperThan(parseJson(text), depthMax), nestsDeeperThan(text, depthMax), `${text} ${depthMax}`)
+      assert.equal(isDeeperThan(parseJson(text), depthMax), isNestedDeeperThan(text, depthMax), `${text} ${depthMax}`)
   let deep: JsonValue = 1
   for (let depth = 0; depth < 100_000; depth++) deep = depth % 2 === 0 ? [deep] : { a: deep }
   assert.equal(isDeeperThan([1, deep], 128), true)

@@ -37,7 +37,7 @@ const startsAsNumber = /^\s*[-\d]/
 export function parseJson(text: string): JsonValue {
   // The engine refuses invalid JSON here, with its own message, so that the reader of literals has nothing to check.
   const value = JSON.parse(text) as JsonValue
-  return mayKeepLiterals(text) || hasEscapedKey(text) ? new JsonReader(text, numberOrLiteral).value() : value
+  return mayNeedLiterals(text) || hasEscapedKey(text) ? new JsonReader(text, parseNumberOrLiteral).value() : value
 }
 
 /**
@@ -69,11 +69,11 @@ function hasEscapedKey(text: string): boolean {
 }
 
 /** Whether the text may hold a number whose literal has to be kept, so that `JSON.parse` alone is not enough. */
-export function mayKeepLiterals(text: string): boolean {
+export function mayNeedLiterals(text: string): boolean {
   return mayLoseLiteral.test(text) || startsAsNumber.test(text)
 }
 
-export function rawNumber(literal: string): RawNumber {
+export function createRawNumber(literal: string): RawNumber {
   return json.rawJSON(literal)
 }
 
@@ -81,9 +81,9 @@ export function rawNumber(literal: string): RawNumber {
  * @param literal a number as JSON writes it.
  * @returns the number, or the literal if a double would not reproduce it.
  */
-export function numberOrLiteral(literal: string): number | RawNumber {
+export function parseNumberOrLiteral(literal: string): number | RawNumber {
   const value = Number(literal)
-  return String(value) === literal ? value : rawNumber(literal)
+  return String(value) === literal ? value : createRawNumber(literal)
 }
 
 export function isRawNumber(value: unknown): value is RawNumber {
@@ -149,11 +149,11 @@ const integerCharsMax = 20
  * Source: docs/wire/evaluation.md 0.
  */
 export function textOf(value: JsonValue): string {
-  return typeof value === 'string' ? value : compactJson(value)
+  return typeof value === 'string' ? value : toCompactJson(value)
 }
 
 /** Compact JSON with object keys sorted by code point and numbers in their text form. */
-export function compactJson(value: JsonValue): string {
+export function toCompactJson(value: JsonValue): string {
   switch (typeof value) {
     case 'string':
       return JSON.stringify(value)
@@ -163,10 +163,10 @@ export function compactJson(value: JsonValue): string {
       return value ? 'true' : 'false'
   }
   if (value === null) return 'null'
-  if (Array.isArray(value)) return `[${value.map(compactJson).join(',')}]`
+  if (Array.isArray(value)) return `[${value.map(toCompactJson).join(',')}]`
   if (isRawNumber(value)) return literalText(value.rawJSON)
   const keys = sortByCodePoint(Object.keys(value))
-  return `{${keys.map(key => `${JSON.stringify(key)}:${compactJson(value[key]!)}`).join(',')}}`
+  return `{${keys.map(key => `${JSON.stringify(key)}:${toCompactJson(value[key]!)}`).join(',')}}`
 }
 
 /** The double that a number or a kept literal represents; undefined for anything else. */
@@ -179,16 +179,16 @@ export function numberOf(value: JsonValue): number | undefined {
  * The value with plain numbers instead of kept literals, for code that does not support literals; the value itself when it
  * holds none.
  */
-export function withPlainNumbers(value: JsonValue): JsonValue {
+export function toPlainNumbers(value: JsonValue): JsonValue {
   if (typeof value !== 'object' || value === null) return value
   if (isRawNumber(value)) return Number(value.rawJSON)
   if (Array.isArray(value)) {
-    const plain = value.map(withPlainNumbers)
+    const plain = value.map(toPlainNumbers)
     return plain.some((entry, index) => entry !== value[index]) ? plain : value
   }
   let plain: JsonObject | null = null
   for (const key of Object.keys(value)) {
-    const entry = withPlainNumbers(value[key]!)
+    const entry = toPlainNumbers(value[key]!)
     if (entry === value[key]) continue
     plain ??= { ...value }
     setOwn(plain, key, entry)

@@ -5,7 +5,7 @@
  * @param spellingsOf the texts that a candidate is compared by; the candidate itself by default.
  * @returns the candidate that needs the fewest changed characters; of several, the first.
  */
-export function nearestName<T extends string>(
+export function findNearestName<T extends string>(
   name: string,
   candidates: readonly T[],
   spellingsOf: (candidate: T) => readonly string[] = candidate => [candidate],
@@ -25,7 +25,7 @@ const comparedCharsMax = 100
  * @returns null when no candidate is near; `name` may then be correct.
  * Source: ours.
  */
-export function nearMiss<T extends string>(
+export function findNearMiss<T extends string>(
   name: string,
   candidates: readonly T[],
   spellingsOf: (candidate: T) => readonly string[] = candidate => [candidate],
@@ -44,7 +44,7 @@ export function nearMiss<T extends string>(
  * @returns the shortest such candidate, the first of equals; null when there is none.
  * Source: ours.
  */
-export function shortenedName<T extends string>(
+export function shortenName<T extends string>(
   name: string,
   candidates: readonly T[],
   spellingOf: (candidate: T) => string = candidate => candidate,

@@ -3,11 +3,11 @@
 import {
   type ItemOf,
   idSchema,
-  inColumn,
   instantField,
   integersField,
   nullable,
   orNull,
+  storeInColumn,
   textField,
   textsField,
 } from './resource.ts'
@@ -26,7 +26,7 @@ export const personalKeyResource = {
       },
     }),
     /** Ids of the projects the key is limited to; empty means all. */
-    scopedProjectIds: inColumn(
+    scopedProjectIds: storeInColumn(
       'scoped_project_ids',
       integersField('scoped_teams', {
         schema: orNull({

@@ -3,7 +3,7 @@
 
 import { ascii } from './ascii.ts'
 import { isJsonObject, type JsonValue, type PropertyBag, parseJson, parsePlainJson, setOwn } from './json.ts'
-import { endOfValue, keyAt, stringEnd } from './json-text.ts'
+import { findStringEnd, findValueEnd, readKeyAt } from './json-text.ts'
 
 const { comma, colon, openBrace, closeBrace } = ascii
 
@@ -31,10 +31,10 @@ export function pickProperties(text: string, names: ReadonlySet<string>): Proper
   if (text === '{}') return picked
   expectChar(text, 0, openBrace)
   for (let at = 0; text.charCodeAt(at) !== closeBrace; ) {
-    const keyEnd = stringEnd(text, at + 1)
+    const keyEnd = findStringEnd(text, at + 1)
     expectChar(text, keyEnd, colon)
-    const valueEnd = endOfValue(text, keyEnd + 1)
-    const key = keyAt(text, at + 1, keyEnd)
+    const valueEnd = findValueEnd(text, keyEnd + 1)
+    const key = readKeyAt(text, at + 1, keyEnd)
     if (names.has(key)) setOwn(picked, key, parseValueText(text.slice(keyEnd + 1, valueEnd)))
     at = valueEnd
     if (at !== text.length - 1) expectChar(text, at, comma)

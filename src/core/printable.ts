@@ -4,12 +4,12 @@
  * Text from clients must not move the cursor, change a line's direction, break the line or hide in it. So control and
  * format characters, separators and lone surrogates are escaped as in JSON, which also keeps a JSON line valid.
  */
-export function printable(line: string): string {
+export function toPrintable(line: string): string {
   return line.replaceAll(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, escapeChars)
 }
 
 /** Like `printable`, but with the joiners that words of some scripts and many emoji are written with. */
-export function printableName(name: string): string {
+export function toPrintableName(name: string): string {
   return name.replaceAll(/(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, escapeChars)
 }
 

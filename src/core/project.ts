@@ -3,9 +3,9 @@
 import { clientSettings } from './client-settings.ts'
 import {
   booleanField,
+  buildInitialFields,
   groupField,
   type ItemOf,
-  initialFields,
   instantField,
   integerField,
   membersField,
@@ -32,7 +32,7 @@ const quotas = {
   surveyResponses: quotaField('survey_responses'),
 }
 export type Quotas = ItemOf<{ readonly fields: typeof quotas }>
-export const noQuotas = initialFields({ fields: quotas }) as Quotas
+export const noQuotas = buildInitialFields({ fields: quotas }) as Quotas
 
 function quotaField<const N extends string>(name: N) {
   return nullable(integerField(name, { schema: { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER } }))
@@ -86,7 +86,7 @@ const ingestion = {
   }),
 }
 export type IngestionSettings = ItemOf<{ readonly fields: typeof ingestion }>
-export const noIngestionSettings = initialFields({ fields: ingestion }) as IngestionSettings
+export const noIngestionSettings = buildInitialFields({ fields: ingestion }) as IngestionSettings
 
 export const projectResource = {
   table: 'project',

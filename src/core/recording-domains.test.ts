@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { isRecordedPage, recordingHost } from './recording-domains.ts'
+import { isRecordedPage, parseRecordingHost } from './recording-domains.ts'
 
 describe('recordingHost', () => {
   it('reads the host of an address, a pattern or a bare name', () => {
-    assert.equal(recordingHost('https://App.Example.com:8443/path?x=1'), 'app.example.com')
-    assert.equal(recordingHost('https://*.example.com'), '*.example.com')
-    assert.equal(recordingHost('example.com'), 'example.com')
-    assert.equal(recordingHost('http://localhost:3000'), 'localhost')
-    for (const nothing of ['', 'https://', 'https://exa mple.com', '://x']) assert.equal(recordingHost(nothing), null)
+    assert.equal(parseRecordingHost('https://App.Example.com:8443/path?x=1'), 'app.example.com')
+    assert.equal(parseRecordingHost('https://*.example.com'), '*.example.com')
+    assert.equal(parseRecordingHost('example.com'), 'example.com')
+    assert.equal(parseRecordingHost('http://localhost:3000'), 'localhost')
+    for (const nothing of ['', 'https://', 'https://exa mple.com', '://x'])
+      assert.equal(parseRecordingHost(nothing), null)
   })
 })
 

@@ -12,7 +12,7 @@ export interface PageHeaders {
 /** Apps have no page, so the user agent decides. Source: ours, after PostHog's own check. */
 const appAgents = ['posthog-android', 'posthog-ios', 'posthog-react-native', 'posthog-flutter']
 
-/** @param domains hosts from `recordingHost`; when empty, every page may be recorded. */
+/** @param domains hosts from `parseRecordingHost`; when empty, every page may be recorded. */
 export function isRecordedPage(domains: readonly string[], page: PageHeaders): boolean {
   if (domains.length === 0) return true
   const hosts = [hostOf(page.origin), hostOf(page.referer)].filter(host => host !== null)
@@ -27,7 +27,7 @@ const agentCharsMax = 500
  * The host of an entry such as `https://app.example.com`, `https://*.example.com` or `example.com`, in lower case.
  * Ports and paths are ignored. Null for an entry without a host.
  */
-export function recordingHost(entry: string): string | null {
+export function parseRecordingHost(entry: string): string | null {
   return hostOf(/^[a-z][a-z0-9+.-]*:\/\//i.test(entry) ? entry : `https://${entry}`)
 }
 

@@ -144,7 +144,10 @@ export const instantField = <const N extends string>(name: N, options: Options<n
 export const authorField = <const N extends string>(name: N) => declareField<Author, N>('author', name, {})
 
 /** The field, stored in a column with another name. */
-export function inColumn<T, N extends string, const C extends string>(column: C, field: Field<T, N>): Field<T, N, C> {
+export function storeInColumn<T, N extends string, const C extends string>(
+  column: C,
+  field: Field<T, N>,
+): Field<T, N, C> {
   return { ...field, column }
 }
 
@@ -166,7 +169,7 @@ export const instantSchema: JsonSchema = {
 }
 
 /** The values of a new item that its writer does not set. */
-export function initialFields<R extends Pick<Resource, 'fields'>>({ fields }: R): Partial<ItemOf<R>> {
+export function buildInitialFields<R extends Pick<Resource, 'fields'>>({ fields }: R): Partial<ItemOf<R>> {
   const values = Object.entries(fields).flatMap(([key, { initial, isNullable }]) =>
     initial !== undefined ? [[key, initial]] : isNullable ? [[key, null]] : [],
   )
@@ -191,12 +194,12 @@ export function patchItem<R extends Resource>(
 }
 
 /** The item by the names of its fields, without its author. */
-export function showItem<R extends Resource>({ fields }: R, item: ItemOf<R>): JsonObject {
+export function toShownItem<R extends Resource>({ fields }: R, item: ItemOf<R>): JsonObject {
   return showFields(Object.entries(fields), item)
 }
 
 /** The item as the activity log shows it. */
-export function showLogged<R extends Resource>({ fields }: R, item: ItemOf<R>): JsonObject {
+export function toLoggedItem<R extends Resource>({ fields }: R, item: ItemOf<R>): JsonObject {
   return showFields(
     Object.entries(fields).filter(([, { isLogged }]) => isLogged),
     item,

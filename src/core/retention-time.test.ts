@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { isTrusted, standingMs, type TrustedTime, updateTrustedTime, wasEverTrusted } from './retention-time.ts'
+import { isTimeTrusted, standingMs, type TrustedTime, updateTrustedTime, wasTimeEverTrusted } from './retention-time.ts'
 import { dayMs } from './time.ts'
 
 const hourMs = 3_600_000
@@ -33,7 +33,7 @@ describe('the retention time', () => {
         before.map(({ atMs }) => (atMs - startMs) / hourMs),
         before.map((_, hour) => hour),
       )
-      assert.ok(!before.some(isTrusted))
+      assert.ok(!before.some(isTimeTrusted))
       assert.deepEqual(looks.at(-1), { atMs: startMs + jumpMs + standingMs, aheadMs: 0, stoodMs: 0 })
     })
 
@@ -58,7 +58,7 @@ describe('the retention time', () => {
   it('adds up what several short runs have seen of a clock that stays where it was', () => {
     let last = trusted
     for (let run = 0; run < 13; run++) last = looksEachHour(last, startMs + 31 * dayMs + run * 2 * hourMs, 3).at(-1)!
-    assert.ok(isTrusted(last))
+    assert.ok(isTimeTrusted(last))
   })
 
   it('has not begun before the clock was first observed for a day', () => {
@@ -86,7 +86,7 @@ describe('the retention time', () => {
   it('begins again when the clock goes back before it was trusted', () => {
     const early = looksEachHour(updateTrustedTime(null, startMs + 31 * dayMs, 0), startMs + 31 * dayMs, 24).at(-1)!
     const looks = looksEachHour(early, startMs, 25)
-    assert.ok(!looks.slice(0, -1).some(wasEverTrusted))
+    assert.ok(!looks.slice(0, -1).some(wasTimeEverTrusted))
     assert.ok(looks.at(-1)!.atMs === startMs + dayMs)
   })
 })

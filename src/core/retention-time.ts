@@ -51,11 +51,11 @@ function trustClock(nowMs: number): TrustedTime {
   return { atMs: nowMs, aheadMs: 0, stoodMs: 0 }
 }
 
-export function isTrusted({ aheadMs }: TrustedTime): boolean {
+export function isTimeTrusted({ aheadMs }: TrustedTime): boolean {
   return aheadMs === 0
 }
 
 /** Whether the wall clock was ever trusted. */
-export function wasEverTrusted({ atMs }: TrustedTime): boolean {
+export function wasTimeEverTrusted({ atMs }: TrustedTime): boolean {
   return atMs >= begunMs
 }

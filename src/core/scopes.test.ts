@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { isKnownScope, nearestScope } from './scopes.ts'
+import { findNearestScope, isKnownScope } from './scopes.ts'
 
 describe('scopes', () => {
   it('are * or an object with an action', () => {
@@ -20,8 +20,8 @@ describe('scopes', () => {
       ['persons:read', 'person:read'],
       ['user.read', 'user:read'],
     ] as const) {
-      assert.equal(nearestScope(scope), nearest)
+      assert.equal(findNearestScope(scope), nearest)
     }
-    assert.match(nearestScope('x'.repeat(100_000)), /:read$/)
+    assert.match(findNearestScope('x'.repeat(100_000)), /:read$/)
   })
 })

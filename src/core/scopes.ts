@@ -1,6 +1,6 @@
 // The scopes of personal API keys, by PostHog's names. Each route names the scope that it requires.
 
-import { nearestName } from './nearest-name.ts'
+import { findNearestName } from './nearest-name.ts'
 
 /** The objects that the private API has or will have. Source: PostHog's scopes; `import_job` is ours. */
 export const scopeObjects = [
@@ -33,8 +33,8 @@ export function isKnownScope(scope: string): boolean {
 }
 
 /** The scope that was probably meant. It suggests write only if the text said `write`. */
-export function nearestScope(scope: string): string {
+export function findNearestScope(scope: string): string {
   const [object = '', action] = scope.slice(0, comparedCharsMax).toLowerCase().split(/[:.]/)
-  const nearest = nearestName(object, scopeObjects, known => [known, ...known.split('_')])
+  const nearest = findNearestName(object, scopeObjects, known => [known, ...known.split('_')])
   return `${nearest}:${action === 'write' ? 'write' : 'read'}`
 }

@@ -7,8 +7,8 @@ import Fastify, { errorCodes, type FastifyInstance, type FastifyReply, type Fast
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
 import {
+  createMethodNotAllowedError,
   internalError,
-  methodNotAllowed,
   notFound,
   notFoundOnWire,
   type WireError,
@@ -24,14 +24,14 @@ import {
 } from './bodies/unread-requests.ts'
 import { hideUnreadableContentType, restoreContentType } from './bodies/unreadable-content-type.ts'
 import type { Connections } from './connections.ts'
-import { buildCorsHeaders, corsMethods, corsOfUnknown, isFromPage } from './shared/cors.ts'
+import { buildCorsHeaders, corsMethods, corsOfUnknown, isSentByPage } from './shared/cors.ts'
 import {
-  answersHead,
   collectKnownPaths,
+  doesAnswerHead,
+  doesRegisterAllMethods,
   findKnownPath,
   type KnownPath,
   listSpellings,
-  registersAllMethods,
   usualMethods,
 } from './shared/known-paths.ts'
 import { createRequestIdMaker, requestIdHeader } from './shared/request-id.ts'
@@ -131,13 +131,13 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
 
   for (const route of options.routes) for (const path of listSpellings(route.path)) register(path, route)
   const knownPaths = collectKnownPaths(options.routes)
-  for (const known of knownPaths) if (registersAllMethods(known, knownPaths)) registerOtherMethods(known)
+  for (const known of knownPaths) if (doesRegisterAllMethods(known, knownPaths)) registerOtherMethods(known)
 
   server.setNotFoundHandler((request, reply) => {
     letGoOfBody(request, reply)
     const known = findKnownPath(knownPaths, request)
     if (known === undefined) {
-      if (isFromPage(corsOfUnknown, request)) allowOrigin(request, reply, corsOfUnknown)
+      if (isSentByPage(corsOfUnknown, request)) allowOrigin(request, reply, corsOfUnknown)
       return sendError(reply, nothingHere)
     }
     refuseMethod(known, request, reply)
@@ -156,12 +156,12 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       method: route.method,
       url: path,
       bodyLimit: route.bodyLimitBytes,
-      exposeHeadRoute: answersHead(route),
+      exposeHeadRoute: doesAnswerHead(route),
       config: { route },
       onRequest: beforeBody(route, cors, bodyBudget),
       handler: (request, reply) => {
         restoreContentType(request)
-        if (isFromPage(cors, request)) allowOrigin(request, reply, cors)
+        if (isSentByPage(cors, request)) allowOrigin(request, reply, cors)
         // Fastify does not read the body of a GET request, so it is read here.
         const readsNow = route.method === 'GET' && hasBody(request)
         const work = readsNow ? readThenHandle(route, guarded, request, reply) : handle(route, guarded, request, reply)
@@ -258,7 +258,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
         letGoOfBody(request, reply)
         if (request.method !== 'OPTIONS' || cors === null)
           return refuseMethod(known, request, reply) as unknown as undefined
-        if (isFromPage(cors, request)) allowOrigin(request, reply, cors)
+        if (isSentByPage(cors, request)) allowOrigin(request, reply, cors)
         if (echoes !== undefined) echoHeaders(echoes, request, reply)
         return reply.code(200).send()
       },
@@ -271,10 +271,10 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
 
   function refuseMethod({ group, echoes, methods }: KnownPath, request: FastifyRequest, reply: FastifyReply): void {
     const cors = corsMethods[group]
-    if (isFromPage(cors, request)) allowOrigin(request, reply, cors)
+    if (isSentByPage(cors, request)) allowOrigin(request, reply, cors)
     if (echoes !== undefined) echoHeaders(echoes, request, reply)
     reply.header('allow', [...methods].join(', '))
-    sendError(reply, methodNotAllowed(request.method, [...methods]))
+    sendError(reply, createMethodNotAllowedError(request.method, [...methods]))
   }
 
   function answerError(
@@ -290,7 +290,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       logger.error({ err: error, requestId, method, path: route?.path }, 'request failed')
     }
     const cors = route === undefined ? null : corsMethods[route.group]
-    if (isFromPage(cors, request)) allowOrigin(request, reply, cors)
+    if (isSentByPage(cors, request)) allowOrigin(request, reply, cors)
     const retryAfter = answer.status >= 500 ? route?.retryAfterSeconds : undefined
     if (retryAfter !== undefined) reply.header('retry-after', String(retryAfter))
     sendRouteError(route, request, reply, answer)
@@ -340,7 +340,7 @@ function beforeBody(route: Route, cors: string | null, bodyBudget: BodyBudget): 
     rememberUnreadRequest(route, cors, request)
     if (echoes !== undefined) echoHeaders(echoes, request, reply)
     if (judge !== undefined) {
-      if (isFromPage(cors, request)) allowOrigin(request, reply, cors)
+      if (isSentByPage(cors, request)) allowOrigin(request, reply, cors)
       if (!judge(request, reply)) return bodyBudget.drain(request.raw, reply.raw)
     }
     hideUnreadableContentType(request, reply, done)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { frontEnvironment, machineEnvironment, workerEnvironment } from './child-environment.ts'
+import { pickFrontEnvironment, pickMachineEnvironment, pickWorkerEnvironment } from './child-environment.ts'
 
 const all = {
   PATH: '/bin',
@@ -19,12 +19,12 @@ const all = {
 
 describe('the environment of a child process', () => {
   it('contains only machine variables for the engine', () => {
-    assert.deepEqual(machineEnvironment(all), { PATH: '/bin', LC_ALL: 'C', NODE_OPTIONS: '--no-warnings' })
+    assert.deepEqual(pickMachineEnvironment(all), { PATH: '/bin', LC_ALL: 'C', NODE_OPTIONS: '--no-warnings' })
   })
 
   it('omits the keys that the worker does not need, and for a front the first personal key', () => {
     const missing = (environment: NodeJS.ProcessEnv) => Object.keys(all).filter(name => environment[name] === undefined)
-    assert.deepEqual(missing(workerEnvironment(all)), ['PENNON_PERSONAL_KEY', 'PENNON_ENCRYPTION_KEY'])
-    assert.deepEqual(missing(frontEnvironment(all)), ['PENNON_PERSONAL_KEY'])
+    assert.deepEqual(missing(pickWorkerEnvironment(all)), ['PENNON_PERSONAL_KEY', 'PENNON_ENCRYPTION_KEY'])
+    assert.deepEqual(missing(pickFrontEnvironment(all)), ['PENNON_PERSONAL_KEY'])
   })
 })

@@ -58,7 +58,7 @@ export class SupervisedChild {
     if (this.#stopping) return
     const child = fork(mainPath, childArgs, {
       execArgv: [...nodeOptions],
-      env: childEnvironment(env),
+      env: pickChildEnvironment(env),
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
       serialization: 'json',
     })
@@ -157,7 +157,7 @@ export const nodeOptions: readonly string[] = [
 ]
 
 /** Adds the parent's process id, which every child of `serve` gets in addition to its settings (`data-lock.ts`). */
-export function childEnvironment(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+export function pickChildEnvironment(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return { ...environment, PENNON_SERVE_PID: String(process.pid) }
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { PortError } from '#ports/port-error.ts'
-import { createLogger, type Logger, terminalLine } from './log.ts'
+import { createLogger, formatTerminalLine, type Logger } from './log.ts'
 
 /** @returns the line written for an error, and its fields. */
 function logged(err: unknown) {
@@ -58,7 +58,7 @@ describe('a JSON log line', () => {
 function shown(log: (logger: Logger) => void, inColour = false): string {
   let text = ''
   const write = (line: string) => {
-    text += terminalLine(line, { inColour })
+    text += formatTerminalLine(line, { inColour })
   }
   log(createLogger({ level: 'info', process: 'work' }, { write }))
   return text
@@ -93,6 +93,6 @@ describe('a log line on a terminal', () => {
     const esc = String.fromCharCode(27)
     assert.ok(shown(logger => logger.info('x'), true).includes(`${esc}[32minfo`))
     assert.ok(!shown(logger => logger.info('x')).includes(esc))
-    assert.equal(terminalLine('no JSON\n', { inColour: false }), 'no JSON\n')
+    assert.equal(formatTerminalLine('no JSON\n', { inColour: false }), 'no JSON\n')
   })
 })

@@ -30,7 +30,7 @@ export function createLogger(line: { level: LogLevel; process: string }, destina
 
 function terminal(): DestinationStream {
   const inColour = !process.env.NO_COLOR && process.env.TERM !== 'dumb'
-  return { write: line => void process.stdout.write(terminalLine(line, { inColour })) }
+  return { write: line => void process.stdout.write(formatTerminalLine(line, { inColour })) }
 }
 
 /**
@@ -75,7 +75,7 @@ const colours = { trace: 'gray', debug: 'gray', info: 'green', warn: 'yellow', e
  * @param json a line of the logger. Text that is not JSON is returned unchanged.
  * @param options.inColour whether escape sequences may be used.
  */
-export function terminalLine(json: string, { inColour }: { inColour: boolean }): string {
+export function formatTerminalLine(json: string, { inColour }: { inColour: boolean }): string {
   let line: Record<string, unknown>
   try {
     line = JSON.parse(json) as Record<string, unknown>

@@ -61,12 +61,12 @@ export const notFoundOnWire = wireError(
 )
 
 /** Whether the `detail` of an answer says that its address is wrong, not that the requested item is missing. */
-export function isNoPath(detail: unknown): boolean {
+export function isUnknownPathDetail(detail: unknown): boolean {
   return detail === notFound.detail || detail === notFoundOnWire.detail
 }
 
 /** @param allowed the methods that the path accepts. */
-export function methodNotAllowed(method: string, allowed: readonly string[]): WireError {
+export function createMethodNotAllowedError(method: string, allowed: readonly string[]): WireError {
   const detail = `Method "${method}" is not allowed on this path. Allowed: ${allowed.join(', ')}.`
   return wireError(405, 'method_not_allowed', detail)
 }

@@ -6,7 +6,7 @@ import { describe, it, type TestContext } from 'node:test'
 import { openPostgresManagementStore } from '#adapters/postgres/postgres-management-store.ts'
 import { openStateForWriting } from '#adapters/sqlite/open-sqlite.ts'
 import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
-import { authorNumber } from '#core/author.ts'
+import { computeAuthorNumber } from '#core/author.ts'
 import type { ActivityQuery } from '#ports/state/activity-store.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
 import { noPostgres, startPostgres } from '../support/postgres.ts'
@@ -22,7 +22,7 @@ interface State {
 }
 
 const [ada, bob] = [aChange('ada'), aChange('bob')]
-const byAda = { by: [authorNumber(ada.by)] }
+const byAda = { by: [computeAuthorNumber(ada.by)] }
 
 function testSearches(openState: (t: TestContext) => Promise<State>): void {
   it('searches a bounded number of entries at a time, those of the item or of the project alone', async t => {

@@ -8,7 +8,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { checkSql } from '#core/sql/check-sql.ts'
-import { analystOf, type SqlScope, viewsDatabase } from '../../src/adapters/clickhouse/connection/analyst.ts'
+import { analystLoginOf, nameViewsDatabase, type SqlScope } from '../../src/adapters/clickhouse/connection/analyst.ts'
 import { createClickHouseClients } from '../../src/adapters/clickhouse/connection/clickhouse-clients.ts'
 import { createSqlSetUp } from '../../src/adapters/clickhouse/sql/set-up.ts'
 import { eventStoreForTests } from '../support/event-store-for-tests.ts'
@@ -95,9 +95,9 @@ describe('SQL of users', () => {
     scope: SqlScope = 'visible',
   ) {
     const { url, analyst } = held.engine.endpoint()
-    const { username, password } = analystOf(analyst, scope)
+    const { username, password } = analystLoginOf(analyst, scope)
     const authorization = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
-    const response = await fetch(`${url}/?database=${viewsDatabase('pennon', scope)}${search}`, {
+    const response = await fetch(`${url}/?database=${nameViewsDatabase('pennon', scope)}${search}`, {
       method: 'POST',
       body: sql,
       headers: { ...headers, Authorization: authorization },

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { makeBuckets } from '#core/insights/buckets.ts'
+import { createBuckets } from '#core/insights/buckets.ts'
 import { eventStoreForTests } from '../support/event-store-for-tests.ts'
 import { aStoredEvent } from '../support/values.ts'
 
@@ -39,7 +39,7 @@ describe('megabytes of flag properties', () => {
   const countByCheckout = async (projectId: number) => {
     const lines = await held.store.countTrend({
       projectId,
-      buckets: makeBuckets(
+      buckets: createBuckets(
         { fromMs: timestampMs, endMs: timestampMs + 1 },
         'day',
         { timezone: 'UTC', weekStartDay: 0 },

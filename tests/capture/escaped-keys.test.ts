@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { codeAt, rowCountOf } from '#core/capture/outcome-table.ts'
+import { outcomeCodeAt, rowCountOf } from '#core/capture/outcome-table.ts'
 import { pickProperties } from '#core/pick-properties.ts'
 import { parseJsonLine } from '#importer/read/parse-record.ts'
-import { decodeAndPrepare } from '#wire/capture/decode-capture.ts'
+import { decodeAndPrepareCapture } from '#wire/capture/decode-capture.ts'
 import { prepareV1Capture } from '#wire/capture-v1/decode-batch.ts'
 import { parseDecideQuery } from '#wire/flags/decide-query.ts'
-import { decodeFlags } from '#wire/flags/decode-flags.ts'
-import { decodeRecording } from '#wire/recordings/decode-recording.ts'
+import { decodeFlagsRequest } from '#wire/flags/decode-flags.ts'
+import { decodeRecordingRequest } from '#wire/recordings/decode-recording.ts'
 import { misreadFromNowOn } from '../support/spelled-json.ts'
 
 const received = { receivedAtMs: Date.parse('2025-07-01T11:00:00Z'), ip: '', userAgent: '', random: () => 7 }
@@ -24,7 +24,7 @@ function v0(text: string, over = {}): unknown {
     verbose: false,
     ip: '',
   }
-  const prepared = decodeAndPrepare({ ...input, ...over }, received)
+  const prepared = decodeAndPrepareCapture({ ...input, ...over }, received)
   assert.ok(prepared.kind === 'prepared')
   return codesOf(prepared.table)
 }
@@ -36,12 +36,12 @@ function v1(text: string): unknown {
   return codesOf(prepared.table)
 }
 
-function codesOf(table: Parameters<typeof codeAt>[0]): number[] {
-  return Array.from({ length: rowCountOf(table) }, (_, row) => codeAt(table, row))
+function codesOf(table: Parameters<typeof outcomeCodeAt>[0]): number[] {
+  return Array.from({ length: rowCountOf(table) }, (_, row) => outcomeCodeAt(table, row))
 }
 
 function recording(text: string): unknown {
-  const prepared = decodeRecording({ ...asJson, ...sender, body: Buffer.from(text) }, received)
+  const prepared = decodeRecordingRequest({ ...asJson, ...sender, body: Buffer.from(text) }, received)
   assert.ok(prepared.kind === 'prepared')
   return prepared.record.bytes.length
 }
@@ -56,7 +56,7 @@ function flags(text: string): unknown {
     hasBrowserHeader: false,
     address: '',
   } as const
-  const decoded = decodeFlags({ ...asJson, contentEncoding: undefined, bytes: Buffer.from(text) }, context)
+  const decoded = decodeFlagsRequest({ ...asJson, contentEncoding: undefined, bytes: Buffer.from(text) }, context)
   assert.ok(decoded.ok)
   return decoded.value
 }

@@ -4,8 +4,8 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { compileProject } from '#core/flags/evaluation/compile-project.ts'
-import { compactJson } from '#core/json.ts'
-import { chunkSubjects, parseChunk } from '#core/processing/parse-chunk.ts'
+import { toCompactJson } from '#core/json.ts'
+import { listChunkSubjects, parseChunk } from '#core/processing/parse-chunk.ts'
 import { processChunk } from '#core/processing/process-chunk.ts'
 import { encodeEvent } from '#wire/management/events.ts'
 import { encodeGroup, encodeGroupType } from '#wire/management/persons/groups.ts'
@@ -71,7 +71,7 @@ async function processNewRecords(
     const { offset } = await store.claimPosition(stream, 'worker')
     const read = await log.read(stream, offset, { recordCountMax: 1e9, bytesMax: 1e9 })
     const chunk = parseChunk(read, new Map())
-    const processed = processChunk(chunk, await loadWhole(store, chunkSubjects(chunk)), {
+    const processed = processChunk(chunk, await loadWhole(store, listChunkSubjects(chunk)), {
       logId: 'log',
       lookUpGeoip: address => geoipTable[address] ?? null,
     })
@@ -130,7 +130,7 @@ function listOf(
     case '/groups/':
       return [...state.groups.values()]
         .filter(({ typeIndex }) => String(typeIndex) === query.get('group_type_index'))
-        .map(group => JSON.parse(encodeGroup({ ...group, propertiesJson: compactJson(group.properties) })))
+        .map(group => JSON.parse(encodeGroup({ ...group, propertiesJson: toCompactJson(group.properties) })))
     case '/ingestion_warnings/':
       return state.warnings.map(({ type }) => ({ type }))
     case '/replay_messages/':
@@ -146,7 +146,7 @@ function personsOf(state: MemoryState): { uuid: string; distinct_ids: string[] }
     const text = encodePerson({
       ...person,
       id: index + 1,
-      propertiesJson: compactJson(person.properties),
+      propertiesJson: toCompactJson(person.properties),
       distinctIds,
       distinctIdCount: distinctIds.length,
       flagOverrides: [],

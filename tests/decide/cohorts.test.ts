@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { FlagEvaluation } from '#core/flags/evaluation/evaluate-flags.ts'
 import type { EvaluationSubject } from '#core/flags/evaluation/evaluation-subject.ts'
-import { flagValue } from '#core/flags/evaluation/flag-outcome.ts'
+import { flagValueOf } from '#core/flags/evaluation/flag-outcome.ts'
 import { selectFlags } from '#core/flags/evaluation/select-flags.ts'
 import type { JsonObject, JsonValue } from '#core/json.ts'
 import { err } from '#core/result.ts'
@@ -47,7 +47,7 @@ function evaluate(
   for (const [position, outcome] of evaluation.outcomes.entries()) {
     if (outcome === undefined) continue
     const { key } = project.flags[position]!
-    values[key] = flagValue(outcome)
+    values[key] = flagValueOf(outcome)
     reasons[key] = outcome.reason
   }
   return { project, values, reasons, hasErrors: evaluation.hasErrors, sliceCount }

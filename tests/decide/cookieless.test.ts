@@ -3,7 +3,12 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { hashedDistinctId, hashText, identifiedHash, visitorHash } from '#core/cookieless/visitor-hash.ts'
+import {
+  buildHashedDistinctId,
+  computeVisitorHash,
+  encodeVisitorHash,
+  hashIdentifiedVisitor,
+} from '#core/cookieless/visitor-hash.ts'
 import type { JsonObject } from '#core/json.ts'
 import { type CookielessMode, noIngestionSettings, noQuotas } from '#core/project.ts'
 import { PortError } from '#ports/port-error.ts'
@@ -16,9 +21,9 @@ const userAgent = 'Mozilla/5.0 (X11; Linux x86_64; rv:151.0) Gecko/20100101 Fire
 const page = { 'x-forwarded-for': '203.0.113.7', 'user-agent': userAgent, origin: 'https://shop.example.com' }
 
 function hashOf({ day = '2026-01-15', address = '203.0.113.7', extra = '' } = {}) {
-  return visitorHash(saltOf(day), { projectId: 1, address, userAgent, extra }, 'example.com')
+  return computeVisitorHash(saltOf(day), { projectId: 1, address, userAgent, extra }, 'example.com')
 }
-const visitor = hashedDistinctId(hashText(hashOf()))
+const visitor = buildHashedDistinctId(encodeVisitorHash(hashOf()))
 
 /** Reads the stored person, so that a test sees whose flags are evaluated. */
 const readsPerson: JsonObject = {
@@ -67,7 +72,7 @@ describe('an evaluation for a visitor without cookies', () => {
 
   it('hashes the values from the body and the context', async t => {
     const { flags, openFeature, idAt } = await start(t, 1)
-    const expected = hashedDistinctId(hashText(hashOf({ day: '2026-01-16', extra: 'x' })))
+    const expected = buildHashedDistinctId(encodeVisitorHash(hashOf({ day: '2026-01-16', extra: 'x' })))
     const fields = { timezone: 'Pacific/Auckland', cookieless_hash_extra: 'x' }
     assert.equal(await idAt(flags(fields)), expected)
     const context = { $timezone: 'Pacific/Auckland', $cookieless_extra: 'x' }
@@ -86,16 +91,16 @@ describe('an evaluation for a visitor without cookies', () => {
 
   it('uses the same client address as events do, not an untrusted header', async t => {
     const { flags, idAt } = await start(t, 1, { trustedProxies: 'none' })
-    assert.equal(await idAt(flags()), hashedDistinctId(hashText(hashOf({ address: '127.0.0.1' }))))
+    assert.equal(await idAt(flags()), buildHashedDistinctId(encodeVisitorHash(hashOf({ address: '127.0.0.1' }))))
   })
 
   it('includes the count of identify events in the stateful mode', async t => {
     const asked: unknown[] = []
     const countIdentifies = async (...question: unknown[]) => asked.push(question)
     const { flags, idAt } = await start(t, 2, { visitors: { countIdentifies } })
-    const first = hashedDistinctId(hashText(identifiedHash(saltOf('2026-01-15'), hashOf(), 1)))
+    const first = buildHashedDistinctId(encodeVisitorHash(hashIdentifiedVisitor(saltOf('2026-01-15'), hashOf(), 1)))
     assert.equal(await idAt(flags()), first)
-    assert.deepEqual(asked, [[1, hashText(hashOf())]])
+    assert.deepEqual(asked, [[1, encodeVisitorHash(hashOf())]])
   })
 
   it('replaces only the cookieless sentinel, and only where the project has the mode on', async t => {

@@ -4,8 +4,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { flagValue } from '#core/flags/evaluation/flag-outcome.ts'
-import { flagHash01, pickVariant, variantBounds } from '#core/flags/rollout/rollout.ts'
+import { flagValueOf } from '#core/flags/evaluation/flag-outcome.ts'
+import { computeFlagHash01, computeVariantBounds, pickVariant } from '#core/flags/rollout/rollout.ts'
 import type { JsonObject } from '#core/json.ts'
 import { compileTestProject } from '../support/decide-server.ts'
 import { allFlags, aSubject, evaluateFlags } from '../support/evaluation-subject.ts'
@@ -26,7 +26,7 @@ function valuesOf(flags: readonly object[], subject: Parameters<typeof aSubject>
   const { outcomes } = evaluateFlags(project, allFlags, aSubject(subject))
   return Object.fromEntries(
     outcomes.flatMap((outcome, position) =>
-      outcome === undefined ? [] : [[project.flags[position]!.key, flagValue(outcome)]],
+      outcome === undefined ? [] : [[project.flags[position]!.key, flagValueOf(outcome)]],
     ),
   )
 }
@@ -58,10 +58,10 @@ describe(`evaluations (SEED=${seed})`, () => {
   it('give each variant its share of a million people', () => {
     const people = 1_000_000
     const shares = [50, 25, 12.5, 10, 2.5]
-    const bounds = variantBounds(shares)
+    const bounds = computeVariantBounds(shares)
     const counts = new Array<number>(shares.length).fill(0)
     for (let person = 0; person < people; person++)
-      counts[pickVariant(flagHash01('checkout', `person-${person}`, 'variant'), bounds)]!++
+      counts[pickVariant(computeFlagHash01('checkout', `person-${person}`, 'variant'), bounds)]!++
     for (const [index, share] of shares.entries()) {
       const expected = (people * share) / 100
       const deviation = Math.sqrt(expected * (1 - share / 100))
@@ -74,7 +74,7 @@ describe(`evaluations (SEED=${seed})`, () => {
     let both = 0
     for (let person = 0; person < people; person++) {
       const id = `person-${person}`
-      if (flagHash01('one', id, '') <= 0.5 && flagHash01('two', id, '') <= 0.5) both++
+      if (computeFlagHash01('one', id, '') <= 0.5 && computeFlagHash01('two', id, '') <= 0.5) both++
     }
     assert.ok(Math.abs(both - people / 4) < 5 * Math.sqrt((people * 3) / 16), `${both} of ${people}`)
   })

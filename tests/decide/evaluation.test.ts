@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { FlagEvaluation } from '#core/flags/evaluation/evaluate-flags.ts'
-import { flagValue } from '#core/flags/evaluation/flag-outcome.ts'
+import { flagValueOf } from '#core/flags/evaluation/flag-outcome.ts'
 import type { JsonObject, JsonValue } from '#core/json.ts'
 import { ok } from '#core/result.ts'
 import { compileTestProject, startDecideServer } from '../support/decide-server.ts'
@@ -10,7 +10,7 @@ import { allFlags, aSubject, evaluateFlags, evaluateInSlices } from '../support/
 function valuesOf(evaluation: FlagEvaluation): Map<string, boolean | string | undefined> {
   const values = new Map<string, boolean | string | undefined>()
   for (const [position, outcome] of evaluation.outcomes.entries()) {
-    if (outcome !== undefined) values.set(evaluation.project.flags[position]!.key, flagValue(outcome))
+    if (outcome !== undefined) values.set(evaluation.project.flags[position]!.key, flagValueOf(outcome))
   }
   return values
 }

@@ -11,9 +11,9 @@ import { type EvaluationSubject, noHashKeyOverrides } from '#core/flags/evaluati
 import type { JsonObject, JsonValue } from '#core/json.ts'
 import { err, ok } from '#core/result.ts'
 import type { DecideService } from '#services/flags/decide.ts'
-import { explainFlag } from '#services/flags/explain-flag.ts'
+import { evaluateForExplanation } from '#services/flags/explain-flag.ts'
 import type { SubjectRequest } from '#services/flags/load-subject.ts'
-import { flagDetail } from '#wire/flags/flag-texts.ts'
+import { buildFlagDetail } from '#wire/flags/flag-texts.ts'
 import { encodeExplanation } from '#wire/management/flags/explanation.ts'
 import type { ExplanationJson } from '#wire/management/flags/explanation-shapes.ts'
 import { flagFromJson } from '../support/decide-server.ts'
@@ -37,14 +37,20 @@ describe('an explanation', () => {
         const { subject, request } = aRandomSubject(draw)
         const answered = evaluateFlags(served, { ...request.selection, flagKeys: null }, subject)
         for (const stored of served.definitions.flags) {
-          const explained = await explainFlag(decideFor(subject, draw), served, stored, request, subject.nowMs)
+          const explained = await evaluateForExplanation(
+            decideFor(subject, draw),
+            served,
+            stored,
+            request,
+            subject.nowMs,
+          )
           const shown = encodeExplanation(explained, { showsPersons: true, showsGroups: true, showsCohorts: true })
           const position = served.flags.findIndex(flag => flag?.id === stored.id)
           const outcome = answered.outcomes[position]
           const where = `SEED=${seed}, flag ${JSON.stringify(stored)}, ${JSON.stringify(shown)}`
           assert.equal(shown.left_out === null, outcome !== undefined, where)
           if (outcome !== undefined)
-            assert.deepEqual(saidBy(shown), saidBy(flagDetail(served.flags[position]!, outcome)), where)
+            assert.deepEqual(saidBy(shown), saidBy(buildFlagDetail(served.flags[position]!, outcome)), where)
           leadsThere(shown, where)
           assert.ok(JSON.stringify(shown).length < 200_000, where)
           count++

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { rolloutOf } from '#core/flags/definitions/flag-rollout.ts'
 import { compileProject } from '#core/flags/evaluation/compile-project.ts'
-import { flagValue } from '#core/flags/evaluation/flag-outcome.ts'
+import { flagValueOf } from '#core/flags/evaluation/flag-outcome.ts'
 import type { JsonObject } from '#core/json.ts'
 import { flagFromJson } from '../support/decide-server.ts'
 import { allFlags, aSubject, evaluateFlags } from '../support/evaluation-subject.ts'
@@ -63,7 +63,7 @@ test('the derived rollout of a flag agrees with evaluations of the flag', () => 
       const project = compileProject({ ...emptyDefinitions(aProject(), 1), flags: [flag] })
       const position = project.positionOfKey.get('beta')!
       const answers = new Set(
-        persons.map(person => flagValue(evaluateFlags(project, allFlags, person).outcomes[position]!)),
+        persons.map(person => flagValueOf(evaluateFlags(project, allFlags, person).outcomes[position]!)),
       )
       const rollout = rolloutOf(flag.filters)
       const expected =

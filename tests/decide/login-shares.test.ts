@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
-import { startSeriesAtZero } from '#compose/instance/initial-series.ts'
+import { initializeSeriesAtZero } from '#compose/instance/initial-series.ts'
 import type { HashKeyAssignment } from '#ports/state/subject-store.ts'
 import { createDecideService } from '#services/flags/decide.ts'
 import { silentLogger } from '#telemetry/log.ts'
@@ -35,7 +35,7 @@ interface Write {
 /** A service whose store has the persons that `isStored` accepts, and answers a write only when the test says so. */
 function start(isStored: (projectId: number) => boolean) {
   const metrics = createMetrics()
-  startSeriesAtZero(metrics)
+  initializeSeriesAtZero(metrics)
   const timers: { readonly run: () => void; readonly delayMs: number; isCancelled: boolean }[] = []
   const writes: Write[] = []
   const service = createDecideService({

@@ -6,10 +6,10 @@ import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
 import { FlagEvaluation } from '#core/flags/evaluation/evaluate-flags.ts'
 import type { EvaluationSubject } from '#core/flags/evaluation/evaluation-subject.ts'
 import type { FlagOutcome } from '#core/flags/evaluation/flag-outcome.ts'
-import { type FlagProbe, type ProbedPerson, probedPerson } from '#core/flags/evaluation/flag-probe.ts'
+import { createSubjectOfPerson, type FlagProbe, type ProbedPerson } from '#core/flags/evaluation/flag-probe.ts'
 import type { JsonObject, JsonValue } from '#core/json.ts'
-import { explainFlag } from '#services/flags/explain-flag.ts'
-import { reasonCode, reasonDescription } from '#wire/flags/flag-texts.ts'
+import { evaluateForExplanation } from '#services/flags/explain-flag.ts'
+import { describeReason, reasonCodeOf } from '#wire/flags/flag-texts.ts'
 import { encodeExplanation } from '#wire/management/flags/explanation.ts'
 import type { ExplanationJson } from '#wire/management/flags/explanation-shapes.ts'
 import { aSubjectRequest } from '../support/evaluation-subject.ts'
@@ -41,7 +41,7 @@ export async function explained(
   subject: EvaluationSubject,
   flagId: number,
 ): Promise<ExplanationJson> {
-  const decide: Parameters<typeof explainFlag>[0] = {
+  const decide: Parameters<typeof evaluateForExplanation>[0] = {
     traceEvaluation(traced, selected, _request, _nowMs, trace) {
       const evaluation = new FlagEvaluation(traced, selected, subject, trace)
       evaluation.advance(() => false)
@@ -49,19 +49,19 @@ export async function explained(
     },
   }
   const stored = project.definitions.flags.find(({ id }) => id === flagId)!
-  const explanation = await explainFlag(decide, project, stored, aSubjectRequest(subject), subject.nowMs)
+  const explanation = await evaluateForExplanation(decide, project, stored, aSubjectRequest(subject), subject.nowMs)
   return encodeExplanation(explanation, { showsPersons: true, showsGroups: true, showsCohorts: true })
 }
 
 export function assertExplained({ value, failed, reason }: ExplanationJson, expected: RuleOutcome): void {
   const reasonOf = { reason: expected.reason as FlagOutcome['reason'], conditionIndex: expected.index }
-  const told = { code: reasonCode(reasonOf.reason), condition_index: expected.index }
+  const told = { code: reasonCodeOf(reasonOf.reason), condition_index: expected.index }
   assert.deepEqual(
     { value, failed, reason },
     {
       value: expected.value ?? null,
       failed: expected.value === undefined,
-      reason: { ...told, description: reasonDescription(reasonOf) },
+      reason: { ...told, description: describeReason(reasonOf) },
     },
   )
 }
@@ -73,7 +73,7 @@ export function storedPerson(distinctId: string, properties: JsonObject): Probed
 }
 
 export function probedOutcome(probe: FlagProbe, person: ProbedPerson, nowMs: number): FlagOutcome {
-  const evaluation = probe.evaluationOf(probedPerson([probe], person, nowMs))
+  const evaluation = probe.evaluationOf(createSubjectOfPerson([probe], person, nowMs))
   evaluation.advance(() => false)
   return probe.outcomeOf(evaluation)!
 }

@@ -18,8 +18,8 @@ import { describe, it, type TestContext } from 'node:test'
 import Database from 'better-sqlite3'
 import { listSegments, pageBytes, type SegmentName } from '#adapters/sqlite-log/segment-file.ts'
 import { openSqliteLogReader } from '#adapters/sqlite-log/sqlite-log-reader.ts'
-import { markPath } from '#adapters/sqlite-log/stream-mark.ts'
-import { holdSegments } from '#compose/log/held-segments.ts'
+import { buildMarkPath } from '#adapters/sqlite-log/stream-mark.ts'
+import { holdLogSegments } from '#compose/log/held-segments.ts'
 import { findLogDamage } from '#compose/log/log-damage.ts'
 import { readConfig } from '#config.ts'
 import type { Lane } from '#core/events/captured-event.ts'
@@ -97,7 +97,7 @@ describe('a log with damaged files', () => {
         assert.ok(config.ok)
         const [found] = findLogDamage(config.value)
         assert.ok(found?.kind === 'segment' && found.path === path, what)
-        holdSegments(config.value).close()
+        holdLogSegments(config.value).close()
         await appendedTo(t, copy, 'main', 1)
         const [aside] = listSegments(join(copy, 'main'))
         assert.equal(aside?.form, 'damaged', what)
@@ -165,7 +165,7 @@ describe('a log with damaged files', () => {
 
   it('a folder without its mark still works, even with a damaged newest segment', async t => {
     const folder = await aFilledLog(t, ['main'])
-    rmSync(markPath(join(folder, 'main')))
+    rmSync(buildMarkPath(join(folder, 'main')))
     const plain = copyOf(t, folder)
     await appendedTo(t, plain, 'main', 1)
     assert.equal((await processed(t, plain)).stored.main, eventCount + unitEvents)

@@ -8,7 +8,7 @@ import { createPersonEraser } from '#adapters/clickhouse/writing/erase-persons.t
 import { openPostgresChunkStore } from '#adapters/postgres/postgres-chunk-store.ts'
 import { openPostgresManagementStore } from '#adapters/postgres/postgres-management-store.ts'
 import type { PersonErasure } from '#core/persons/erasure.ts'
-import { type HeldRange, joinRanges } from '#core/processing/held-rows.ts'
+import { type HeldRange, mergeRowRanges } from '#core/processing/held-rows.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
 import { restoreOverrides } from '#services/processing/restore-events.ts'
 import type { ErasureFaultPoint } from '#services/worker/erase-persons.ts'
@@ -348,7 +348,7 @@ function testErasureFromEventStore(): void {
       })
       assert.ok(isMerged)
       assert.deepEqual(
-        joinRanges(emptied).map(({ from, to }) => [from, to]),
+        mergeRowRanges(emptied).map(({ from, to }) => [from, to]),
         [[1, 2]],
       )
     })

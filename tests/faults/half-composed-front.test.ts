@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { systemClock } from '#adapters/system/clock.ts'
 import { composeFront, type FrontOptions } from '#compose/front/front.ts'
-import { bootstrap } from '#compose/instance/start.ts'
+import { bootstrapInstance } from '#compose/instance/start.ts'
 import { openManagement } from '#compose/stores/state.ts'
 import { type Config, readConfig } from '#config.ts'
 import { silentLogger } from '#telemetry/log.ts'
@@ -39,7 +39,7 @@ before(async () => {
   assert.ok(read.ok)
   config = read.value
   const management = await openManagement(config, silentLogger())
-  await bootstrap(config, systemClock, management)
+  await bootstrapInstance(config, systemClock, management)
   await (await compose({ management })).close()
   threadCountBefore = threadCount()
 })

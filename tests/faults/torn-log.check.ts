@@ -7,7 +7,7 @@ import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'n
 import { join } from 'node:path'
 import { openSqliteLogReader } from '#adapters/sqlite-log/sqlite-log-reader.ts'
 import { StreamAppender } from '#adapters/sqlite-log/stream-appender.ts'
-import { markPath } from '#adapters/sqlite-log/stream-mark.ts'
+import { buildMarkPath } from '#adapters/sqlite-log/stream-mark.ts'
 import type { CapturedEvent } from '#core/events/captured-event.ts'
 import { aCapturedEvent, encodedEvents } from '../support/values.ts'
 
@@ -81,7 +81,7 @@ function layOut(folder: string, { fileName, db, mark }: GoodRun, wal: Buffer): v
   )
   writeFileSync(join(streamFolder, fileName), db)
   writeFileSync(join(streamFolder, `${fileName}-wal`), wal)
-  writeFileSync(markPath(streamFolder), mark)
+  writeFileSync(buildMarkPath(streamFolder), mark)
 }
 
 /**
@@ -129,7 +129,7 @@ function goodRun(folder: string): GoodRun {
     const fileName = '0000000000000000.db'
     const path = join(folder, 'main', fileName)
     const tornFrom = statSync(`${path}-wal`).size
-    const mark = readFileSync(markPath(join(folder, 'main')))
+    const mark = readFileSync(buildMarkPath(join(folder, 'main')))
     // Appending seals these bytes in place, so afterwards they are the bytes that were written.
     const record = encodedEvents(torn).bytes
     appender.append([record], appendedAtMs)

@@ -4,7 +4,7 @@ import { describe, it, type TestContext } from 'node:test'
 import { composeChangeHub } from '#compose/front/definitions.ts'
 import { composeFlags } from '#compose/front/flags.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
-import { changeTag } from '#wire/flags/change-events.ts'
+import { computeChangeTag } from '#wire/flags/change-events.ts'
 import { compileTestProject } from '../support/decide-server.ts'
 import { eventually } from '../support/eventually.ts'
 import { startFront } from '../support/front.ts'
@@ -57,7 +57,7 @@ async function openStream(url: string, target: string, headers: readonly string[
 
 const compiled = compileTestProject({ flags: [] })
 /** The text by which it names a revision. */
-const tag = (revision: number) => changeTag(compiled.project.uuid, revision)
+const tag = (revision: number) => computeChangeTag(compiled.project.uuid, revision)
 
 function refetch(revision: number) {
   return { id: tag(revision), data: { type: 'refetchEvaluation', etag: tag(revision) } }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
-import { changeTag } from '#wire/flags/change-events.ts'
+import { computeChangeTag } from '#wire/flags/change-events.ts'
 import { type DecideServerOptions, emptySubjects } from '../support/decide-server.ts'
 import { startFront } from '../support/front.ts'
 import { bulkPath, everybody, flags, halves, type Item, proOnly, startOfrep } from '../support/ofrep-server.ts'
@@ -226,12 +226,12 @@ describe('the change stream in an OFREP answer', () => {
 
   it('makes a client that heard of a change from another front wait until it is served here', async t => {
     const { askWith, compiled, looks } = await startOfrep(t)
-    const served = changeTag(compiled.project.uuid, compiled.revision)
+    const served = computeChangeTag(compiled.project.uuid, compiled.revision)
     for (const [query, looked] of [
       ['', 0],
       ['?flagConfigEtag=', 0],
       [`?flagConfigEtag=${served}`, 0],
-      [`?flagConfigEtag=${changeTag(compiled.project.uuid, compiled.revision + 1)}`, 1],
+      [`?flagConfigEtag=${computeChangeTag(compiled.project.uuid, compiled.revision + 1)}`, 1],
     ] as const) {
       assert.equal((await askWith(bulkPath + query, { targetingKey: 'u' })).status, 200)
       assert.equal(looks(), looked, query)

@@ -9,7 +9,7 @@ import { sha256Hex } from '#importer/job/sha256.ts'
 import type { RejectReason, SkipReason } from '#importer/records/imported-event.ts'
 import { findSource } from '#importer/sources/sources.ts'
 import type { RejectLine } from '#importer/stages/reject-files.ts'
-import { findFix } from '#importer/stages/reject-fixes.ts'
+import { findRejectFix } from '#importer/stages/reject-fixes.ts'
 import type { Rehearsal } from '#importer/stages/report/import-report.ts'
 import { jobOf, rejectsOf, type TestJobOptions } from '../support/import-job.ts'
 
@@ -233,7 +233,7 @@ function assertRejects(cases: readonly Case[], rejects: readonly RejectLine[]): 
       const { reason, field, byte, fix, source_sha256, object, adapter, part } = reject
       assert.deepEqual({ reason, field }, expected)
       assert.equal(byte, at, reason)
-      assert.equal(fix, findFix(outcome.reason, adapter))
+      assert.equal(fix, findRejectFix(outcome.reason, adapter))
       assert.equal(source_sha256, sha256Hex(bytes), reason)
       if (detail instanceof RegExp) assert.match(reject.detail ?? '', detail, reason)
       else assert.equal(reject.detail, detail, reason)

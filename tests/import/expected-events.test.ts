@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { crc32 } from 'node:zlib'
-import { writeState } from '#importer/job/job-state.ts'
+import { writeJobState } from '#importer/job/job-state.ts'
 import { sendStage } from '#importer/send/send-stage.ts'
 import { type Expected, ExpectedCollector, storeExpected } from '#importer/stages/expected/expected.ts'
 import { type ExpectedEvents, ExpectedTally } from '#importer/stages/expected/expected-events.ts'
-import { checkCounts, findExpected } from '#importer/verify/verify-stage.ts'
+import { checkStoredCounts, findExpectedOfJob } from '#importer/verify/verify-stage.ts'
 import { type BatchStandIn, startBatchStandIn } from '../support/batch-stand-in.ts'
 import { eventsOf, memoryStagedJob } from '../support/memory-staged-job.ts'
 import { sendOptions, storedKeys } from '../support/sending.ts'
@@ -36,7 +36,7 @@ async function sent(folder: string, standIn: BatchStandIn) {
   }
   const find = async (): Promise<Expected & { read: number }> => {
     read = 0
-    return { ...(await findExpected({ ...options, job: counted, checkpoint, personOf })), read }
+    return { ...(await findExpectedOfJob({ ...options, job: counted, checkpoint, personOf })), read }
   }
   return { find, folder: options.folder }
 }
@@ -45,7 +45,7 @@ it('what a rehearsal expects is what a pass over the sent events finds, and need
   const { find, folder } = await sent(tempDir(t), await startBatchStandIn(t))
   const { read: none, ...kept } = await find()
   assert.equal(none, 0)
-  writeState(folder, 'expected', null)
+  writeJobState(folder, 'expected', null)
   const { read, ...found } = await find()
   assert.equal(read, job.parts.length)
   assert.deepEqual(kept, found)
@@ -86,7 +86,7 @@ it('event names beyond the limit for separate counts are still compared with the
   const all = expectedWith()
   const stored = [...all.counts].flatMap(([day, names]) => [...names].map(([event, uuids]) => ({ day, event, uuids })))
   const stateOf = async (expected: ExpectedEvents, found: typeof stored) => {
-    const { state } = await checkCounts(
+    const { state } = await checkStoredCounts(
       expected,
       (async function* () {
         yield* found

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { parseJson } from '#core/json.ts'
 import { JobFolder } from '#importer/job/job-folder.ts'
-import { rootUuid } from '#importer/records/deterministic-uuid.ts'
+import { deriveImportUuid } from '#importer/records/deterministic-uuid.ts'
 import type { ImportedEvent } from '#importer/records/imported-event.ts'
 import { ExpectedCollector, readExpected, storeExpected } from '#importer/stages/expected/expected.ts'
 import { type ExpectedPerson, PersonChoice } from '#importer/stages/expected/expected-persons.ts'
@@ -10,7 +10,7 @@ import { tempDir } from '../support/temp-dir.ts'
 
 function event(index: number, distinctId: string, properties: ImportedEvent['properties']): ImportedEvent {
   const timeUs = Date.UTC(2024, 4, 1) * 1_000 + index
-  return { uuid: rootUuid('expected', String(index)), event: '$set', distinctId, timeUs, properties }
+  return { uuid: deriveImportUuid('expected', String(index)), event: '$set', distinctId, timeUs, properties }
 }
 
 /** Serialized, so that number literals and key order are compared too. */

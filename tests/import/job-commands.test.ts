@@ -6,7 +6,7 @@ import { describe, it } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import type { JsonObject } from '#core/json.ts'
 import { JobFolder } from '#importer/job/job-folder.ts'
-import { JobState, writeState } from '#importer/job/job-state.ts'
+import { JobState, writeJobState } from '#importer/job/job-state.ts'
 import { createCheckpoint, createProgress, putCheckpoint } from '#importer/send/checkpoint.ts'
 import type { Rehearsal } from '#importer/stages/report/import-report.ts'
 import { tryFileLock } from '#processes/data-lock.ts'
@@ -55,7 +55,7 @@ describe('an import from the command line', () => {
     const [reject] = (await commands.call('rejects', '--json')).stdout.split('\n')
     const refused = { ...JSON.parse(reject!), part: 'links/0', reason: 'server_refused:bad', uuid: 'u' }
     storeSendingOf(commands.job)
-    writeState(new JobFolder(commands.job), 'refused/links/0/0', refused)
+    writeJobState(new JobFolder(commands.job), 'refused/links/0/0', refused)
     const withSent = await commands.call('rejects', '--group', '--json')
     const reasons = (JSON.parse(withSent.stdout) as { reason: string }[]).map(({ reason }) => reason)
     assert.deepEqual(reasons.toSorted(), ['json_syntax', 'server_refused:bad'])

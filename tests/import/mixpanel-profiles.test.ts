@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import type { ImportPlan } from '#importer/job/plan.ts'
 import type { Rehearsal } from '#importer/stages/report/import-report.ts'
-import { withDefaultProfileTime } from '../../src/commands/import/job/profile-time.ts'
+import { addDefaultProfileTime } from '../../src/commands/import/job/profile-time.ts'
 import { ImportCommands } from '../support/import-command.ts'
 import { refusalOf } from '../support/pennon-command.ts'
 import { tempDir } from '../support/temp-dir.ts'
@@ -73,12 +73,12 @@ describe('the time of Mixpanel profiles', () => {
       partsEmpty: 0,
       warnings: [],
     })
-    assert.deepEqual(withDefaultProfileTime({}, 'mixpanel', fetched({ source: 'mixpanel', to: '2024-05-31' })), {
+    assert.deepEqual(addDefaultProfileTime({}, 'mixpanel', fetched({ source: 'mixpanel', to: '2024-05-31' })), {
       profile_timestamp: '2024-06-01T00:00:00.000Z',
     })
     const said = { profile_timestamp: '2024-05-02T00:00:00Z' }
-    assert.deepEqual(withDefaultProfileTime(said, 'mixpanel', fetched({ to: '2024-05-31' })), said)
-    assert.deepEqual(withDefaultProfileTime({}, 'amplitude', fetched({ to: '2024-05-31' })), {})
-    assert.deepEqual(withDefaultProfileTime({}, 'mixpanel', null), {})
+    assert.deepEqual(addDefaultProfileTime(said, 'mixpanel', fetched({ to: '2024-05-31' })), said)
+    assert.deepEqual(addDefaultProfileTime({}, 'amplitude', fetched({ to: '2024-05-31' })), {})
+    assert.deepEqual(addDefaultProfileTime({}, 'mixpanel', null), {})
   })
 })

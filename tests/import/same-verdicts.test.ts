@@ -9,7 +9,7 @@ import { convertRecord, envelopeBytesMax, eventBytesMax } from '#importer/record
 import { createRecordEvents } from '#importer/records/generated-events.ts'
 import { createMemoryLedger } from '#importer/records/import-ledger.ts'
 import type { Conversion, ConvertedRecord, ImportedEvent } from '#importer/records/imported-event.ts'
-import { encodeEvent } from '#importer/send/encode-event.ts'
+import { encodeImportedEvent } from '#importer/send/encode-event.ts'
 import { findSource } from '#importer/sources/sources.ts'
 import { nestingDepthMax } from '#wire/bytes/json-walk.ts'
 import { type CaptureEdge, startCaptureEdge } from '../support/capture-edge.ts'
@@ -162,7 +162,7 @@ describe('the rehearsal and the service', () => {
       assert.equal(verdictOf(sized(eventBytesMax + 1, make)), 'record_too_large')
     }
     const [event] = sized(eventBytesMax, eventOf).events
-    assert.ok(encodeEvent(event!, marks).bytes <= eventBytesMax)
+    assert.ok(encodeImportedEvent(event!, marks).bytes <= eventBytesMax)
   })
 
   it('agree on any record that an export may hold', async () => {
@@ -192,7 +192,7 @@ async function sent(edge: CaptureEdge, record: ConvertedRecord) {
   const verdicts: string[] = []
   const stored: unknown[] = []
   for (const event of createRecordEvents('generic', record, createMemoryLedger()).events) {
-    const { text } = encodeEvent(event, marks)
+    const { text } = encodeImportedEvent(event, marks)
     const body = `{"api_key":"${testToken}","historical_migration":true,"batch":[${text}]}`
     const answer = await edge.send({ path: '/batch/', headers: { 'x-import-report': '1' }, body })
     if (answer.status === 200) {

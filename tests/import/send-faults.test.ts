@@ -3,7 +3,7 @@ import { describe, it, type TestContext } from 'node:test'
 import { JobPaused } from '#importer/job/job-paused.ts'
 import type { StageProgress } from '#importer/job/progress.ts'
 import { isGeneratedPart, type StagedPart } from '#importer/job/staged-part.ts'
-import { readCheckpoint, sumCounts } from '#importer/send/checkpoint.ts'
+import { readCheckpoint, sumSendCounts } from '#importer/send/checkpoint.ts'
 import { type SendOptions, sendStage, TooManyRefused } from '#importer/send/send-stage.ts'
 import { readSentRejects } from '#importer/send/sent-events.ts'
 import { type BatchStandIn, startBatchStandIn } from '../support/batch-stand-in.ts'
@@ -48,7 +48,7 @@ describe('sending an import', () => {
       [$geoip_disable, historical_migration, analytics_source, $import_job_id],
       [true, true, 'memory', '7'],
     )
-    const counts = sumCounts(checkpoint.parts.map(each => each.counts))
+    const counts = sumSendCounts(checkpoint.parts.map(each => each.counts))
     assert.equal(counts.read, counts.records + counts.skipped + counts.rejected + counts.collapsed)
     assert.equal(counts.sent, sent.length)
   })
@@ -201,7 +201,7 @@ describe('sending an import', () => {
       },
     })
     const checkpoint = await sendStage(options)
-    const refused = sumCounts(checkpoint.parts.map(({ counts }) => counts)).refused
+    const refused = sumSendCounts(checkpoint.parts.map(({ counts }) => counts)).refused
     assert.equal(refused, (await eventsOf(job)).filter(isLine(5)).length)
   })
 
@@ -218,7 +218,7 @@ describe('sending an import', () => {
     standIn.fault = () => null
     const checkpoint = await sendStage(options)
     await assertWhole(standIn)
-    assert.equal(sumCounts(checkpoint.parts.map(({ counts }) => counts)).refused, 0)
+    assert.equal(sumSendCounts(checkpoint.parts.map(({ counts }) => counts)).refused, 0)
   })
 
   it('more refused events than the allowed share stop sending before they are given up', async t => {

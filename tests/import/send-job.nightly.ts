@@ -6,7 +6,7 @@ import { describe, it, type TestContext } from 'node:test'
 import type { RehearsedInProject } from '#commands/import/run/rehearsal-project.ts'
 import type { JsonObject } from '#core/json.ts'
 import { JobFolder } from '#importer/job/job-folder.ts'
-import { writeState } from '#importer/job/job-state.ts'
+import { writeJobState } from '#importer/job/job-state.ts'
 import type { ImportReport, Sent } from '#importer/stages/report/import-report.ts'
 import { readVerification, storeVerification } from '#importer/verify/verify-stage.ts'
 import { ImportCommands, mapping, syntheticRecords } from '../support/import-command.ts'
@@ -133,7 +133,7 @@ describe('an import into a running instance', () => {
     )
     assert.equal(await count(pennon), again.verification!.stored_rows)
     assert.match((await run('publish', ...project)).stdout, /is already published\.\nDone\./)
-    writeState(folder, 'persons', null)
+    writeJobState(folder, 'persons', null)
     assert.match(
       (await run('publish', ...project)).stdout,
       /is already published\.\npublish: comparing persons.*\n50 persons at random/,

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { JobFolder } from '#importer/job/job-folder.ts'
-import { readCheckpoint, sumCounts } from '#importer/send/checkpoint.ts'
+import { readCheckpoint, sumSendCounts } from '#importer/send/checkpoint.ts'
 import type { BatchStandIn } from '../support/batch-stand-in.ts'
 import { collectText } from '../support/child-processes.ts'
 import { eventsOf, type MemoryJobOptions, memoryStagedJob } from '../support/memory-staged-job.ts'
@@ -37,7 +37,7 @@ export async function assertExactlyOnce(folder: string, standIn: BatchStandIn, o
   assert.deepEqual(storedKeys(standIn.taken), await expectedKeys(job))
   // The checkpoint counts each event once, however often its batch was sent.
   const { parts, isSent } = readCheckpoint(new JobFolder(folder))!
-  const counts = sumCounts(parts.map(each => each.counts))
+  const counts = sumSendCounts(parts.map(each => each.counts))
   assert.ok(isSent)
   assert.equal(counts.sent, (await eventsOf(job)).length)
   assert.equal(

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { wallClock } from '#importer/fetch/waiting.ts'
-import { rootUuid } from '#importer/records/deterministic-uuid.ts'
+import { deriveImportUuid } from '#importer/records/deterministic-uuid.ts'
 import type { ImportedEvent } from '#importer/records/imported-event.ts'
 import { formatTime } from '#importer/records/source-time.ts'
 import { ServiceApi } from '#importer/send/job-api.ts'
@@ -30,7 +30,7 @@ describe('verifying the persons of an import', () => {
   let count = 0
   /** @param second after the first event of the import. */
   function event(distinctId: string, name: string, properties: ImportedEvent['properties'], second?: number) {
-    const uuid = rootUuid('verified', String(count++))
+    const uuid = deriveImportUuid('verified', String(count++))
     return { uuid, event: name, distinctId, timeUs: firstUs + (second ?? count) * 1_000_000, properties }
   }
 

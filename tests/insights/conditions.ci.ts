@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { asciiFoldedText, foldedText } from '#core/flags/match/fold-text.ts'
+import { toAsciiFoldedText, toFoldedText } from '#core/flags/match/fold-text.ts'
 import { compileMatch, operatorNames } from '#core/flags/match/match-property.ts'
 import type { Condition, PropertyCondition, PropertySource } from '#core/insights/conditions.ts'
 import { isJsonObject, type JsonValue, ownValue, parseJson, textOf } from '#core/json.ts'
@@ -416,7 +416,7 @@ describe('a condition in SQL', () => {
       .map(code => String.fromCodePoint(code))
       .filter(character => /[\p{L}\p{M}\p{N}\p{So}]/u.test(character) || character.toLowerCase() !== character)
     const params = new QueryParams()
-    const lists = [characters, characters.map(foldedText), characters.map(asciiFoldedText)]
+    const lists = [characters, characters.map(toFoldedText), characters.map(toAsciiFoldedText)]
     const query = `SELECT one.1, lowerUTF8(one.1), lower(one.1) FROM (
       SELECT arrayJoin(arrayZip(${lists.map(list => params.list('String', list)).join(', ')})) AS one)
       WHERE lowerUTF8(one.1) != one.2 OR lower(one.1) != one.3`

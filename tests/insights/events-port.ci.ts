@@ -10,7 +10,7 @@ import { describe, it } from 'node:test'
 import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
 import { ClickHouseLogLevel, createClient } from '@clickhouse/client'
-import { listenOn } from '#compose/front/servers.ts'
+import { listenOnPort } from '#compose/front/servers.ts'
 import { Connections } from '#http/connections.ts'
 import { createEventsServer } from '#http/events-port/events-server.ts'
 import { silentLogger } from '#telemetry/log.ts'
@@ -41,7 +41,7 @@ describe('the port for dashboards', () => {
       ...over,
     })
     servers.push(server)
-    return listenOn(server, '127.0.0.1', 0)
+    return listenOnPort(server, '127.0.0.1', 0)
   }
 
   const held = eventStoreForTests({

@@ -2,10 +2,10 @@
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { makeBuckets } from '#core/insights/buckets.ts'
+import { createBuckets } from '#core/insights/buckets.ts'
 import {
-  bucketParams,
   bucketStartSql,
+  buildBucketParams,
   epochMsSql,
   isWithinBucketsSql,
 } from '../../src/adapters/clickhouse/insights/bucket-expression.ts'
@@ -31,14 +31,14 @@ describe('insights on the engine', () => {
   it('put each time into the bucket that contains it', async () => {
     const range = { fromMs: Date.parse('1969-12-27T15:00:00Z'), endMs: Date.parse('1970-01-03T11:22:33.456Z') }
     const calendar = { timezone: 'Europe/Berlin', weekStartDay: 1 } as const
-    const buckets = makeBuckets({ ...range, startsExactly: true }, 'day', calendar, 100)!
+    const buckets = createBuckets({ ...range, startsExactly: true }, 'day', calendar, 100)!
     const times = [...buckets.edges.flatMap(edge => [edge - 1, edge, edge + 1]), range.fromMs - 86_400_000]
     const query = `SELECT ${epochMsSql('time')}, ${bucketStartSql('time')} FROM (
       SELECT fromUnixTimestamp64Milli(arrayJoin({times:Array(Int64)}), 'UTC') AS time) WHERE ${isWithinBucketsSql('time')}`
     const rows = await held.clients.read(async client => {
       const result = await client.query({
         query,
-        query_params: { ...bucketParams(buckets), times },
+        query_params: { ...buildBucketParams(buckets), times },
         format: 'JSONCompactEachRow',
       })
       return result.json<[string, string]>()

@@ -7,11 +7,16 @@ import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { encodeFlagFile } from '#wire/management/flags/flag-file.ts'
 import { type ClientError, PrivateApi } from '../../src/commands/client/private-api.ts'
-import { describeAffected } from '../../src/commands/flags/confirm-change.ts'
-import { listDefinitions, replaceIdsByNames } from '../../src/commands/flags/export-flags.ts'
-import { buildBody, formatTitle, type PlannedWrite, planImport } from '../../src/commands/flags/plan-import.ts'
+import { describeAffectedPersons } from '../../src/commands/flags/confirm-change.ts'
+import { fetchDefinitionLists, replaceIdsByNames } from '../../src/commands/flags/export-flags.ts'
+import {
+  buildWriteBody,
+  formatWriteTitle,
+  type PlannedWrite,
+  planFlagImport,
+} from '../../src/commands/flags/plan-import.ts'
 import { type ListFiles, readFlagFiles } from '../../src/commands/flags/read-flag-files.ts'
-import { writePlan } from '../../src/commands/flags/write-import.ts'
+import { writePlannedFlags } from '../../src/commands/flags/write-import.ts'
 import { rollout } from '../support/flag-documents.ts'
 import { allScopesKey, startManagement } from '../support/management-api.ts'
 import { tempDir } from '../support/temp-dir.ts'
@@ -42,14 +47,14 @@ async function twoProjects(t: TestContext) {
   const clientOf = (project: number) =>
     new PrivateApi({ instance: api.url, personalKey: allScopesKey, project: String(project) })
   const exported = async (project: number, keys: readonly string[] = []) =>
-    replaceIdsByNames(await listDefinitions(clientOf(project)), keys)
+    replaceIdsByNames(await fetchDefinitionLists(clientOf(project)), keys)
   const fileOf = (content: unknown) => {
     const path = join(folder, `${++fileCount}.json`)
     writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content))
     return path
   }
   const planned = async (project: number, paths: readonly string[], lists: ListFiles = {}) =>
-    planImport(readFlagFiles(paths, lists).file, await listDefinitions(clientOf(project)))
+    planFlagImport(readFlagFiles(paths, lists).file, await fetchDefinitionLists(clientOf(project)))
   return {
     api,
     make,
@@ -62,7 +67,7 @@ async function twoProjects(t: TestContext) {
       const plan = await planned(project, paths, lists)
       assert.deepEqual(plan.problems, [])
       const written: string[] = []
-      await writePlan(clientOf(project), plan, write => void written.push(formatTitle(write)))
+      await writePlannedFlags(clientOf(project), plan, write => void written.push(formatWriteTitle(write)))
       return written
     },
     clientOf,
@@ -335,7 +340,7 @@ describe('an import', () => {
     await api.patch('/api/projects/1/feature_flags/b/', { name: 'meanwhile' })
     const written: PlannedWrite[] = []
     await assert.rejects(
-      writePlan(clientOf(1), plan, write => void written.push(write)),
+      writePlannedFlags(clientOf(1), plan, write => void written.push(write)),
       (error: ClientError) => {
         assert.match(
           error.message,
@@ -344,7 +349,7 @@ describe('an import', () => {
         return error.exitCode === 2
       },
     )
-    assert.deepEqual(written.map(formatTitle), ['flag a'])
+    assert.deepEqual(written.map(formatWriteTitle), ['flag a'])
     assert.deepEqual(await imported(1, [path]), ['flag b', 'flag c'])
     assert.equal((await api.get('/api/projects/1/feature_flags/b/')).name, 'meanwhile')
   })
@@ -414,14 +419,14 @@ describe('an import', () => {
     await api.commit(newPersons(ids.map(id => ({ ids: [id] }))))
     const filters = { ...document, default_value: null }
     const plan = await planned(1, [fileOf(one({ key: 'r', active: true, filters }))])
-    const body = buildBody(plan.writes[0]!, plan.ids)
+    const body = buildWriteBody(plan.writes[0]!, plan.ids)
     const isIn = (id: string) => {
       const digits = createHash('sha1').update(`${seed}.${id}`).digest('hex').slice(0, 15)
       return Number.parseInt(digits, 16) / 16 ** 15 <= 0.25
     }
     const gained = ids.filter(isIn).length
     assert.ok(gained > 0)
-    const line = await describeAffected(clientOf(1), body, { keepsIdentity: true })
+    const line = await describeAffectedPersons(clientOf(1), body, { keepsIdentity: true })
     assert.equal(line, `Of 40 stored persons, ${gained} gain the flag.`)
     const limited = await api.addKey(['feature_flag:read', 'person:read'])
     const asked = { key: limited, body: { definition: body } }

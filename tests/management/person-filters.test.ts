@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { compileMatch } from '#core/flags/match/match-property.ts'
-import { compactJson, type JsonValue, parseJson, textOf } from '#core/json.ts'
+import { type JsonValue, parseJson, textOf, toCompactJson } from '#core/json.ts'
 import { fieldOf } from '../support/fields-of.ts'
 import { type ManagementApi, type StartManagementOptions, startManagement } from '../support/management-api.ts'
 import { newPersons } from '../support/values.ts'
@@ -92,10 +92,10 @@ describe('persons filtered by properties', () => {
     for (const value of [...filters, ['Kelvin', '12345'], ['true', 'say "HI"\\/'], 'absent-one', 'kelvi%']) {
       const { matches } = compileMatch('exact', value, settings)!
       const expected = values.flatMap((own, index) => (matches(own, 0) === true ? [`p${index}`] : [])).reverse()
-      const params = { properties: compactJson([{ key: 'value', operator: 'exact', value }]) }
+      const params = { properties: toCompactJson([{ key: 'value', operator: 'exact', value }]) }
       const body = await api.get(`${list}?${new URLSearchParams(params)}`)
       const isTruth = /^(?:true|false)$/i.test(textOf(value))
-      if (!isTruth) assert.deepEqual(firstIds(body.results), expected, compactJson(value))
+      if (!isTruth) assert.deepEqual(firstIds(body.results), expected, toCompactJson(value))
     }
   })
 

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { keptSettings } from '#core/client-settings.ts'
-import { rawNumber } from '#core/json.ts'
+import { createRawNumber } from '#core/json.ts'
 import { postHogProjectFields } from '#wire/management/posthog-fields.ts'
 import { fieldOf } from '../support/fields-of.ts'
 import { startManagement } from '../support/management-api.ts'
@@ -65,8 +65,8 @@ describe('project settings that the Terraform provider sends', () => {
       [{ app_urls: 'https://a.example' }, 'app_urls'],
       [{ app_url: ['https://a.example'] }, 'app_url'],
       // For a validator, a number with a kept literal is an object.
-      [{ correlation_config: rawNumber('1.0') }, 'correlation_config'],
-      [{ test_account_filters: [rawNumber('1.0')] }, 'test_account_filters.0'],
+      [{ correlation_config: createRawNumber('1.0') }, 'correlation_config'],
+      [{ test_account_filters: [createRawNumber('1.0')] }, 'test_account_filters.0'],
       [{ extra_settings: { a: 'x'.repeat(16_384) } }, 'extra_settings'],
       ...postHogProjectFields.onlyOff.map((name): [object, string] => [{ [name]: { on: true } }, name]),
     ]

@@ -7,11 +7,11 @@ import { basename, join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { createBackup } from '#adapters/backup-file/write-backup.ts'
 import { createClickHouseClients } from '#adapters/clickhouse/connection/clickhouse-clients.ts'
-import { migrate } from '#adapters/clickhouse/migrate.ts'
+import { migrateEventStore } from '#adapters/clickhouse/migrate.ts'
 import { eventStoreMigrations } from '#adapters/clickhouse/schema.ts'
 import { listStoppedEventFiles } from '#adapters/clickhouse-embedded/event-files.ts'
 import { openStateWriter } from '#adapters/sqlite/state-writer-client.ts'
-import { backUp } from '#compose/backup/backup.ts'
+import { backUpInstance } from '#compose/backup/backup.ts'
 import { readConfig } from '#config.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { startEngine } from '../support/engine.ts'
@@ -26,7 +26,7 @@ async function wideInstance(t: TestContext, folder: string): Promise<{ dataFolde
   const engine = await startEngine({}, folder)
   t.after(() => engine.stop())
   const clients = createClickHouseClients({ endpoint: engine.endpoint, queryTimeoutSeconds: 8 })
-  await migrate(clients, { rejectRetentionDays: 30, isEmbedded: true })
+  await migrateEventStore(clients, { rejectRetentionDays: 30, isEmbedded: true })
   const tables: string[] = []
   await clients.write(async (client, database) => {
     const shown = await client.query({ query: `SHOW TABLES FROM ${database}`, format: 'JSONCompactEachRow' })
@@ -70,7 +70,7 @@ describe('a backup', () => {
     const folder = tempDir(t)
     const { dataFolder, tables } = await wideInstance(t, folder)
     const file = join(folder, 'b.tar')
-    const made = await backUp(configOf(dataFolder), file, { nowMs: Date.now, ...quiet })
+    const made = await backUpInstance(configOf(dataFolder), file, { nowMs: Date.now, ...quiet })
     assert.ok(made.ok, made.ok ? '' : made.error)
     assert.deepEqual(Object.keys(made.value.description.rows!.events).sort(), tables.sort())
 
@@ -94,7 +94,7 @@ describe('a backup', () => {
     mkdirSync(dataFolder)
     await (await openStateWriter({ dataFolder, logger: silentLogger() })).close()
     const file = join(folder, 'b.tar')
-    const made = await backUp(configOf(dataFolder), file, { nowMs: Date.now, ...quiet })
+    const made = await backUpInstance(configOf(dataFolder), file, { nowMs: Date.now, ...quiet })
     assert.ok(made.ok, made.ok ? '' : made.error)
     const settings = { PENNON_DATA: target }
     const refusedStartNames = async () => {
@@ -127,7 +127,7 @@ describe('a backup', () => {
     mkdirSync(dataFolder)
     await (await openStateWriter({ dataFolder, logger: silentLogger() })).close()
     const file = join(folder, 'b.tar')
-    const made = await backUp(configOf(dataFolder), file, { nowMs: Date.now, ...quiet })
+    const made = await backUpInstance(configOf(dataFolder), file, { nowMs: Date.now, ...quiet })
     assert.ok(made.ok, made.ok ? '' : made.error)
     const other = join(folder, 'other.tar')
     const { rows } = made.value.description

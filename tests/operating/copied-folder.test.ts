@@ -7,8 +7,8 @@ import { existsSync, lstatSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { it } from 'node:test'
 import { createClickHouseClients } from '#adapters/clickhouse/connection/clickhouse-clients.ts'
-import { migrate } from '#adapters/clickhouse/migrate.ts'
-import { FollowedLinkError, removeFollowedLinks } from '#adapters/clickhouse-embedded/followed-links.ts'
+import { migrateEventStore } from '#adapters/clickhouse/migrate.ts'
+import { FollowedLinkError, removeCopiedLinkFolders } from '#adapters/clickhouse-embedded/followed-links.ts'
 import { prepareEngine } from '#adapters/clickhouse-embedded/start-engine.ts'
 import { spawnPreparedEngine, startEngine } from '../support/engine.ts'
 import { tempDir } from '../support/temp-dir.ts'
@@ -18,24 +18,24 @@ it('an event store copied with its links followed starts on the copy with all it
   const engine = await startEngine({}, folder)
   t.after(() => engine.stop())
   const clients = createClickHouseClients({ endpoint: engine.endpoint, queryTimeoutSeconds: 8 })
-  await migrate(clients, { rejectRetentionDays: 30, isEmbedded: true })
+  await migrateEventStore(clients, { rejectRetentionDays: 30, isEmbedded: true })
   const insert = (database: string) => `INSERT INTO ${database}.events (project_id) VALUES (1)`
   await clients.write((client, database) => client.command({ query: insert(database) }))
   await clients.close()
   await engine.kill()
-  assert.deepEqual(removeFollowedLinks(engine.dataFolder), [], 'links are not mistaken for folders')
+  assert.deepEqual(removeCopiedLinkFolders(engine.dataFolder), [], 'links are not mistaken for folders')
 
   const copy = join(folder, 'copy')
   execFileSync('cp', ['-rL', engine.dataFolder, copy])
   const events = join(copy, 'events', 'store', 'data', 'pennon', 'events')
   assert.ok(lstatSync(events).isDirectory())
   writeFileSync(join(events, 'own'), 'of nobody')
-  assert.throws(() => removeFollowedLinks(copy), FollowedLinkError)
+  assert.throws(() => removeCopiedLinkFolders(copy), FollowedLinkError)
   assert.ok(existsSync(join(events, 'own')))
   execFileSync('rm', [join(events, 'own')])
 
   const tables = readdirSync(join(engine.dataFolder, 'events', 'store', 'data', 'pennon'))
-  assert.equal(removeFollowedLinks(copy).length, tables.length + 1, 'one per table, and one for the definitions')
+  assert.equal(removeCopiedLinkFolders(copy).length, tables.length + 1, 'one per table, and one for the definitions')
   const started = await spawnPreparedEngine(copy, () => prepareEngine(copy))
   t.after(() => started.child.kill('SIGKILL'))
   const again = createClickHouseClients({ endpoint: () => started.endpoint, queryTimeoutSeconds: 8 })

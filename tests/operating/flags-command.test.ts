@@ -7,8 +7,8 @@ import { join } from 'node:path'
 import { text as textOf } from 'node:stream/consumers'
 import { after, before, describe, it } from 'node:test'
 import { plainTerminal } from '../../src/commands/client/terminal.ts'
-import { flagTable } from '../../src/commands/flags/list-flags.ts'
-import { usageLines } from '../../src/commands/flags/show-usage.ts'
+import { formatFlagTable } from '../../src/commands/flags/list-flags.ts'
+import { formatUsage } from '../../src/commands/flags/show-usage.ts'
 import { type RunningFront, startFront } from '../support/front.ts'
 import { testPersonalKey } from '../support/pennon.ts'
 import { callCommand } from '../support/pennon-command.ts'
@@ -306,7 +306,7 @@ describe('pennon flags changing a flag', () => {
 })
 
 describe('the output of pennon flags', () => {
-  it('an empty project prints "No flags."', () => assert.deepEqual(flagTable([], plainTerminal), ['No flags.']))
+  it('an empty project prints "No flags."', () => assert.deepEqual(formatFlagTable([], plainTerminal), ['No flags.']))
 
   const buckets = ['2026-11-01', '2026-11-02', '2026-11-03', '2026-11-04'].map(day => `${day}T00:00:00Z`)
   const usage = {
@@ -319,7 +319,7 @@ describe('the output of pennon flags', () => {
   }
 
   it('usage has a row and a chart per value, all on one scale', () => {
-    assert.deepEqual(usageLines(usage, 'day', plainTerminal), [
+    assert.deepEqual(formatUsage(usage, 'day', plainTerminal), [
       'VALUE       CALLS  PERSONS  PER DAY',
       'control     1,501       20  ▄▂ ▁',
       '日本        2,000        7  █',
@@ -334,7 +334,7 @@ describe('the output of pennon flags', () => {
       ...usage,
       results: [{ value: 'true', calls: Array(40).fill(1), persons: Array(40).fill(1), buckets: hours }],
     }
-    const [title, row, foot] = usageLines(long, 'hour', { ...plainTerminal, width: 40 }, true)
+    const [title, row, foot] = formatUsage(long, 'hour', { ...plainTerminal, width: 40 }, true)
     assert.match(
       foot!,
       /^2026-11-01 00:00 to 2026-11-02 15:00, still in progress, the last bar covers 1 hour; a full bar/,
@@ -344,7 +344,7 @@ describe('the output of pennon flags', () => {
   })
 
   it('usage without calls is stated as such', () => {
-    assert.deepEqual(usageLines({ last_called_at: null, results: [] }, 'day', plainTerminal), [
+    assert.deepEqual(formatUsage({ last_called_at: null, results: [] }, 'day', plainTerminal), [
       'No call of this flag has been recorded.',
     ])
   })

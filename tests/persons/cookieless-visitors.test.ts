@@ -5,11 +5,11 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import {
-  hashedDeviceId,
-  hashedDistinctId,
-  hashText,
-  identifiedHash,
-  visitorHash,
+  buildHashedDeviceId,
+  buildHashedDistinctId,
+  computeVisitorHash,
+  encodeVisitorHash,
+  hashIdentifiedVisitor,
 } from '#core/cookieless/visitor-hash.ts'
 import type { CapturedEvent } from '#core/events/captured-event.ts'
 import type { StoredEvent } from '#core/events/stored-event.ts'
@@ -29,7 +29,7 @@ const day = '2026-01-15'
 const dayStartMs = Date.parse(`${day}T00:00:00Z`)
 const salt = Buffer.from('AQIDBAUGBwgJCgsMDQ4PEA==', 'base64')
 const visitors = ['10.0.0.1', '10.0.0.2'].map(address =>
-  Buffer.from(visitorHash(salt, { projectId: 1, address, userAgent: 'Smart Fridge', extra: '' }, 'example.com')),
+  Buffer.from(computeVisitorHash(salt, { projectId: 1, address, userAgent: 'Smart Fridge', extra: '' }, 'example.com')),
 )
 
 interface Sent {
@@ -73,7 +73,7 @@ function capturedOf({ visitor, kind, user, minute }: Sent, index: number): Captu
   }
   return aCapturedEvent(index + 1, {
     name: kind.startsWith('identify') ? '$identify' : '$pageview',
-    distinctId: isSentinel ? hashedDistinctId(hashText(hash)) : user,
+    distinctId: isSentinel ? buildHashedDistinctId(encodeVisitorHash(hash)) : user,
     timestampMs: dayStartMs + minute * 60_000,
     ip: '',
     propertiesJson: JSON.stringify(properties),
@@ -189,7 +189,7 @@ function modelOf(log: readonly CapturedEvent[]) {
     const isIdentify = event.name === '$identify'
     if (isIdentify && !uuids.includes(event.uuid)) uuids.push(event.uuid)
     const n = isIdentify ? uuids.indexOf(event.uuid) : uuids.length - (isSentinel ? 0 : 1)
-    const id = hashedDistinctId(hashText(identifiedHash(salt, Buffer.from(hash, 'base64'), n)))
+    const id = buildHashedDistinctId(encodeVisitorHash(hashIdentifiedVisitor(salt, Buffer.from(hash, 'base64'), n)))
     let session = sessions.get(`${hash} ${n}`)
     if (session === undefined || event.timestampMs > session.lastMs + 1_800_000)
       session = { began: event, lastMs: event.timestampMs }
@@ -213,7 +213,7 @@ function checkRows(log: readonly CapturedEvent[], rows: Iterable<StoredEvent>): 
     const properties = JSON.parse(row.propertiesJson) as Record<string, unknown>
     const captured = log.find(({ uuid }) => uuid === row.uuid)!
     assert.equal(properties.$anon_distinct_id, wanted.anonId)
-    assert.equal(properties.$device_id, hashedDeviceId(captured.visitor!.stateful!.hash))
+    assert.equal(properties.$device_id, buildHashedDeviceId(captured.visitor!.stateful!.hash))
     assert.equal(properties.$session_id, row.sessionId)
     assert.ok(!('$distinct_id' in properties) && !('$ip' in properties))
     assert.equal(Number.parseInt(row.sessionId.replaceAll('-', '').slice(0, 12), 16), began.timestampMs)

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { type Activity, activityKinds } from '#core/activity.ts'
-import { authorNumber } from '#core/author.ts'
+import { computeAuthorNumber } from '#core/author.ts'
 import { usualOptions } from '#core/imports/import-job.ts'
 import { noQuotas } from '#core/project.ts'
 import type { ActivityQuery } from '#ports/state/activity-store.ts'
@@ -267,15 +267,15 @@ export function activityStoreContract(adapter: string, open: OpenManagement): vo
       assert.deepEqual(await found({ kinds: [] }), [])
       assert.deepEqual(await found({ projectId: 1, itemId: '1' }), ['1 cohort 1', '1 feature_flag 1', '1 project 1'])
       assert.deepEqual(await found({ itemId: 'k1\0' }), [])
-      assert.deepEqual(await found({ by: [authorNumber(ada.by)] }), [
+      assert.deepEqual(await found({ by: [computeAuthorNumber(ada.by)] }), [
         '2 feature_flag 2',
         '1 feature_flag 1',
         '1 project 1',
       ])
-      assert.equal((await found({ by: [ada.by, bob.by].map(authorNumber) })).length, 7)
+      assert.equal((await found({ by: [ada.by, bob.by].map(computeAuthorNumber) })).length, 7)
       assert.deepEqual(await found({ by: [] }), [])
       assert.deepEqual(
-        await found({ by: [authorNumber({ id: 'k1', label: 'ada' })] }),
+        await found({ by: [computeAuthorNumber({ id: 'k1', label: 'ada' })] }),
         [],
         'a key that has the same label',
       )

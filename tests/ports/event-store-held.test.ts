@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { findMissing } from '#core/processing/held-rows.ts'
+import { findMissingRanges } from '#core/processing/held-rows.ts'
 import type { EventRows } from '#ports/events/event-writer.ts'
 import { endpointByUrl, eventStoreForTests } from '../support/event-store-for-tests.ts'
 import { fixedClock } from '../support/fixed-clock.ts'
@@ -26,15 +26,15 @@ for (const kind of ['the embedded engine', 'CLICKHOUSE_URL'] as const) {
       const before = await ranges()
       assert.ok(before.length > 0)
       await command('OPTIMIZE TABLE pennon.events FINAL')
-      assert.deepEqual(findMissing(before, await ranges()), [])
+      assert.deepEqual(findMissingRanges(before, await ranges()), [])
       await command('TRUNCATE TABLE pennon.events')
-      const [missing, ...others] = findMissing(before, await ranges())
+      const [missing, ...others] = findMissingRanges(before, await ranges())
       assert.deepEqual(others, [])
       const { table, partition, oldestMs, newestMs } = missing!
       assert.deepEqual([table, partition], ['events', '0-202611'])
       assert.deepEqual([oldestMs, newestMs], [event.capturedAtMs, event.capturedAtMs + 999])
       await insert({ events: [event] })
-      assert.equal(findMissing(before, await ranges()).length, 1, 'what comes later covers nothing of before')
+      assert.equal(findMissingRanges(before, await ranges()).length, 1, 'what comes later covers nothing of before')
     })
 
     it('reports all rows missing when a table was recreated', async () => {
@@ -43,7 +43,7 @@ for (const kind of ['the embedded engine', 'CLICKHOUSE_URL'] as const) {
       await command('DROP TABLE pennon.events SYNC')
       await held.store.migrate()
       await insert({ events: [aStoredEvent({ projectId })] })
-      assert.ok(findMissing(before, await ranges()).length > 0)
+      assert.ok(findMissingRanges(before, await ranges()).length > 0)
     })
 
     it('finds every mark that an instance left in the last week, and no mark of another instance', async () => {

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { beforeEach, describe, it } from 'node:test'
-import { findTablesProblem, migrate } from '#adapters/clickhouse/migrate.ts'
+import { findTablesProblem, migrateEventStore } from '#adapters/clickhouse/migrate.ts'
 import { type EventStoreMigration, eventStoreMigrations } from '#adapters/clickhouse/schema.ts'
 import { PortError } from '#ports/port-error.ts'
 import { engineForTests } from '../support/engine-for-tests.ts'
@@ -38,18 +38,18 @@ describe('the tables of the event store', () => {
   beforeEach(() => command('DROP DATABASE IF EXISTS pennon SYNC'))
 
   it('are changed once by a new migration', async () => {
-    assert.deepEqual(await migrate(server.clients, options), [])
+    assert.deepEqual(await migrateEventStore(server.clients, options), [])
     await command("INSERT INTO pennon.groups (project_id, group_key) VALUES (1, 'acme')")
-    assert.deepEqual(await migrate(server.clients, { ...options, migrations }), ['colours'])
+    assert.deepEqual(await migrateEventStore(server.clients, { ...options, migrations }), ['colours'])
     assert.deepEqual(await versions(), versionsOf(migrations.length))
     assert.deepEqual(await select('SELECT group_key, colour FROM pennon.groups'), [['acme', '']])
     const before = await definitions()
-    assert.deepEqual(await migrate(server.clients, { ...options, migrations }), [])
+    assert.deepEqual(await migrateEventStore(server.clients, { ...options, migrations }), [])
     assert.deepEqual(await definitions(), before)
   })
 
   it('say of events of before which ids they link', async () => {
-    await migrate(server.clients, { ...options, migrations: eventStoreMigrations.slice(0, 1) })
+    await migrateEventStore(server.clients, { ...options, migrations: eventStoreMigrations.slice(0, 1) })
     const cases = [
       ['$identify', 'ada', '{"$anon_distinct_id":"anon","alias":"other"}', 'anon'],
       ['$identify', 'ada', '{ "$anon_distinct_id" : "a\\"b\\u00e9" }', 'a"bé'],
@@ -79,7 +79,7 @@ describe('the tables of the event store', () => {
           `INSERT INTO pennon.${table} (${Object.keys(row).join(', ')}, uuid, captured_at) FORMAT JSONEachRow
           ${JSON.stringify({ ...row, uuid: randomUUID(), captured_at: index })}`,
         )
-    assert.deepEqual(await migrate(server.clients, options), ['history'])
+    assert.deepEqual(await migrateEventStore(server.clients, options), ['history'])
     for (const table of tables)
       assert.deepEqual(
         (await select(`SELECT linked_id FROM pennon.${table} ORDER BY captured_at`)).flat(),
@@ -93,18 +93,18 @@ describe('the tables of the event store', () => {
   })
 
   it('can be created and changed by several processes at once', async () => {
-    await Promise.all([1, 2, 3].map(() => migrate(server.clients, { ...options, migrations })))
+    await Promise.all([1, 2, 3].map(() => migrateEventStore(server.clients, { ...options, migrations })))
     assert.deepEqual(await versions(), versionsOf(migrations.length))
   })
 
   it('are completed after an interrupted start, and when one is missing', async () => {
-    await migrate(server.clients, { ...options, migrations })
+    await migrateEventStore(server.clients, { ...options, migrations })
     const whole = (await definitions()).map(([name]) => name)
     await command('TRUNCATE TABLE pennon.schema_version')
     for (const table of ['events', 'colours']) await command(`DROP TABLE pennon.${table} SYNC`)
-    await migrate(server.clients, { ...options, migrations })
+    await migrateEventStore(server.clients, { ...options, migrations })
     await command('DROP TABLE pennon.persons SYNC')
-    await migrate(server.clients, { ...options, migrations })
+    await migrateEventStore(server.clients, { ...options, migrations })
     assert.deepEqual(
       (await definitions()).map(([name]) => name),
       whole,
@@ -112,16 +112,18 @@ describe('the tables of the event store', () => {
   })
 
   it('are altered only when the disk has space', async () => {
-    await migrate(server.clients, options)
-    await assert.rejects(migrate(server.clients, { ...options, migrations, freeBytes: () => 1_000 }), { code: 'full' })
+    await migrateEventStore(server.clients, options)
+    await assert.rejects(migrateEventStore(server.clients, { ...options, migrations, freeBytes: () => 1_000 }), {
+      code: 'full',
+    })
     assert.deepEqual(await versions(), versionsOf(eventStoreMigrations.length))
   })
 
   it('are rejected, and not touched, when a newer version changed them', async () => {
-    await migrate(server.clients, { ...options, migrations })
+    await migrateEventStore(server.clients, { ...options, migrations })
     const before = await definitions()
     await assert.rejects(
-      migrate(server.clients, options),
+      migrateEventStore(server.clients, options),
       isUnfit(/newer Pennon \(schema 3; this version supports up to 2\)/),
     )
     assert.match((await unfit()) ?? '', /newer Pennon/)
@@ -129,13 +131,13 @@ describe('the tables of the event store', () => {
   })
 
   it('are rejected, and not touched, when they come from a version without a migration count', async () => {
-    await migrate(server.clients, options)
+    await migrateEventStore(server.clients, options)
     assert.equal(await unfit(), null)
     await command('DROP TABLE pennon.schema_version SYNC')
     const before = await definitions()
     const expected =
       /The event store was written by Pennon 0\.1\.0 or earlier, and 0\.1\.0 is the last version that can open it/
-    await assert.rejects(migrate(server.clients, options), isUnfit(expected))
+    await assert.rejects(migrateEventStore(server.clients, options), isUnfit(expected))
     assert.match((await unfit()) ?? '', expected)
     assert.deepEqual(await definitions(), before)
   })

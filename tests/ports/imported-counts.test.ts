@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { describe, it } from 'node:test'
-import { countRows, listCounts } from '#adapters/clickhouse/queries/imported-counts.ts'
+import { countRowsOfImport, listCountsOfImport } from '#adapters/clickhouse/queries/imported-counts.ts'
 import type { DayAndEvent, ImportedCount } from '#core/imports/imported-counts.ts'
 import { eventStoreForTests } from '../support/event-store-for-tests.ts'
 import { aStoredEvent, imported } from '../support/values.ts'
@@ -51,7 +51,11 @@ describe('the counts of an import job', () => {
       const all: ImportedCount[] = []
       for (let after: DayAndEvent | null = null, isMore = true; isMore; after = all.at(-1) ?? null) {
         const asked = { projectId: 1, importJobId, after, limit }
-        const page: readonly ImportedCount[] = await listCounts(query => server.clients.read(query), asked, pieceRows)
+        const page: readonly ImportedCount[] = await listCountsOfImport(
+          query => server.clients.read(query),
+          asked,
+          pieceRows,
+        )
         all.push(...page)
         isMore = page.length === limit
       }
@@ -70,6 +74,6 @@ describe('the counts of an import job', () => {
     assert.deepEqual([count, idBuckets.length, idBuckets.filter(rows => rows > 0).length], [200, 256, 7])
     const job = { project: 1, job: importJobId }
     for (const pieceRows of [7, 100])
-      assert.deepEqual(await countRows(query => server.clients.read(query), job, pieceRows), counted)
+      assert.deepEqual(await countRowsOfImport(query => server.clients.read(query), job, pieceRows), counted)
   })
 })

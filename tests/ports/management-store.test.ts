@@ -3,13 +3,13 @@ import { openSqliteChunkStore } from '#adapters/sqlite/sqlite-chunk-store.ts'
 import { openSqliteDefinitionStore } from '#adapters/sqlite/sqlite-definition-store.ts'
 import { openDefinitionLoader, openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
 import {
-  decodeAnswer,
-  encodeCall,
+  decodeStateAnswer,
+  encodeStateCall,
   type StateCalls,
   type StateMethod,
   searchMethods,
   serveStateCall,
-  toError,
+  toStateError,
 } from '#adapters/sqlite/state-writer-protocol.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
 import { memoryChunkStore } from '../support/memory/memory-chunk-store.ts'
@@ -32,8 +32,8 @@ const byStateCalls: OpenManagement = t =>
       (method: StateMethod) =>
       async (...args: unknown[]) => {
         const calls = (searchMethods.has(method) ? searching : writing) as unknown as StateCalls
-        const answer = decodeAnswer(await serveStateCall(calls, encodeCall(1, method, args)))
-        if ('failure' in answer) throw toError(answer.failure)
+        const answer = decodeStateAnswer(await serveStateCall(calls, encodeStateCall(1, method, args)))
+        if ('failure' in answer) throw toStateError(answer.failure)
         return answer.value
       }
     const { close: _close, ...methods } = writing

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
 import { describe, it, type TestContext } from 'node:test'
-import { checkState } from '../../src/commands/doctor/check-stores.ts'
+import { checkStateStore } from '../../src/commands/doctor/check-stores.ts'
 import { readConfig } from '../../src/config.ts'
 import { newKey } from '../support/new-key.ts'
 import { type Pennon, startPennonFor } from '../support/pennon.ts'
@@ -45,7 +45,7 @@ describe('the tables of the state', { skip: noPostgres() }, () => {
   async function doctorOn(settings: Record<string, string>) {
     const config = readConfig(settings)
     assert.ok(config.ok)
-    return (await checkState(config.value))[0]!
+    return (await checkStateStore(config.value))[0]!
   }
 
   it('they are in schema pennon, and tables of another application stay unchanged', async t => {

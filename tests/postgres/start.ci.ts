@@ -6,7 +6,7 @@ import { chmodSync, chownSync, copyFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { checkPostgres } from '#adapters/postgres/check-postgres.ts'
-import { checkState } from '../../src/commands/doctor/check-stores.ts'
+import { checkStateStore } from '../../src/commands/doctor/check-stores.ts'
 import { readConfig } from '../../src/config.ts'
 import { guardedRole, noPostgres, startPostgres } from '../support/postgres.ts'
 import { migratedTemplate } from '../support/postgres-state.ts'
@@ -65,7 +65,7 @@ describe('a start with DATABASE_URL', { skip: noPostgres() }, () => {
     const doctorOn = async (databaseUrl: string) => {
       const config = readConfig({ DATABASE_URL: databaseUrl })
       assert.ok(config.ok)
-      return (await checkState(config.value))[0]!
+      return (await checkStateStore(config.value))[0]!
     }
     const finding = await doctorOn(url.replace('pennon@', 'weak@'))
     assert.match(JSON.stringify(finding), /may not create the schema pennon.*CREATE SCHEMA pennon AUTHORIZATION/)

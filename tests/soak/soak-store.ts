@@ -5,7 +5,7 @@ import { createClickHouseEventStore } from '#adapters/clickhouse/clickhouse-even
 import { type ClickHouseClients, createClickHouseClients } from '#adapters/clickhouse/connection/clickhouse-clients.ts'
 import type { EngineLimits } from '#adapters/clickhouse-embedded/engine-config.ts'
 import type { EngineEndpoint } from '#adapters/clickhouse-embedded/engine-endpoint.ts'
-import { type Buckets, makeBuckets } from '#core/insights/buckets.ts'
+import { type Buckets, createBuckets } from '#core/insights/buckets.ts'
 import type { EventStore } from '#ports/events/event-store.ts'
 import { processCpuMs } from '../support/cpu-time.ts'
 import { startEngine } from '../support/engine.ts'
@@ -88,7 +88,7 @@ function soakStore(store: EventStore, clients: ClickHouseClients, pid: () => num
 /** The buckets of the last days, in UTC. */
 export function lastDays(dayCount: number, interval: 'hour' | 'day'): Buckets {
   const range = { fromMs: endMs - dayCount * dayMs, endMs }
-  return makeBuckets(range, interval, { timezone: 'UTC', weekStartDay: 0 }, 10_000)!
+  return createBuckets(range, interval, { timezone: 'UTC', weekStartDay: 0 }, 10_000)!
 }
 
 export interface FillOptions {

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance } from 'fastify'
-import { type FrontContext, type FrontSurroundings, frontContext, type Machine } from '#compose/front/context.ts'
+import { createFrontContext, type FrontContext, type FrontSurroundings, type Machine } from '#compose/front/context.ts'
 import type { FrontCounters } from '#compose/front/counters.ts'
 import { createDecodePool, type DecodePoolOptions } from '#compose/front/decode-pool.ts'
 import { composeChangeHub, type FrontDefinitions } from '#compose/front/definitions.ts'
@@ -52,7 +52,7 @@ export function testContext({ settings = {}, ...given }: GivenContext = {}): Fro
     otherMetrics: async () => [],
   }
   const [logger, metrics, clock] = [silentLogger(), createMetrics(), fixedClock('2026-01-15T12:00:00Z')]
-  return frontContext({ config: config.value, clock, geoip: null, logger, metrics, host, ...given }, given)
+  return createFrontContext({ config: config.value, clock, geoip: null, logger, metrics, host, ...given }, given)
 }
 
 type Some<Parts> = { readonly [Name in keyof Parts]?: Partial<Parts[Name]> }

@@ -5,7 +5,7 @@ import { type Logger, silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { systemClock } from '../../src/adapters/system/clock.ts'
 import { composeFront, type Front } from '../../src/compose/front/front.ts'
-import { bootstrap } from '../../src/compose/instance/start.ts'
+import { bootstrapInstance } from '../../src/compose/instance/start.ts'
 import { openManagement } from '../../src/compose/stores/state.ts'
 import { readConfig } from '../../src/config.ts'
 import { type Pennon, privateApi, testPersonalKey, testProjectKey } from './pennon.ts'
@@ -31,7 +31,7 @@ export async function startFront(
   })
   assert.ok(config.ok)
   const management = await openManagement(config.value, logger)
-  await bootstrap(config.value, systemClock, management)
+  await bootstrapInstance(config.value, systemClock, management)
   const front = await composeFront({
     config: config.value,
     clock: systemClock,

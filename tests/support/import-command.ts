@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import { approve, storeApproval } from '#importer/job/approval.ts'
+import { createApproval, storeApproval } from '#importer/job/approval.ts'
 import { JobFolder } from '#importer/job/job-folder.ts'
 import { readPlan } from '#importer/job/plan.ts'
 import { requireManifest } from '../../src/commands/import/job/job-stages.ts'
@@ -84,7 +84,7 @@ export class ImportCommands {
   approve(): void {
     const folder = new JobFolder(this.job)
     const parts = { plan: readPlan(folder)!, manifest: requireManifest(folder) }
-    storeApproval(folder, approve(parts, new Date().toISOString()))
+    storeApproval(folder, createApproval(parts, new Date().toISOString()))
   }
 
   /** @returns the options with which `run` approves and sends the rehearsed job. */

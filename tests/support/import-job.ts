@@ -17,7 +17,7 @@ import type { ImportSource } from '#importer/records/import-source.ts'
 import type { ImportedEvent } from '#importer/records/imported-event.ts'
 import { createJobConversion } from '#importer/stages/job-conversion.ts'
 import { openStagedJob } from '#importer/stages/part-lines.ts'
-import { rehearse } from '#importer/stages/rehearse.ts'
+import { rehearseImport } from '#importer/stages/rehearse.ts'
 import { listRejectFiles, type RejectLine } from '#importer/stages/reject-files.ts'
 import { type ScanOptions, scanRecords } from '#importer/stages/scan.ts'
 import { type StageOptions, stageRecords } from '#importer/stages/stage.ts'
@@ -100,7 +100,7 @@ export class TestJob {
   }
 
   async rehearse() {
-    return rehearse({ ...this.#context, manifest: this.manifest, monotonicNowMs: () => 0 })
+    return rehearseImport({ ...this.#context, manifest: this.manifest, monotonicNowMs: () => 0 })
   }
 
   /** All stages before the approval. */

@@ -5,7 +5,7 @@ import { type OutcomeTable, outcomeAt, rowCountOf } from '#core/capture/outcome-
 import type { Outcome } from '#core/capture/outcomes.ts'
 import { type PreparedRequest, prepareEvents } from '#core/capture/prepare-events.ts'
 import type { DecodedRecord } from '#core/events/captured-event.ts'
-import { type EncodedRecords, sealRecords } from '#core/log/record-codec.ts'
+import { addRecordChecksums, type EncodedRecords } from '#core/log/record-codec.ts'
 import { decodeRecords } from './decode-records.ts'
 
 export const receivedAtMs = Date.parse('2025-07-01T11:00:00Z')
@@ -87,6 +87,6 @@ export function outcomesOf(table: OutcomeTable): string[] {
 /** The records of a run, as the log's readers decode them. */
 export function decoded(records: EncodedRecords | null): DecodedRecord[] {
   if (records === null) return []
-  sealRecords(records.bytes)
+  addRecordChecksums(records.bytes)
   return decodeRecords(records.bytes, records.recordCount)
 }

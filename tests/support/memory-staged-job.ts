@@ -2,7 +2,7 @@
 
 import { sha256Hex } from '#importer/job/sha256.ts'
 import type { StagedJob, StagedOutcome, StagedPart } from '#importer/job/staged-part.ts'
-import { rootUuid } from '#importer/records/deterministic-uuid.ts'
+import { deriveImportUuid } from '#importer/records/deterministic-uuid.ts'
 import type { ImportedEvent } from '#importer/records/imported-event.ts'
 import { seededRandom } from './seeded-random.ts'
 
@@ -60,14 +60,14 @@ export async function eventsOf(job: StagedJob): Promise<ImportedEvent[]> {
 
 function generatedOf(seed: number, persons: number): Record<string, ImportedEvent[]> {
   const groups = Array.from({ length: 5 }, (_, at) => ({
-    uuid: rootUuid('groupidentify', String(seed), String(at)),
+    uuid: deriveImportUuid('groupidentify', String(seed), String(at)),
     event: '$groupidentify',
     distinctId: `user-${at}`,
     timeUs: firstDayUs + at * dayUs,
     properties: { $group_type: 'company', $group_key: `c${at}`, $group_set: { size: at } },
   }))
   const links = Array.from({ length: persons }, (_, at) => ({
-    uuid: rootUuid('identify', String(seed), String(at)),
+    uuid: deriveImportUuid('identify', String(seed), String(at)),
     event: '$identify',
     distinctId: `user-${at}`,
     timeUs: firstDayUs + at * 60_000_000,
@@ -101,7 +101,7 @@ function outcomeOf({ seed, padding = 0 }: MemoryJobOptions, day: number, line: n
   const person = Math.floor(random() * persons)
   const distinctId = random() < 0.3 ? `device-${person}` : `user-${person}`
   const events = Array.from({ length: random() < 0.1 ? 2 : 1 }, (_, at) => ({
-    uuid: rootUuid('memory', String(seed), String(day), String(line), String(at)),
+    uuid: deriveImportUuid('memory', String(seed), String(day), String(line), String(at)),
     event: names[Math.floor(random() * names.length)]!,
     distinctId,
     timeUs: firstDayUs + day * dayUs + line * 1_000 + at,

@@ -15,7 +15,7 @@ import { type JsonObject, parseJson } from '#core/json.ts'
 import { type EncodedRecords, RecordEncoder } from '#core/log/record-codec.ts'
 import type { DistinctIdMapping, Person } from '#core/persons/person.ts'
 import { noChunkChanges } from '#core/processing/chunk.ts'
-import { flagCallOf } from '#core/processing/deduplicate-flag-calls.ts'
+import { readFlagCall } from '#core/processing/deduplicate-flag-calls.ts'
 import { noIngestionSettings, noQuotas, type Project } from '#core/project.ts'
 import type { EventView } from '#ports/events/event-queries.ts'
 import type { ChunkChanges } from '#ports/state/chunk-store.ts'
@@ -291,7 +291,7 @@ export function aStoredEvent(over: Partial<StoredEvent> = {}): StoredEvent {
     sessionId: '',
     windowId: '',
     flags: new Map(),
-    ...flagCallOf(
+    ...readFlagCall(
       over.event ?? '',
       over.propertiesJson === undefined ? {} : (parseJson(over.propertiesJson) as JsonObject),
     ),

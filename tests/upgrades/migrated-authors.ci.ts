@@ -5,7 +5,7 @@ import { it } from 'node:test'
 import { migrateSqlite } from '#adapters/sqlite/kysely-on-sqlite.ts'
 import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
 import { activityKinds } from '#core/activity.ts'
-import { authorNumber } from '#core/author.ts'
+import { computeAuthorNumber } from '#core/author.ts'
 import { testMigration } from './test-migration.ts'
 import { unpackedFolder } from './unpacked-folder.ts'
 
@@ -105,8 +105,8 @@ testMigration('the migration to the activity log', 20, migrated => {
     )
     const by = [authorOf(label)]
     assert.equal(
-      (await store.listActivity({ projectId: 1, kinds: activityKinds, by: by.map(authorNumber), limit: 9 })).results
-        .length,
+      (await store.listActivity({ projectId: 1, kinds: activityKinds, by: by.map(computeAuthorNumber), limit: 9 }))
+        .results.length,
       1,
     )
 

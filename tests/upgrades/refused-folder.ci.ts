@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { createBackup } from '#adapters/backup-file/write-backup.ts'
 import { createClickHouseClients } from '#adapters/clickhouse/connection/clickhouse-clients.ts'
-import { migrate } from '#adapters/clickhouse/migrate.ts'
+import { migrateEventStore } from '#adapters/clickhouse/migrate.ts'
 import { startEngine } from '../support/engine.ts'
 import { callCommand } from '../support/pennon-command.ts'
 import { refusedStart } from '../support/refused-start.ts'
@@ -61,7 +61,7 @@ describe('data of a version before the first migration', () => {
     t.after(() => engine.stop())
     const clients = createClickHouseClients({ endpoint: engine.endpoint, queryTimeoutSeconds: 8 })
     t.after(() => clients.close())
-    await migrate(clients, { rejectRetentionDays: 30, isEmbedded: false })
+    await migrateEventStore(clients, { rejectRetentionDays: 30, isEmbedded: false })
     const tables = () =>
       clients.write(async client => {
         const query = `SELECT name, create_table_query, total_rows FROM system.tables WHERE database = 'pennon' ORDER BY name`

@@ -14,7 +14,7 @@ export type HeldDatabase = Database.Database
  * of it. Otherwise opens it read-write, since a read-only connection would leave its own side files.
  * @throws SqliteError
  */
-export function openHeldDatabase(path: string): HeldDatabase {
+export function openDatabaseForCopying(path: string): HeldDatabase {
   const readonly = (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0
   const database = new Database(path, { readonly, fileMustExist: true, timeout: 10_000 })
   try {

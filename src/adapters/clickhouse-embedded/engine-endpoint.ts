@@ -23,7 +23,7 @@ export interface EngineUser {
 }
 
 /** The engine's own folder; also its working directory. */
-export function engineFolder(dataFolder: string): string {
+export function engineFolderOf(dataFolder: string): string {
   return join(dataFolder, 'events')
 }
 
@@ -60,5 +60,5 @@ export function readEngineEndpoint(dataFolder: string): EngineEndpoint | null {
 }
 
 function endpointPath(dataFolder: string): string {
-  return join(engineFolder(dataFolder), 'endpoint.json')
+  return join(engineFolderOf(dataFolder), 'endpoint.json')
 }

@@ -14,7 +14,7 @@ const packages: Readonly<Record<string, string>> = {
 }
 
 /** Absolute path of libchdb; null where its package is not installed or does not exist. */
-export function engineLibraryPath(): string | null {
+export function findEngineLibraryPath(): string | null {
   const name = packages[`${process.platform}-${process.arch}`]
   const folder = name === undefined ? null : packageFolder(name)
   // The file is called .so on macOS as well.

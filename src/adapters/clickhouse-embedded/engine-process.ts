@@ -8,10 +8,10 @@ import { writeSync } from 'node:fs'
 import { get, request } from 'node:http'
 import { dirname, join } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import { analystOf, sqlScopes } from '../clickhouse/connection/analyst.ts'
+import { analystLoginOf, sqlScopes } from '../clickhouse/connection/analyst.ts'
 import { ProvingAgent } from '../clickhouse/connection/proving-agent.ts'
 import { type EngineEndpoint, readEngineEndpoint } from './engine-endpoint.ts'
-import { engineLibraryPath } from './engine-library.ts'
+import { findEngineLibraryPath } from './engine-library.ts'
 import type { EngineThreadData } from './engine-thread.ts'
 
 /** Messages to the parent: `ready` once HTTP answers, then `alive` every 2 s as long as HTTP answers. */
@@ -46,7 +46,7 @@ export function runEngineProcess(options: { folder: string; httpPort: number; ru
     writeSync(2, `pennon events: the engine ended: ${reason.split('\n', 1)[0]}\n`)
     endNow(1)
   }
-  const libraryPath = engineLibraryPath()
+  const libraryPath = findEngineLibraryPath()
   if (libraryPath === null) {
     endWithFailure('its library is not installed')
     return
@@ -136,7 +136,7 @@ function watchRunawayQueries(options: {
 }): void {
   const { runawayMs, onRunaway } = options
   const { url, secret, writer, analyst } = options.endpoint
-  const users = sqlScopes.map(scope => `'${analystOf(analyst, scope).username}'`)
+  const users = sqlScopes.map(scope => `'${analystLoginOf(analyst, scope).username}'`)
   const sql = `SELECT toUInt32(maxIf(elapsed, elapsed > toFloat64OrZero(Settings['max_execution_time']) + ${runawayMs / 1000}))
     FROM system.processes WHERE user IN (${users.join(', ')})`
   const everyMs = Math.min(10_000, runawayMs)

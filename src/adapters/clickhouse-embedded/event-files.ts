@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { basename, join, relative } from 'node:path'
 import { createClickHouseClients } from '../clickhouse/connection/clickhouse-clients.ts'
-import { engineFolder, readEngineEndpoint } from './engine-endpoint.ts'
+import { engineFolderOf, readEngineEndpoint } from './engine-endpoint.ts'
 
 export interface EventFile {
   /** The path below the data folder, separated by `/`. */
@@ -177,7 +177,7 @@ function listNames(folder: string): string[] {
 }
 
 function storeFolder(dataFolder: string): string {
-  return join(engineFolder(dataFolder), 'store')
+  return join(engineFolderOf(dataFolder), 'store')
 }
 
 function shadowFolder(dataFolder: string): string {

@@ -4,7 +4,7 @@
 
 import { existsSync, lstatSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { basename, join, relative } from 'node:path'
-import { engineFolder } from './engine-endpoint.ts'
+import { engineFolderOf } from './engine-endpoint.ts'
 
 /** The message is a line for operators. */
 export class FollowedLinkError extends Error {}
@@ -15,8 +15,8 @@ export class FollowedLinkError extends Error {}
  * @returns the removed folders; empty if the engine's links are intact.
  * @throws FollowedLinkError when such a folder has a file that the target lacks.
  */
-export function removeFollowedLinks(dataFolder: string): readonly string[] {
-  const store = join(engineFolder(dataFolder), 'store')
+export function removeCopiedLinkFolders(dataFolder: string): readonly string[] {
+  const store = join(engineFolderOf(dataFolder), 'store')
   const copies: { readonly place: string; readonly target: string }[] = []
   for (const definition of listDefinitions(join(store, 'metadata'))) {
     const database = basename(definition, '.sql')

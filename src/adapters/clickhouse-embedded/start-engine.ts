@@ -6,7 +6,7 @@ import { chmodSync, mkdirSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join, resolve } from 'node:path'
 import { defaultEngineLimits, type EngineLimits, formatServerConfig, formatUsersConfig } from './engine-config.ts'
-import { type EngineEndpoint, engineFolder, replacePrivateFile, writeEngineEndpoint } from './engine-endpoint.ts'
+import { type EngineEndpoint, engineFolderOf, replacePrivateFile, writeEngineEndpoint } from './engine-endpoint.ts'
 
 export interface PreparedEngine {
   /** Arguments of the program: `engine --folder F --http-port N`. */
@@ -23,7 +23,7 @@ export interface PreparedEngine {
  */
 export async function prepareEngine(dataFolder: string, given: Partial<EngineLimits> = {}): Promise<PreparedEngine> {
   const limits = { ...defaultEngineLimits, ...given }
-  const folder = resolve(engineFolder(dataFolder))
+  const folder = resolve(engineFolderOf(dataFolder))
   const storeFolder = join(folder, 'store')
   mkdirSync(storeFolder, { recursive: true, mode: 0o700 })
   chmodSync(folder, 0o700)

@@ -20,12 +20,12 @@ import {
 } from './connection/clickhouse-clients.ts'
 import { type ExportLimits, openEventExport, usualExportLimits } from './exports/event-export.ts'
 import { createExportQueries, type ExportQueriesOptions } from './exports/export-queries.ts'
-import { listBusyFlags, listMovedDays } from './insights/busy-flags.ts'
+import { listBusyFlags, listDaysOfMovedIds } from './insights/busy-flags.ts'
 import { findFirstEventTime } from './insights/first-event-time.ts'
 import { countExposures } from './insights/flag-calls.ts'
 import { cacheUsage, countFlagUsage, findCachedUsage } from './insights/flag-usage.ts'
 import { countTrend } from './insights/trend-counts.ts'
-import { type MigrateOptions, migrate } from './migrate.ts'
+import { type MigrateOptions, migrateEventStore } from './migrate.ts'
 import { findChargedTimes } from './queries/charged-times.ts'
 import { listEventNames, listPropertyNames } from './queries/definition-queries.ts'
 import { createEventHistory } from './queries/event-history.ts'
@@ -34,7 +34,7 @@ import { createImportedRows } from './queries/imported-rows.ts'
 import { findOverrides } from './queries/override-queries.ts'
 import { listPropertyValues } from './queries/property-values.ts'
 import { findRecording, listRecordings } from './queries/recording-queries.ts'
-import { countRejected, listRejected } from './queries/rejected-queries.ts'
+import { countRejectedEvents, listRejectedEvents } from './queries/rejected-queries.ts'
 import { countSurveyEvents } from './queries/survey-queries.ts'
 import { countUsage } from './queries/usage-queries.ts'
 import { createSqlSetUp } from './sql/set-up.ts'
@@ -53,11 +53,11 @@ import {
   writeRejectedRow,
   writeReplayedRow,
 } from './writing/event-rows.ts'
-import { deleteExpired } from './writing/expired-rows.ts'
+import { deleteExpiredRows } from './writing/expired-rows.ts'
 import { arrivalColumns, listFlagArrivals, writeArrivalRow } from './writing/flag-arrivals.ts'
 import { deduplicatedColumns, findFlagCalls, writeDeduplicatedRow } from './writing/flag-calls.ts'
-import { findHeldRows, writeMark } from './writing/held-rows.ts'
-import { discardDay, discardJob, publishJob } from './writing/import-partitions.ts'
+import { findHeldRows, writeStoreMark } from './writing/held-rows.ts'
+import { deleteSharedJobRows, discardJobPartitions, publishJobPartitions } from './writing/import-partitions.ts'
 import { createRowInserter, type RowInserter, type RowsOfTable } from './writing/insert-rows.ts'
 import { addKnownProperties, countPendingDistinctIds } from './writing/known-properties.ts'
 import { createSubjectMirror } from './writing/mirror-rows.ts'
@@ -71,7 +71,7 @@ export interface ClickHouseEventStoreOptions {
   readonly queryTimeoutSeconds?: number
   /** `PENNON_REJECT_RETENTION_DAYS`. Default 30. */
   readonly rejectRetentionDays?: number
-  /** Whether it is the embedded engine, whose rows expire by the worker's clock (`deleteExpired`). Default: it is not. */
+  /** Whether it is the embedded engine, whose rows expire by the worker's clock (`deleteExpiredRows`). Default: it is not. */
   readonly isEmbedded?: boolean
   /** Free bytes on the disk of the tables; absent where unknown. */
   readonly freeBytes?: () => number
@@ -179,20 +179,20 @@ function createWriter(clients: ClickHouseClients, inserter: RowInserter, clock: 
     countPendingDistinctIds: importJobId => countPendingDistinctIds(clients, importJobId),
     addKnownProperties: (importJobId, share, knownOf, signal) =>
       addKnownProperties({ clients, inserter }, importJobId, share, knownOf, signal),
-    publishJob: importJobId => publishJob(clients, importJobId),
-    discardJob: importJobId => discardJob(clients, importJobId),
-    discardDay: importJobId => discardDay(clients, importJobId),
+    publishJob: importJobId => publishJobPartitions(clients, importJobId),
+    discardJob: importJobId => discardJobPartitions(clients, importJobId),
+    discardDay: importJobId => deleteSharedJobRows(clients, importJobId),
   }
 }
 
 function createUpkeep(clients: ClickHouseClients, migration: MigrateOptions): EventStoreUpkeep {
   return {
-    migrate: () => migrate(clients, migration),
+    migrate: () => migrateEventStore(clients, migration),
     findHeldRows: (instance, markId) => findHeldRows(clients, instance, markId),
     findErasureCounts: () => findErasureCounts(clients),
-    writeMark: mark => writeMark(clients, mark),
+    writeMark: mark => writeStoreMark(clients, mark),
     deleteExpired: async by => {
-      if (migration.isEmbedded) await deleteExpired(clients, { ...by, ...migration })
+      if (migration.isEmbedded) await deleteExpiredRows(clients, { ...by, ...migration })
     },
   }
 }
@@ -203,7 +203,7 @@ function createFlagUsageUpkeep(clients: ClickHouseClients): FlagUsageUpkeep {
     listBusyFlags: (projectId, since, signal) =>
       clients.count((client, stop) => listBusyFlags(client, projectId, since, stop), signal),
     listMovedDays: (projectId, movedFromMs, signal) =>
-      clients.count((client, stop) => listMovedDays(client, projectId, movedFromMs, stop), signal),
+      clients.count((client, stop) => listDaysOfMovedIds(client, projectId, movedFromMs, stop), signal),
     listCachedUsage: (query, signal) => clients.count((client, stop) => findCachedUsage(client, query, stop), signal),
     cacheUsage: (query, signal) => cacheUsage(clients, query, signal),
   }
@@ -244,8 +244,8 @@ function createInsights(ask: Ask): InsightQueries {
 function createRejects(ask: Ask, inserter: RowInserter): RejectStore {
   const turn = inTurn(ask)
   return {
-    listRejected: turn(listRejected),
-    countRejected: turn(countRejected),
+    listRejected: turn(listRejectedEvents),
+    countRejected: turn(countRejectedEvents),
     async markReplayed(rows) {
       await inserter.insert({ table: 'replayed_rejects', columns: replayedColumns, rows, write: writeReplayedRow })
     },

@@ -13,9 +13,9 @@ import {
 import { isUnknownDatabase } from './connection/clickhouse-errors.ts'
 import {
   baselineTableNames,
+  buildRejectTtl,
   type EventStoreMigration,
   eventStoreMigrations,
-  rejectTtl,
   type SchemaOptions,
 } from './schema.ts'
 
@@ -38,7 +38,10 @@ type Definitions = ReadonlyMap<string, string>
  * PortError `conflict`, caused by an UnfitSchemaError, when another version created the tables; nothing is changed then.
  * PortError `full` when a table must be altered and the disk has less than 64 MiB free.
  */
-export function migrate(clients: Pick<ClickHouseClients, 'write'>, options: MigrateOptions): Promise<string[]> {
+export function migrateEventStore(
+  clients: Pick<ClickHouseClients, 'write'>,
+  options: MigrateOptions,
+): Promise<string[]> {
   const { migrations = eventStoreMigrations, freeBytes } = options
   return clients.write(async (client, database) => {
     const found = await findDefinitions(client, database)
@@ -66,7 +69,7 @@ export function migrate(clients: Pick<ClickHouseClients, 'write'>, options: Migr
       if (version > 0) changes.push(name)
     }
     for (const table of options.isEmbedded ? [] : ['rejected_events', 'replayed_rejects']) {
-      const ttl = rejectTtl(options)
+      const ttl = buildRejectTtl(options)
       if (hasTtl(definitions.get(table), ttl)) continue
       requireSpace(freeBytes?.())
       await client.command({ query: `ALTER TABLE ${database}.${table} MODIFY TTL ${ttl} DELETE` })

@@ -90,7 +90,7 @@ const eventEngine = `ENGINE = ReplacingMergeTree(row_version)
   ORDER BY (project_id, toDate32(timestamp), event, distinct_id, uuid)`
 
 /** The TTL of tables of rejects on a server, spelled as the server writes it. */
-export function rejectTtl({ rejectRetentionDays }: SchemaOptions): string {
+export function buildRejectTtl({ rejectRetentionDays }: SchemaOptions): string {
   return `toDateTime(received_at) + toIntervalDay(${rejectRetentionDays})`
 }
 
@@ -202,7 +202,7 @@ function baselineTables(options: SchemaOptions): Readonly<Record<string, string>
     ) ENGINE = ReplacingMergeTree
     PARTITION BY toYYYYMM(received_at)
     ORDER BY (project_id, received_at, reject_id)
-    ${ttl(`${rejectTtl(options)} DELETE`)}`,
+    ${ttl(`${buildRejectTtl(options)} DELETE`)}`,
     // Not a column of the rejects, since a repeated chunk writes the rows of its rejects again.
     replayed_rejects: `(
       project_id UInt32,
@@ -211,7 +211,7 @@ function baselineTables(options: SchemaOptions): Readonly<Record<string, string>
       replayed_at DateTime64(3, 'UTC')
     ) ENGINE = ReplacingMergeTree
     ORDER BY (project_id, reject_id)
-    ${ttl(`${rejectTtl(options)} DELETE`)}`,
+    ${ttl(`${buildRejectTtl(options)} DELETE`)}`,
     // Partitions are days of storage, so that rows that expire together are dropped together, without being read. Items are
     // already packed; granules are small, because one row may have megabytes of items.
     replay_messages: `(

@@ -15,7 +15,7 @@ export type JobHandlers<Jobs extends JobTable<Jobs>> = {
 }
 
 /** Called once, by the module that a pool's threads run. */
-export function answerJobs<Jobs extends JobTable<Jobs>>(handlers: JobHandlers<Jobs>): void {
+export function serveThreadJobs<Jobs extends JobTable<Jobs>>(handlers: JobHandlers<Jobs>): void {
   const port = parentPort!
   port.on('message', <Kind extends keyof Jobs>({ kind, job }: { kind: Kind; job: Jobs[Kind][0] }) => {
     const { outcome, moved } = handlers[kind](job)

@@ -18,7 +18,7 @@ export interface DecodeThreads<Jobs extends JobTable<Jobs>> extends ThreadPool<J
 export type JobSender = Pick<Turns, 'sender' | 'group'>
 
 export interface DecodeThreadsOptions<Jobs extends JobTable<Jobs>> {
-  /** URL of the module that calls `answerJobs` with the handlers for these jobs. */
+  /** URL of the module that calls `serveThreadJobs` with the handlers for these jobs. */
   readonly entry: URL
   readonly threadCount: number
   /** Whether a page or a program waits for the job; such jobs go first. */

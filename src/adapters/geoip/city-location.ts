@@ -1,7 +1,7 @@
 // Converts a record of a City database to a location. There are two schemas: MaxMind's nested schema, with names in several
 // languages, and the npm package's flat schema, which has only codes, and "" for unknown values.
 
-import { continentName, countryOf } from '#core/countries.ts'
+import { continentNameOf, countryOf } from '#core/countries.ts'
 import type { GeoipLocation } from '#core/geoip.ts'
 import type { JsonObject, JsonValue } from '#core/json.ts'
 import type { MmdbMap, MmdbValue } from './mmdb-file.ts'
@@ -22,7 +22,7 @@ function toFlatLocation(record: MmdbMap): GeoipLocation {
     subdivision_1_name: readText(record.get('state1')),
     country_name: country?.name ?? null,
     country_code: code,
-    continent_name: country && continentName(country.continentCode),
+    continent_name: country && continentNameOf(country.continentCode),
     continent_code: country?.continentCode ?? null,
     postal_code: readText(record.get('postcode')),
     latitude: readCoordinate(record.get('latitude')),

@@ -3,7 +3,7 @@
 
 import pg from 'pg'
 import { err, ok, type Result } from '#core/result.ts'
-import { endIgnoringErrors } from './end-in-time.ts'
+import { closeClientIgnoringErrors } from './end-in-time.ts'
 import { buildClientSettings } from './open-postgres.ts'
 import { toPostgresPortError } from './postgres-errors.ts'
 import { chooseSchema, type FoundSchema, type StateSchema } from './state-schema.ts'
@@ -56,7 +56,7 @@ export async function checkPostgres(
   url: string,
   connectMsMax = 5_000,
 ): Promise<Result<PostgresCheck, PostgresProblem>> {
-  const place = describePlace(url)
+  const place = describeServer(url)
   const toProblem = (reason: string, mayPass = false) =>
     err({ message: `PostgreSQL at ${place} cannot be used: ${reason}`, mayPass })
   let client: pg.Client | undefined
@@ -85,12 +85,12 @@ export async function checkPostgres(
     const isAnswer = cause instanceof pg.DatabaseError && !/^(08|53|57)/.test(cause.code ?? '')
     return toProblem(`${reasonOf(toPostgresPortError(cause))}${formatRemedy(cause)}`, !isAnswer)
   } finally {
-    await endIgnoringErrors(client)
+    await closeClientIgnoringErrors(client)
   }
 }
 
 /** `host:port/database` of a `postgres://` URL whose parts can be decoded, as the driver reads it. */
-export function describePlace(url: string): string {
+export function describeServer(url: string): string {
   const { hostname, port, pathname, searchParams, username } = new URL(url)
   const named = hostname === '' ? (process.env.PGHOST ?? 'localhost') : decodeURIComponent(hostname)
   const host = searchParams.get('host') ?? named
@@ -131,7 +131,7 @@ export async function findPostgresSchema(url: string): Promise<number> {
 }
 
 /** @throws PortError, which says what to do when the role lacks the right. */
-export async function makePostgresSchema(url: string, schema: string): Promise<void> {
+export async function createPostgresSchema(url: string, schema: string): Promise<void> {
   await withClient(url, async client => {
     await client.query(`CREATE SCHEMA IF NOT EXISTS ${pg.escapeIdentifier(schema)}`)
   })
@@ -146,6 +146,6 @@ async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T
   } catch (cause) {
     throw toPostgresPortError(cause)
   } finally {
-    await endIgnoringErrors(client)
+    await closeClientIgnoringErrors(client)
   }
 }

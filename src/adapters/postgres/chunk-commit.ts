@@ -3,44 +3,44 @@
 // written alone; then writes the results as lists. Anything unexpected ends the transaction.
 
 import {
+  assertRowCount,
   CommitRefused,
-  expectCount,
-  groupColumns,
   groupWarningsByDay,
-  personColumns,
-  sampleColumns,
   sharedTexts,
+  toGroupColumns,
+  toPersonColumns,
+  toSampleColumns,
 } from '#adapters/sql/processing/chunk-queries.ts'
-import { changedSubjectsText } from '#core/processing/mirror-subjects.ts'
+import { encodeChangedSubjects } from '#core/processing/mirror-subjects.ts'
 import type { ChunkChanges, ChunkOutcome, IngestionWarning, Versioned } from '#ports/state/chunk-store.ts'
-import { inserts, lockTexts, numberAll, writeTexts } from './chunk-texts.ts'
+import { inserts, lockTexts, numberParametersOfAll, writeTexts } from './chunk-texts.ts'
 import { writeVisitors } from './cookieless-visitors.ts'
-import { saveAssignments, writeImportChanges } from './import-commit.ts'
+import { saveMergedAssignments, writeImportChanges } from './import-commit.ts'
 import type { Session } from './open-postgres.ts'
-import { runForEach, runInSlices } from './write-lists.ts'
+import { runStatementForEach, runStatementInSlices } from './write-lists.ts'
 
 /** Persons as stored within the transaction, by `personKey`. */
 type StoredPersons = Map<string, { readonly id: number; readonly version: number }>
 
-const texts = numberAll(sharedTexts)
+const texts = numberParametersOfAll(sharedTexts)
 const countImportUndosText = `
   SELECT count(*)::int AS count FROM unnest($1::bigint[], $2::bigint[]) AS k (id, import_undos)
   JOIN project AS p ON p.id = k.id AND p.import_undos = k.import_undos`
 
 /** @throws CommitRefused, or what the driver throws. */
-export async function writeChanges(session: Session, changes: ChunkChanges): Promise<void> {
+export async function writeChunkChanges(session: Session, changes: ChunkChanges): Promise<void> {
   const { importUndos } = changes
   if (importUndos !== undefined && importUndos.size > 0) {
     const { rows } = await session.query<{ count: number }>(countImportUndosText, [
       [...importUndos.keys()],
       [...importUndos.values()],
     ])
-    expectCount(rows[0]!.count, importUndos.size)
+    assertRowCount(rows[0]!.count, importUndos.size)
   }
   await writePersonless(session, changes)
   const persons = await writePersons(session, changes)
   await writeMappings(session, changes, persons)
-  await saveAssignments(session, changes)
+  await saveMergedAssignments(session, changes)
   await mergePersons(session, changes, persons)
   await writeGroups(session, changes)
   await writeGroupTypes(session, changes)
@@ -49,10 +49,10 @@ export async function writeChanges(session: Session, changes: ChunkChanges): Pro
   const cuts = (changes.cuts ?? []).map(cut => {
     return [cut.projectId, cut.distinctId, cut.personUuid, cut.createdAtMs, cut.atMs] as const
   })
-  await runInSlices(session, inserts.cuts, cuts)
+  await runStatementInSlices(session, inserts.cuts, cuts)
   const calls = changes.calledFlags.map(({ projectId, flagKey, calledAtMs }) => [projectId, flagKey, calledAtMs])
-  await runInSlices(session, writeTexts.noteCalls, calls)
-  const changed = changedSubjectsText(changes)
+  await runStatementInSlices(session, writeTexts.noteCalls, calls)
+  const changed = encodeChangedSubjects(changes)
   if (changed !== null) await session.query(texts.noteChangedSubjects, [changed])
   await writeWarnings(session, changes.warnings)
   await countOutcomes(session, changes.outcomes)
@@ -73,16 +73,16 @@ async function writePersonless(
   const never = neverPersonlessDistinctIds.map(rowOf)
   // Both lists are sorted together, so that two workers with the same ids in opposite lists do not deadlock.
   const sorted = [...personless, ...never].toSorted((a, b) => a[0] - b[0] || compare(a[1], b[1]))
-  const { rows } = await runInSlices<{ project_id: number; distinct_id: string }>(
+  const { rows } = await runStatementInSlices<{ project_id: number; distinct_id: string }>(
     session,
     `${inserts.personless} RETURNING project_id, distinct_id`,
     sorted,
   )
-  expectCount((await runInSlices(session, lockTexts.findMapped, personless)).rowCount, 0)
+  assertRowCount((await runStatementInSlices(session, lockTexts.findMapped, personless)).rowCount, 0)
   const entered = new Set(rows.map(row => `${row.project_id} ${row.distinct_id}`))
   for (const [projectId, distinctId] of personless) entered.delete(`${projectId} ${distinctId}`)
-  expectCount(entered.size, never.length)
-  await runInSlices(session, lockTexts.deletePersonless, never)
+  assertRowCount(entered.size, never.length)
+  await runStatementInSlices(session, lockTexts.deletePersonless, never)
 }
 
 async function writePersons(session: Session, changes: ChunkChanges): Promise<StoredPersons> {
@@ -92,19 +92,19 @@ async function writePersons(session: Session, changes: ChunkChanges): Promise<St
   const byUuid = (a: Person, b: Person) => compare(a.uuid, b.uuid) || a.projectId - b.projectId
 
   const added = settled.inserts.toSorted(byUuid)
-  const inserted = await runForEach<{ id: number; project_id: number; uuid: string }>(
+  const inserted = await runStatementForEach<{ id: number; project_id: number; uuid: string }>(
     session,
     `${inserts.persons} RETURNING id, project_id, uuid`,
-    added.map(row => [row.projectId, row.uuid, ...personColumns(row)]),
+    added.map(row => [row.projectId, row.uuid, ...toPersonColumns(row)]),
   )
   for (const { id, project_id, uuid } of inserted) persons.set(personKey(project_id, uuid), { id, version: 0 })
 
   const updates = settled.updates.toSorted((a, b) => byUuid(a.row, b.row))
   const updated = updates.map(({ row, storedVersion }) => {
     const { id } = persons.get(personKey(row.projectId, row.uuid))!
-    return [id, storedVersion, ...personColumns(row)]
+    return [id, storedVersion, ...toPersonColumns(row)]
   })
-  await runForEach(session, writeTexts.updatePersons, updated)
+  await runStatementForEach(session, writeTexts.updatePersons, updated)
   for (const row of [...added, ...updates.map(update => update.row)]) {
     const key = personKey(row.projectId, row.uuid)
     persons.set(key, { id: persons.get(key)!.id, version: row.version })
@@ -128,7 +128,7 @@ async function lockPersons(session: Session, changes: ChunkChanges): Promise<Sto
     if (loadedVersion === null) wanted.delete(personKey(row.projectId, row.uuid))
   for (const { row, loadedVersion } of changes.persons) if (loadedVersion !== null) want(row.projectId, row.uuid)
   const names = [...wanted.values()].toSorted((a, b) => compare(a[1], b[1]) || a[0] - b[0])
-  const { rows } = await runInSlices<{ id: number; project_id: number; uuid: string; version: number }>(
+  const { rows } = await runStatementInSlices<{ id: number; project_id: number; uuid: string; version: number }>(
     session,
     lockTexts.lockPersons,
     names,
@@ -143,7 +143,7 @@ async function writeMappings(session: Session, { mappings }: ChunkChanges, perso
   const known = mappings
     .filter(({ loadedVersion }) => loadedVersion !== null)
     .map(({ row }) => [row.projectId, row.distinctId] as const)
-  const locked = await runInSlices<{ project_id: number; distinct_id: string; version: number }>(
+  const locked = await runStatementInSlices<{ project_id: number; distinct_id: string; version: number }>(
     session,
     lockTexts.lockMappings,
     removeRepeats(known, ([projectId, distinctId]) => keyOf({ projectId, distinctId })),
@@ -154,14 +154,14 @@ async function writeMappings(session: Session, { mappings }: ChunkChanges, perso
   for (const { row } of mappings) personOf(persons, row.projectId, row.personUuid)
   const settled = settle(mappings, keyOf, versions)
   const idOf = (row: Mapping) => personOf(persons, row.projectId, row.personUuid).id
-  await runForEach(
+  await runStatementForEach(
     session,
     inserts.mappings,
     settled.inserts
       .toSorted((a, b) => a.projectId - b.projectId || compare(a.distinctId, b.distinctId))
       .map(row => [row.projectId, row.distinctId, idOf(row), row.version]),
   )
-  await runForEach(
+  await runStatementForEach(
     session,
     writeTexts.updateMappings,
     settled.updates.map(({ row, storedVersion }) => [
@@ -191,7 +191,7 @@ async function mergePersons(session: Session, { deletedPersons }: ChunkChanges, 
   await session.query(writeTexts.moveMemberships, pairs)
   // A distinct id attached since the load would lose its person, so its foreign key makes the delete fail, which counts as
   // a conflict.
-  await runForEach(session, writeTexts.deletePersons, merged)
+  await runStatementForEach(session, writeTexts.deletePersons, merged)
 }
 
 async function writeGroups(session: Session, { groups }: ChunkChanges): Promise<void> {
@@ -199,7 +199,7 @@ async function writeGroups(session: Session, { groups }: ChunkChanges): Promise<
   const known = groups
     .filter(({ loadedVersion }) => loadedVersion !== null)
     .map(({ row }) => [row.projectId, row.typeIndex, row.key] as const)
-  const locked = await runInSlices<{
+  const locked = await runStatementInSlices<{
     project_id: number
     group_type_index: number
     group_key: string
@@ -213,19 +213,19 @@ async function writeGroups(session: Session, { groups }: ChunkChanges): Promise<
     locked.rows.map(row => [keyOf(row.project_id, row.group_type_index, row.group_key), row.version]),
   )
   const settled = settle(groups, row => keyOf(row.projectId, row.typeIndex, row.key), versions)
-  await runForEach(
+  await runStatementForEach(
     session,
     inserts.groups,
     settled.inserts
       .toSorted((a, b) => a.projectId - b.projectId || a.typeIndex - b.typeIndex || compare(a.key, b.key))
-      .map(row => [row.projectId, row.typeIndex, row.key, ...groupColumns(row)]),
+      .map(row => [row.projectId, row.typeIndex, row.key, ...toGroupColumns(row)]),
   )
-  await runForEach(
+  await runStatementForEach(
     session,
     writeTexts.updateGroups,
     settled.updates.map(({ row, storedVersion }) => [
       ...[row.projectId, row.typeIndex, row.key, storedVersion],
-      ...groupColumns(row),
+      ...toGroupColumns(row),
     ]),
   )
 }
@@ -234,7 +234,7 @@ async function writeGroups(session: Session, { groups }: ChunkChanges): Promise<
 async function writeGroupTypes(session: Session, { groupTypes, usedGroupTypes }: ChunkChanges): Promise<void> {
   // Locked, so that a deletion of the type waits until the groups written here are committed, and finds them.
   for (const { projectId, name, index } of usedGroupTypes)
-    expectCount((await session.query(`${texts.hasGroupType} FOR SHARE`, [projectId, name, index])).rowCount ?? 0, 1)
+    assertRowCount((await session.query(`${texts.hasGroupType} FOR SHARE`, [projectId, name, index])).rowCount ?? 0, 1)
   const changedProjects = new Set<number>()
   for (const { projectId, name, index } of groupTypes) {
     const { rowCount } = await session.query(texts.insertGroupType, [projectId, name, index])
@@ -251,7 +251,7 @@ async function writeGroupTypes(session: Session, { groupTypes, usedGroupTypes }:
 async function writeWarnings(session: Session, warnings: readonly IngestionWarning[]): Promise<void> {
   const days = groupWarningsByDay(warnings)
   const keyOf = (projectId: number, type: string, day: string) => `${projectId} ${day} ${type}`
-  const counted = await runInSlices<{ project_id: number; type: string; day: string; warning_count: number }>(
+  const counted = await runStatementInSlices<{ project_id: number; type: string; day: string; warning_count: number }>(
     session,
     inserts.warningCounts,
     days.map(({ columns }) => columns),
@@ -259,9 +259,9 @@ async function writeWarnings(session: Session, warnings: readonly IngestionWarni
   const counts = new Map(counted.rows.map(row => [keyOf(row.project_id, row.type, row.day), row.warning_count]))
   const samples = days.flatMap(ofDay => {
     const [projectId, type, day] = ofDay.columns
-    return sampleColumns(ofDay, counts.get(keyOf(projectId, type, day))!)
+    return toSampleColumns(ofDay, counts.get(keyOf(projectId, type, day))!)
   })
-  await runInSlices(session, inserts.warnings, samples)
+  await runStatementInSlices(session, inserts.warnings, samples)
 }
 
 async function countOutcomes(session: Session, outcomes: readonly ChunkOutcome[]): Promise<void> {
@@ -272,7 +272,7 @@ async function countOutcomes(session: Session, outcomes: readonly ChunkOutcome[]
   }
   const sorted = [...sums].toSorted(([a], [b]) => compare(a, b)).map(([, sum]) => sum)
   const rows = sorted.map(({ projectId, lane, outcome, reason, count }) => [projectId, lane, outcome, reason, count])
-  await runInSlices(session, inserts.outcomes, rows)
+  await runStatementInSlices(session, inserts.outcomes, rows)
 }
 
 /**

@@ -1,7 +1,7 @@
 // The chunk's statements for PostgreSQL: with lists (`unnest`) instead of one statement for each row. Statements for a
 // single row come from `adapters/sql/processing/chunk-queries.ts`, with numbered parameters.
 
-import { buildInserts, type LoadTexts, type WriteTexts } from '#adapters/sql/processing/chunk-queries.ts'
+import { buildInsertStatements, type LoadTexts, type WriteTexts } from '#adapters/sql/processing/chunk-queries.ts'
 
 /** `?` → `$1`, `$2`, … */
 export function numberParameters(text: string): string {
@@ -9,13 +9,13 @@ export function numberParameters(text: string): string {
   return text.replaceAll('?', () => `$${++count}`)
 }
 
-export function numberAll<T extends Readonly<Record<string, string>>>(
+export function numberParametersOfAll<T extends Readonly<Record<string, string>>>(
   texts: T,
 ): { readonly [Name in keyof T]: string } {
   return Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, numberParameters(text)])) as T
 }
 
-export const inserts = buildInserts((table, columns, onConflict = '') => {
+export const inserts = buildInsertStatements((table, columns, onConflict = '') => {
   const pairs = columns.split(', ').map(column => column.split(' '))
   const lists = pairs.map(([, type], index) => `$${index + 1}::${type}[]`)
   return `INSERT INTO ${table} (${pairs.map(([name]) => name)}) SELECT * FROM unnest(${lists}) ${onConflict}`

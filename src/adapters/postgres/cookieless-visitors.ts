@@ -1,6 +1,6 @@
 // How the worker reads cookieless visitors on PostgreSQL, and writes them inside the transaction of a chunk.
 
-import { itemOf, rowOf } from '#adapters/sql/tables/resource-rows.ts'
+import { toResourceItem, toResourceRow } from '#adapters/sql/tables/resource-rows.ts'
 import { type StateSchema, visitorIdentify, visitorSession } from '#adapters/sql/tables/schema.ts'
 import type {
   LoadedIdentifies,
@@ -11,7 +11,7 @@ import type {
 } from '#core/processing/visitors.ts'
 import { inserts } from './chunk-texts.ts'
 import type { Session } from './open-postgres.ts'
-import { runInSlices } from './write-lists.ts'
+import { runStatementInSlices } from './write-lists.ts'
 
 /** project ids, hashes, offsets */
 const countText = `
@@ -34,7 +34,7 @@ const sessionsText = `
   JOIN cookieless_session AS c ON c.project_id = k.project_id AND c.hash = k.hash AND c.identifies = k.identifies`
 
 /** @throws what the driver throws, as do the other functions of this file. */
-export async function loadIdentifies(session: Session, wanted: WantedIdentifies): Promise<LoadedIdentifies> {
+export async function loadIdentifyCounts(session: Session, wanted: WantedIdentifies): Promise<LoadedIdentifies> {
   const { visitors, events } = wanted
   const counts = visitors.map(() => 0)
   const counted = await session.query<{ place: number; count: number }>(countText, [
@@ -47,29 +47,29 @@ export async function loadIdentifies(session: Session, wanted: WantedIdentifies)
     ...toNameColumns(events),
     events.map(({ uuid }) => uuid),
   ])
-  return { counts, known: found.rows.map(row => itemOf(visitorIdentify, row)) }
+  return { counts, known: found.rows.map(row => toResourceItem(visitorIdentify, row)) }
 }
 
-export async function loadSessions(
+export async function loadVisitorSessions(
   session: Session,
   wanted: readonly VisitorSessionName[],
 ): Promise<readonly VisitorSession[]> {
   const numbers = wanted.map(({ identifies }) => identifies)
   return (
     await session.query<StateSchema['cookieless_session']>(sessionsText, [...toNameColumns(wanted), numbers])
-  ).rows.map(row => itemOf(visitorSession, row))
+  ).rows.map(row => toResourceItem(visitorSession, row))
 }
 
 export async function writeVisitors(session: Session, { identifies, sessions }: VisitorChanges): Promise<void> {
-  await runInSlices(
+  await runStatementInSlices(
     session,
     inserts.identifies,
-    identifies.map(identify => Object.values(rowOf(visitorIdentify, identify))),
+    identifies.map(identify => Object.values(toResourceRow(visitorIdentify, identify))),
   )
-  await runInSlices(
+  await runStatementInSlices(
     session,
     inserts.sessions,
-    sessions.map(each => Object.values(rowOf(visitorSession, each))),
+    sessions.map(each => Object.values(toResourceRow(visitorSession, each))),
   )
 }
 

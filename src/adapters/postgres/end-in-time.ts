@@ -41,7 +41,7 @@ export function trackSockets(): TrackedSockets {
 }
 
 /** Ends a connection, which may be broken. */
-export async function endIgnoringErrors(client: pg.Client | undefined): Promise<void> {
+export async function closeClientIgnoringErrors(client: pg.Client | undefined): Promise<void> {
   try {
     await client?.end()
   } catch {

@@ -1,15 +1,15 @@
 // Writes what a chunk changed for import jobs, inside the chunk's transaction.
 
-import { importTexts, makeAssignmentRecords } from '#adapters/sql/imports/import-texts.ts'
-import { expectCount } from '#adapters/sql/processing/chunk-queries.ts'
-import { flagBit, jsonText } from '#adapters/sql/tables/rows.ts'
+import { createAssignmentRecords, importTexts } from '#adapters/sql/imports/import-texts.ts'
+import { assertRowCount } from '#adapters/sql/processing/chunk-queries.ts'
+import { toJsonText, toSqlBoolean } from '#adapters/sql/tables/rows.ts'
 import { type ImportChanges, noteSampleCountMax } from '#core/imports/import-changes.ts'
 import type { ChunkChanges } from '#ports/state/chunk-store.ts'
-import { inserts, lockTexts, numberAll, writeTexts } from './chunk-texts.ts'
+import { inserts, lockTexts, numberParametersOfAll, writeTexts } from './chunk-texts.ts'
 import type { Session } from './open-postgres.ts'
-import { runForEach, runInSlices } from './write-lists.ts'
+import { runStatementForEach, runStatementInSlices } from './write-lists.ts'
 
-const texts = numberAll(importTexts)
+const texts = numberParametersOfAll(importTexts)
 
 // Statements with lists, because a chunk may have events of very many jobs, and each statement is a round trip.
 const listTexts = {
@@ -60,44 +60,46 @@ const listTexts = {
 export async function writeImportChanges(session: Session, changes: ImportChanges): Promise<void> {
   // Before the locks below: two chunks may hold those at once, and would then wait for each other here.
   const storedRows = changes.storedRows.map(({ importJobId, count }) => [importJobId, count])
-  await runInSlices(session, listTexts.countStoredRows, storedRows)
+  await runStatementInSlices(session, listTexts.countStoredRows, storedRows)
   // Locked, so that a job is closed only after its processed events are committed.
   const jobs = changes.jobs.map(({ id, state, step }) => [id, state, step ?? ''] as const)
-  await runForEach(session, listTexts.keepJobs, jobs)
+  await runStatementForEach(session, listTexts.keepJobs, jobs)
   const links = changes.links.map(({ importJobId, distinctId, otherId, dangerously, timestampMs, uuid }) => [
-    ...[importJobId, distinctId, otherId, flagBit(dangerously), timestampMs, uuid],
+    ...[importJobId, distinctId, otherId, toSqlBoolean(dangerously), timestampMs, uuid],
   ])
-  await runInSlices(session, inserts.links, links)
+  await runStatementInSlices(session, inserts.links, links)
   await writeNotes(session, changes)
   const named = changes.namedGroupTypes.map(each => [
     each.importJobId,
     each.typeIndex,
     each.name,
-    flagBit(each.isAdded),
+    toSqlBoolean(each.isAdded),
   ])
-  await runInSlices(session, inserts.namedGroupTypes, named)
+  await runStatementInSlices(session, inserts.namedGroupTypes, named)
   for (const { importJobId, typeIndex } of changes.leftGroupTypes) {
     await session.query(texts.passOnGroupType, [typeIndex, typeIndex, importJobId])
     await session.query(texts.leaveGroupType, [importJobId, typeIndex])
   }
   await returnAssignments(session, changes)
   const doneLinks = changes.doneLinkIds.map(id => [id])
-  await runInSlices(session, listTexts.deleteLinks, doneLinks)
+  await runStatementInSlices(session, listTexts.deleteLinks, doneLinks)
   // Locked, so that a concurrent chunk that uses one of these persons waits and then sees the job's new state.
   for (const { projectId, uuid, loadedVersion } of changes.unchangedPersons)
-    expectCount((await session.query(`${texts.hasPerson} FOR SHARE`, [projectId, uuid, loadedVersion])).rowCount ?? 0)
+    assertRowCount(
+      (await session.query(`${texts.hasPerson} FOR SHARE`, [projectId, uuid, loadedVersion])).rowCount ?? 0,
+    )
   const { removedMappings, removedGroups } = changes
   const mappings = removedMappings.map(row => [row.projectId, row.distinctId, row.loadedVersion] as const)
-  await runForEach(session, listTexts.deleteMappings, mappings)
+  await runStatementForEach(session, listTexts.deleteMappings, mappings)
   await removePersons(session, changes)
   const groups = removedGroups.map(row => [row.projectId, row.typeIndex, row.key, row.loadedVersion] as const)
-  await runForEach(session, listTexts.deleteGroups, groups)
+  await runStatementForEach(session, listTexts.deleteGroups, groups)
   for (const { projectId, distinctId, version } of changes.nextVersions)
     await session.query(texts.raiseNextVersion, [projectId, distinctId, version])
   const generated = changes.generated.map(({ projectId, uuid, timestampMs, importJobId }) => [
     ...[projectId, uuid, timestampMs, importJobId],
   ])
-  await runInSlices(session, inserts.generated, generated)
+  await runStatementInSlices(session, inserts.generated, generated)
 }
 
 async function writeNotes(session: Session, { notes }: ImportChanges): Promise<void> {
@@ -105,7 +107,7 @@ async function writeNotes(session: Session, { notes }: ImportChanges): Promise<v
     const { rows } = await session.query<{ note_count: number }>(texts.countNotes, [importJobId, reason, count])
     const samplesLeft = noteSampleCountMax - (Number(rows[0]!.note_count) - count)
     for (const details of samples.slice(0, Math.max(0, samplesLeft)))
-      await session.query(texts.insertNoteSample, [importJobId, reason, jsonText(details)])
+      await session.query(texts.insertNoteSample, [importJobId, reason, toJsonText(details)])
   }
 }
 
@@ -114,7 +116,11 @@ async function removePersons(session: Session, { removedPersons }: ImportChanges
   const names = removedPersons
     .map(({ projectId, uuid }) => [projectId, uuid] as const)
     .toSorted((a, b) => (a[1] < b[1] ? -1 : a[1] > b[1] ? 1 : a[0] - b[0]))
-  const rows = await runForEach<{ id: number; project_id: number; uuid: string }>(session, lockTexts.lockPersons, names)
+  const rows = await runStatementForEach<{ id: number; project_id: number; uuid: string }>(
+    session,
+    lockTexts.lockPersons,
+    names,
+  )
   const ids = new Map(rows.map(row => [`${row.project_id} ${row.uuid}`, row.id]))
   await session.query(listTexts.deleteOverrides, [[...ids.values()]])
   await session.query(listTexts.deleteMemberships, [[...ids.values()]])
@@ -122,14 +128,17 @@ async function removePersons(session: Session, { removedPersons }: ImportChanges
     ids.get(`${projectId} ${uuid}`)!,
     loadedVersion,
   ])
-  await runForEach(session, writeTexts.deletePersons, persons)
+  await runStatementForEach(session, writeTexts.deletePersons, persons)
 }
 
 /**
  * Stores the assignments of the persons that the changes merge away; call it before the merge. Assignments that a front
  * makes in between move to the survivor and stay there.
  */
-export async function saveAssignments(session: Session, { imports, deletedPersons }: ChunkChanges): Promise<void> {
+export async function saveMergedAssignments(
+  session: Session,
+  { imports, deletedPersons }: ChunkChanges,
+): Promise<void> {
   if (imports == null || imports.keepsAssignmentsFor === null || deletedPersons.length === 0) return
   const uuids = [...new Set(deletedPersons.flatMap(({ uuid, survivorUuid }) => [uuid, survivorUuid]))]
   const of = [deletedPersons[0]!.projectId, uuids]
@@ -137,7 +146,7 @@ export async function saveAssignments(session: Session, { imports, deletedPerson
   const { rows: hashKeys } = await session.query<HashKey>(listTexts.listHashKeys, of)
   type Membership = { readonly uuid: string; readonly cohort_id: number }
   const { rows: memberships } = await session.query<Membership>(listTexts.listMemberships, of)
-  const records = makeAssignmentRecords(imports.keepsAssignmentsFor, deletedPersons, uuid => ({
+  const records = createAssignmentRecords(imports.keepsAssignmentsFor, deletedPersons, uuid => ({
     hashKeys: hashKeys.filter(row => row.uuid === uuid).map(row => [row.feature_flag_key, row.hash_key] as const),
     cohortIds: memberships.filter(row => row.uuid === uuid).map(row => Number(row.cohort_id)),
   }))
@@ -145,7 +154,7 @@ export async function saveAssignments(session: Session, { imports, deletedPerson
     ...[importJobId, uuid, survivorUuid],
     ...[JSON.stringify(own), JSON.stringify(taken)],
   ])
-  await runInSlices(session, inserts.assignments, rows)
+  await runStatementInSlices(session, inserts.assignments, rows)
 }
 
 async function returnAssignments(session: Session, { returnedAssignments }: ImportChanges): Promise<void> {
@@ -157,7 +166,7 @@ async function returnAssignments(session: Session, { returnedAssignments }: Impo
       ),
     ).values(),
   ].toSorted((a, b) => (a[1] < b[1] ? -1 : 1))
-  const { rows } = await runInSlices<{ id: number; uuid: string }>(session, lockTexts.lockPersons, names)
+  const { rows } = await runStatementInSlices<{ id: number; uuid: string }>(session, lockTexts.lockPersons, names)
   const ids = new Map(rows.map(row => [row.uuid, row.id]))
   for (const { projectId, uuid, assignments, survivorUuid, given } of returnedAssignments) {
     const [id, survivorId] = [ids.get(uuid), ids.get(survivorUuid)]

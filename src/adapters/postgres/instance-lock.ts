@@ -10,8 +10,8 @@ import { backOffMs } from '#core/back-off.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { ReturnedState } from '#ports/state/worker-state.ts'
 import type { Logger } from '#telemetry/log.ts'
-import { describePlace } from './check-postgres.ts'
-import { endIgnoringErrors, trackSockets } from './end-in-time.ts'
+import { describeServer } from './check-postgres.ts'
+import { closeClientIgnoringErrors, trackSockets } from './end-in-time.ts'
 import { definitionsLock } from './kysely-on-postgres.ts'
 import { buildClientSettings } from './open-postgres.ts'
 import { toPostgresPortError } from './postgres-errors.ts'
@@ -70,7 +70,7 @@ export interface InstanceLockOptions {
  * @returns one line for operators when another instance keeps the lock.
  * @throws PortError when the server cannot be reached.
  */
-export async function takeInstanceLock(options: InstanceLockOptions): Promise<Result<InstanceLock, string>> {
+export async function acquireInstanceLock(options: InstanceLockOptions): Promise<Result<InstanceLock, string>> {
   const { url, logger } = options
   const token = randomBytes(6).toString('hex')
   const sockets = trackSockets()
@@ -98,7 +98,7 @@ export async function takeInstanceLock(options: InstanceLockOptions): Promise<Re
     })
   await release()
   return err(
-    `PostgreSQL at ${describePlace(url)} is in use by another instance${holder}. Stop it, or set DATABASE_URL to another database.`,
+    `PostgreSQL at ${describeServer(url)} is in use by another instance${holder}. Stop it, or set DATABASE_URL to another database.`,
   )
 
   /**
@@ -169,7 +169,7 @@ export async function takeInstanceLock(options: InstanceLockOptions): Promise<Re
     if (client !== lost || isReleased || !isHeldFirst) return
     client = undefined
     clearTimeout(timer)
-    void endIgnoringErrors(lost)
+    void closeClientIgnoringErrors(lost)
     if (failures === 0)
       logger.warn({ err: toPostgresPortError(cause) }, 'lost the lock on the database; acquiring it again')
     timer = setTimeout(() => void retake(), backOffMs(retryWaits, failures++, Math.random()))
@@ -193,7 +193,7 @@ export async function takeInstanceLock(options: InstanceLockOptions): Promise<Re
       // It is right to end: another instance has bound its own log to the state and so taken the streams from our worker.
       // No worker would ever read the events that this instance accepted from now on.
       await release()
-      options.onSuperseded(`PostgreSQL at ${describePlace(url)} ${reason}; this instance stops`)
+      options.onSuperseded(`PostgreSQL at ${describeServer(url)} ${reason}; this instance stops`)
     } catch {
       // `lose` was called with this error and tries again.
     }
@@ -217,6 +217,6 @@ export async function takeInstanceLock(options: InstanceLockOptions): Promise<Re
   async function release(): Promise<void> {
     isReleased = true
     clearTimeout(timer)
-    await sockets.endInTime(() => endIgnoringErrors(client))
+    await sockets.endInTime(() => closeClientIgnoringErrors(client))
   }
 }

@@ -8,9 +8,9 @@ import { personDistinctIdCountMax } from '#core/processing/person-merge.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { ChunkStore } from '#ports/state/chunk-store.ts'
 import type { Logger } from '#telemetry/log.ts'
-import { writeChanges } from './chunk-commit.ts'
-import { loadTexts, numberAll } from './chunk-texts.ts'
-import { loadIdentifies, loadSessions } from './cookieless-visitors.ts'
+import { writeChunkChanges } from './chunk-commit.ts'
+import { loadTexts, numberParametersOfAll } from './chunk-texts.ts'
+import { loadIdentifyCounts, loadVisitorSessions } from './cookieless-visitors.ts'
 import { definitionsLock } from './kysely-on-postgres.ts'
 import { openPool, runInTransaction, type Session } from './open-postgres.ts'
 import { toPostgresPortError } from './postgres-errors.ts'
@@ -22,7 +22,7 @@ const lockMsMax = 5_000
 const connectMsMax = 5_000
 const beginReading = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY'
 
-const texts = numberAll(sharedTexts)
+const texts = numberParametersOfAll(sharedTexts)
 
 /** The state has to be migrated. Opens nothing before the first call. */
 export function openPostgresChunkStore(options: { url: string; logger: Logger; lockMsMax?: number }): ChunkStore {
@@ -44,8 +44,8 @@ export function openPostgresChunkStore(options: { url: string; logger: Logger; l
       findOwnPosition: async (...names) => (await readPosition(texts.findOwnPosition, names)) ?? null,
       loadChunk: (subjects, textBytesMax) =>
         read(session => loadAsynchronously(loadChunk(createChunkReads(session), subjects, textBytesMax))),
-      loadIdentifies: wanted => read(session => loadIdentifies(session, wanted)),
-      loadSessions: wanted => read(session => loadSessions(session, wanted)),
+      loadIdentifies: wanted => read(session => loadIdentifyCounts(session, wanted)),
+      loadSessions: wanted => read(session => loadVisitorSessions(session, wanted)),
       async commitChunk(changes, { fromOffset, offset, committedAtMs, stream, ownerId }) {
         try {
           await runInTransaction(pool, 'BEGIN', async session => {
@@ -57,7 +57,7 @@ export function openPostgresChunkStore(options: { url: string; logger: Logger; l
               const { rows } = await session.query(texts.findOwnPosition, [stream, ownerId])
               throw new CommitRefused(rows.length === 0 ? 'not_owner' : 'position_moved')
             }
-            await writeChanges(session, changes)
+            await writeChunkChanges(session, changes)
           })
           return 'committed'
         } catch (cause) {

@@ -6,7 +6,7 @@ import { translateErrors } from '#adapters/sql/tables/wrap-methods.ts'
 import { backOffMs } from '#core/back-off.ts'
 import type { DefinitionStore } from '#ports/state/definition-store.ts'
 import type { Logger } from '#telemetry/log.ts'
-import { endIgnoringErrors, trackSockets } from './end-in-time.ts'
+import { closeClientIgnoringErrors, trackSockets } from './end-in-time.ts'
 import { buildClientSettings, openPool } from './open-postgres.ts'
 import { toPostgresPortError } from './postgres-errors.ts'
 
@@ -102,7 +102,7 @@ function listenForRevisions(options: {
       clearTimeout(timer)
       await sockets.endInTime(async () => {
         await started
-        await endIgnoringErrors(client)
+        await closeClientIgnoringErrors(client)
       })
     },
   }
@@ -131,7 +131,7 @@ function listenForRevisions(options: {
   function reconnect(lost: pg.Client, cause: unknown): void {
     if (client !== lost || isClosed) return
     client = undefined
-    void endIgnoringErrors(lost)
+    void closeClientIgnoringErrors(lost)
     if (failures === 0)
       logger.warn({ err: toPostgresPortError(cause) }, 'cannot listen for definition changes; polling instead')
     timer = setTimeout(() => void connect(), backOffMs(reconnectWaits, failures++, Math.random()))

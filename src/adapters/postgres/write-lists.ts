@@ -1,14 +1,14 @@
 // Runs a statement whose parameters are lists, one per column, for any number of rows, in slices small enough for the
 // server and for this process.
 
-import { expectCount } from '#adapters/sql/processing/chunk-queries.ts'
+import { assertRowCount } from '#adapters/sql/processing/chunk-queries.ts'
 import type { Session } from './open-postgres.ts'
 
 const sliceRowsMax = 2_000
 const sliceCharsMax = 16 * 2 ** 20
 
 /** @returns the changed and returned rows of all slices. @throws what the driver throws. */
-export async function runInSlices<Answer extends object>(
+export async function runStatementInSlices<Answer extends object>(
   session: Session,
   statement: string,
   rows: readonly (readonly (string | number)[])[],
@@ -26,13 +26,13 @@ export async function runInSlices<Answer extends object>(
 }
 
 /** Expects the statement to find or change one row for each given row. @throws CommitRefused when it does not. */
-export async function runForEach<Answer extends object>(
+export async function runStatementForEach<Answer extends object>(
   session: Session,
   statement: string,
   rows: readonly (readonly (string | number)[])[],
 ): Promise<Answer[]> {
-  const answer = await runInSlices<Answer>(session, statement, rows)
-  expectCount(answer.rowCount, rows.length)
+  const answer = await runStatementInSlices<Answer>(session, statement, rows)
+  assertRowCount(answer.rowCount, rows.length)
   return answer.rows
 }
 

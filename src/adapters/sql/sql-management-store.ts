@@ -10,24 +10,24 @@ import { createFlagOwnerQueries } from './definitions/flag-owner-queries.ts'
 import { createFlagQueries } from './definitions/flag-queries.ts'
 import { createResourceQueries } from './definitions/resource-queries.ts'
 import { createImportJobQueries } from './imports/import-job-queries.ts'
-import { importWorkQueries } from './imports/import-work-queries.ts'
+import { createImportWorkQueries } from './imports/import-work-queries.ts'
 import { createCohortMemberQueries } from './persons/cohort-member-queries.ts'
 import { createErasureQueries } from './persons/erasure-queries.ts'
 import { createGroupQueries } from './persons/group-queries.ts'
-import { personQueries } from './persons/person-queries.ts'
+import { createPersonQueries } from './persons/person-queries.ts'
 import { createRepairQueries } from './persons/repair-queries.ts'
 import { createSubjectMirrorQueries } from './processing/subject-mirror-queries.ts'
 import { createWorkerStateQueries } from './processing/worker-state-queries.ts'
 import { createProjectQueries } from './projects/project-queries.ts'
 import type { StateSchema } from './tables/schema.ts'
-import { translateErrors, withStorableTexts } from './tables/wrap-methods.ts'
+import { translateErrors, wrapWithStorableTexts } from './tables/wrap-methods.ts'
 
 /** @param toPortError converts a failure of the engine to a PortError, and returns any other error unchanged. */
 export function createSqlManagementStore(
   db: Kysely<StateSchema>,
   toPortError: (cause: unknown) => unknown,
 ): ManagementStore {
-  const methods = withStorableTexts<ManagementStore>({
+  const methods = wrapWithStorableTexts<ManagementStore>({
     ...createActivityQueries(db),
     ...createProjectQueries(db),
     ...createFlagQueries(db),
@@ -35,7 +35,7 @@ export function createSqlManagementStore(
     ...createCohortMemberQueries(db),
     ...createResourceQueries(db),
     ...createFlagOwnerQueries(db),
-    ...personQueries(db),
+    ...createPersonQueries(db),
     ...createErasureQueries(db),
     ...createRepairQueries(db),
     ...createGroupQueries(db),
@@ -43,7 +43,7 @@ export function createSqlManagementStore(
     ...createWorkerStateQueries(db),
     ...createSubjectMirrorQueries(db),
     ...createImportJobQueries(db),
-    ...importWorkQueries(db),
+    ...createImportWorkQueries(db),
     close: () => db.destroy(),
   })
   return translateErrors(methods, toPortError)

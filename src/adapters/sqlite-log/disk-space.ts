@@ -27,7 +27,7 @@ const headroomShare = 1 / 8
 const importShare = 1 / 2
 
 /** @throws system errors. */
-export function measureSpace({ folder, logBytesMax, minFreeBytes }: SpaceLimits): LogSpace {
+export function measureLogSpace({ folder, logBytesMax, minFreeBytes }: SpaceLimits): LogSpace {
   const importBytes = measureFolder(join(folder, 'historical'))
   const bytes = measureFolder(join(folder, 'main')) + importBytes
   const disk = statfsSync(folder)
@@ -94,7 +94,7 @@ export class DiskSpace {
   #lookAgain(isShort: boolean): void {
     const sinceMs = performance.now() - this.#lookedAtMs
     if (sinceMs < (isShort ? lookAgainWhenFullAfterMs : lookAgainAfterMs)) return
-    const { bytes, bytesMax, freeBytes, freeBytesMin, importBytes, importBytesMax } = measureSpace(this.#options)
+    const { bytes, bytesMax, freeBytes, freeBytesMin, importBytes, importBytesMax } = measureLogSpace(this.#options)
     this.#logLeftBytes = bytesMax - bytes
     this.#diskLeftBytes = freeBytes - freeBytesMin
     this.#importLeftBytes = importBytesMax - importBytes

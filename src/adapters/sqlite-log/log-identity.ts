@@ -4,7 +4,7 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { embeddedStreamNames } from './embedded-streams.ts'
-import { ensureFolder, listSegments, removeOrphans, syncFile, syncFolder } from './segment-file.ts'
+import { ensureFolder, listSegments, removeOrphanSideFiles, syncFile, syncSegmentFolder } from './segment-file.ts'
 import { removeStreamMark } from './stream-mark.ts'
 
 const fileName = 'identity'
@@ -53,12 +53,12 @@ export function writeLogIdentity(folder: string, id: string): void {
   } finally {
     rmSync(draft, { force: true })
   }
-  syncFolder(folder)
+  syncSegmentFolder(folder)
 }
 
 /** Removes side files of segments that were removed manually. Call it before a stream is opened. @throws system errors. */
-export function tidyStreams(folder: string): void {
-  for (const stream of embeddedStreamNames) removeOrphans(join(folder, stream))
+export function removeOrphansOfStreams(folder: string): void {
+  for (const stream of embeddedStreamNames) removeOrphanSideFiles(join(folder, stream))
 }
 
 /** Whether anything was, or could have been, appended to a log. */

@@ -8,7 +8,7 @@
 import { appendFileSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { LogLoss } from '#ports/log/event-log.ts'
-import { syncFile, syncFolder } from './segment-file.ts'
+import { syncFile, syncSegmentFolder } from './segment-file.ts'
 
 /** In `<PENNON_DATA>/log`. */
 export const lostRecordsFile = 'lost-records.jsonl'
@@ -70,7 +70,7 @@ export class LostRecords {
     writeFileSync(draft, losses.map(formatLoss).join(''), { flag: 'wx', mode: 0o600 })
     syncFile(draft)
     renameSync(draft, this.#path)
-    syncFolder(this.#folder)
+    syncSegmentFolder(this.#folder)
   }
 }
 

@@ -3,9 +3,9 @@
 
 import type { LogStream } from '#core/events/log-stream.ts'
 import { PortError } from '#ports/port-error.ts'
-import { openReadable, type ReadableSegment, toReadError } from './readable-segment.ts'
-import { isDamage, type SegmentName } from './segment-file.ts'
-import { setAside } from './set-aside.ts'
+import { openReadableSegment, type ReadableSegment, toSegmentReadError } from './readable-segment.ts'
+import { isSegmentDamage, type SegmentName } from './segment-file.ts'
+import { setSegmentAside } from './set-aside.ts'
 
 /** Enough for the segment being read, the newest segment, and a few more for reads that jump. */
 const openSegmentsMax = 6
@@ -42,7 +42,7 @@ export class OpenSegments {
     }
     try {
       const known = this.#open.get(segment.path)
-      const opened = known ?? openReadable(segment, this.#mode)
+      const opened = known ?? openReadableSegment(segment, this.#mode)
       // Move the segment to the end: the least recently used one is closed first.
       this.#open.delete(segment.path)
       this.#open.set(segment.path, opened)
@@ -51,8 +51,9 @@ export class OpenSegments {
     } catch (error) {
       this.close(segment.path)
       const onDamage = this.#onDamage
-      if (onDamage === null || !isDamage(error) || segment.form === 'damaged') throw toReadError(error, segment.path)
-      const path = setAside(segment)
+      if (onDamage === null || !isSegmentDamage(error) || segment.form === 'damaged')
+        throw toSegmentReadError(error, segment.path)
+      const path = setSegmentAside(segment)
       if (path !== null) onDamage({ stream: this.#stream, path, error })
       // The file can be read under its new name, so the caller must list again.
       throw new PortError('event-log', 'unavailable', error)

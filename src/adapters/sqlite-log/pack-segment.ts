@@ -9,7 +9,7 @@ import { existsSync, linkSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { constants, zstdCompress, zstdDecompressSync } from 'node:zlib'
 import Database from 'better-sqlite3'
-import { recordBytesAt } from '#core/log/record-codec.ts'
+import { readRecordBytesAt } from '#core/log/record-codec.ts'
 import {
   createSegmentTables,
   frameBytesMax,
@@ -21,7 +21,7 @@ import {
   type SegmentName,
   segmentPath,
   syncFile,
-  syncFolder,
+  syncSegmentFolder,
 } from './segment-file.ts'
 
 export interface FrameRow {
@@ -70,7 +70,7 @@ export async function packSegment(streamFolder: string, segment: SegmentName, si
     plain.close()
     removeSegmentFiles(draft)
   }
-  syncFolder(streamFolder)
+  syncSegmentFolder(streamFolder)
   removeSegmentFiles(segment.path)
   return true
 }
@@ -174,7 +174,7 @@ function isWhole({ body, record_count: recordCount }: FrameRow): boolean {
   const view = new DataView(body.buffer, body.byteOffset, body.byteLength)
   let count = 0
   for (let at = 0; at < body.length; count++) {
-    const size = recordBytesAt(view, at)
+    const size = readRecordBytesAt(view, at)
     if (size === 0) return false
     at += size
   }

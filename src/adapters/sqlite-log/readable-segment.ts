@@ -9,7 +9,7 @@ import { DamageError, frameRecordsMax, NotASegmentError, openSegment, type Segme
 export type { FrameRow, ReadableSegment }
 
 /** @param mode as in `openSegment`. @throws SqliteError, NotASegmentError, system errors. */
-export function openReadable(name: SegmentName, mode: 'read' | 'look'): ReadableSegment {
+export function openReadableSegment(name: SegmentName, mode: 'read' | 'look'): ReadableSegment {
   return name.form === 'damaged' ? new SalvagedSegment(name) : new SoundSegment(name, mode)
 }
 
@@ -75,7 +75,7 @@ class SoundSegment implements ReadableSegment {
 }
 
 /** Translates only SQLite's own errors: any other error is a bug and stays unchanged. */
-export function toReadError(error: unknown, path: string): unknown {
+export function toSegmentReadError(error: unknown, path: string): unknown {
   const code = (error as { code?: unknown }).code
   const isNoSegment = error instanceof NotASegmentError || error instanceof DamageError
   if (!isNoSegment && !(typeof code === 'string' && code.startsWith('SQLITE_'))) return error

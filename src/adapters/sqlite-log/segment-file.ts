@@ -45,7 +45,7 @@ export function createMissingEndError(endOffset: number, markedOffset: number): 
 }
 
 /** Whether an error from SQLite, or from opening a segment, means that the file itself is damaged. */
-export function isDamage(error: unknown): boolean {
+export function isSegmentDamage(error: unknown): boolean {
   if (error instanceof DamageError) return true
   if (error instanceof NotASegmentError) return error.isDamage
   return /^SQLITE_(CORRUPT|NOTADB)/.test(String((error as { code?: unknown }).code))
@@ -105,7 +105,7 @@ export function measureFolder(folder: string): number {
 export function ensureFolder(path: string): void {
   const created = mkdirSync(path, { recursive: true, mode: 0o700 })
   if (created === undefined) return
-  for (let folder = path; folder.length >= created.length; folder = dirname(folder)) syncFolder(dirname(folder))
+  for (let folder = path; folder.length >= created.length; folder = dirname(folder)) syncSegmentFolder(dirname(folder))
 }
 
 /**
@@ -135,7 +135,7 @@ export function createSegment(streamFolder: string, firstOffset: number): Segmen
   } finally {
     removeSegmentFiles(draft)
   }
-  syncFolder(streamFolder)
+  syncSegmentFolder(streamFolder)
   return name
 }
 
@@ -193,7 +193,7 @@ export function removeSegmentFiles(path: string): void {
  * Removes the side files of removed segments: a new segment of the same name would use them. Call it only while no
  * process has the stream open.
  */
-export function removeOrphans(streamFolder: string): void {
+export function removeOrphanSideFiles(streamFolder: string): void {
   const names = new Set(listFiles(streamFolder))
   for (const name of names) {
     const main = /^(.*\.db)-(?:wal|shm)$/.exec(name)?.[1]
@@ -244,7 +244,7 @@ export function syncFile(path: string): void {
   }
 }
 
-export function syncFolder(path: string): void {
+export function syncSegmentFolder(path: string): void {
   const descriptor = openSync(path, 'r')
   try {
     fsyncSync(descriptor)

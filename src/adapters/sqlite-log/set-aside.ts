@@ -9,10 +9,10 @@
 
 import { existsSync, linkSync, renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { type SegmentName, segmentPath, syncFolder } from './segment-file.ts'
+import { type SegmentName, segmentPath, syncSegmentFolder } from './segment-file.ts'
 
 /** @returns the new path; null when another process was first. @throws system errors. */
-export function setAside(segment: SegmentName): string | null {
+export function setSegmentAside(segment: SegmentName): string | null {
   const streamFolder = dirname(segment.path)
   const path = findFreePath(streamFolder, segment.firstOffset)
   const side = `${segment.path}-wal`
@@ -20,7 +20,7 @@ export function setAside(segment: SegmentName): string | null {
   ignoreErrorCode('ENOENT', () => ignoreErrorCode('EEXIST', () => linkSync(side, `${path}-wal`)))
   if (!ignoreErrorCode('ENOENT', () => renameSync(segment.path, path))) return null
   rmSync(side, { force: true })
-  syncFolder(streamFolder)
+  syncSegmentFolder(streamFolder)
   return path
 }
 

@@ -7,7 +7,7 @@ import type { LogStream } from '#core/events/log-stream.ts'
 import { AppendWaits } from '#ports/log/append-waits.ts'
 import type { EventLogReader, EventLogRetention } from '#ports/log/event-log.ts'
 import { PortError } from '#ports/port-error.ts'
-import { measureSpace, type SpaceLimits } from './disk-space.ts'
+import { measureLogSpace, type SpaceLimits } from './disk-space.ts'
 import { embeddedStreamNames, embeddedStreamOf, embeddedStreams, trafficOfStream } from './embedded-streams.ts'
 import { LostRecords } from './lost-records.ts'
 import { StreamReader, type StreamReaderOptions } from './stream-reader.ts'
@@ -58,7 +58,7 @@ export function openSqliteLogReader(options: SqliteLogReaderOptions): SqliteLogR
     keepLoss: async (...losses) => throwPortErrors(() => lost.keep(losses)),
     losses: async () => throwPortErrors(() => lost.list()),
     lostCount: async () => throwPortErrors(() => lost.count()),
-    measureSpace: async () => throwPortErrors(() => measureSpace(limits)),
+    measureSpace: async () => throwPortErrors(() => measureLogSpace(limits)),
     reclaimSpace: processed =>
       retryPatiently(() => {
         let deletedSegmentCount = 0
@@ -86,7 +86,7 @@ export function openSqliteLogReader(options: SqliteLogReaderOptions): SqliteLogR
 
 /** The streams whose processed segments must be deleted to free space. */
 function listStreamsWithoutSpace(limits: SpaceLimits): readonly LogStream[] {
-  const { isShort, areImportsShort } = measureSpace(limits)
+  const { isShort, areImportsShort } = measureLogSpace(limits)
   if (isShort) return embeddedStreamNames
   return areImportsShort ? [embeddedStreamOf('import')] : []
 }

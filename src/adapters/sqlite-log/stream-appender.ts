@@ -3,7 +3,7 @@
 // next offset, and whether the segment is still open, only inside `BEGIN IMMEDIATE`.
 
 import { existsSync } from 'node:fs'
-import { sealRecords } from '#core/log/record-codec.ts'
+import { addRecordChecksums } from '#core/log/record-codec.ts'
 import { SalvagedSegment } from './salvage-segment.ts'
 import {
   createMissingEndError,
@@ -11,12 +11,12 @@ import {
   ensureFolder,
   frameBytesMax,
   frameRecordsMax,
-  isDamage,
+  isSegmentDamage,
   listSegments,
   removeAbandonedDrafts,
   type SegmentName,
 } from './segment-file.ts'
-import { setAside } from './set-aside.ts'
+import { setSegmentAside } from './set-aside.ts'
 import { readStreamMark, StreamMark } from './stream-mark.ts'
 import { type Frame, WritableSegment } from './writable-segment.ts'
 
@@ -173,7 +173,7 @@ export class StreamAppender {
       }
     } catch (error) {
       const name = this.#segment?.name
-      const isToSetAside = name !== undefined && isDamage(error) && this.#setAsideCount < setAsideCountMax
+      const isToSetAside = name !== undefined && isSegmentDamage(error) && this.#setAsideCount < setAsideCountMax
       try {
         // This comes before the close, since the last connection to close a segment removes its side file, unless the
         // segment has been renamed.
@@ -249,7 +249,7 @@ export class StreamAppender {
       return new WritableSegment(name, busyTimeoutMs)
     } catch (error) {
       // Another process may have set the segment aside since it was listed.
-      const isGoneOrDamaged = isDamage(error) || !existsSync(name.path)
+      const isGoneOrDamaged = isSegmentDamage(error) || !existsSync(name.path)
       if (!isGoneOrDamaged || this.#setAsideCount >= setAsideCountMax) {
         const message = `cannot open log segment ${name.path}: ${(error as Error).message}`
         throw Object.assign(new Error(message, { cause: error }), { code: (error as { code?: unknown }).code })
@@ -268,7 +268,7 @@ export class StreamAppender {
 
   #setAside(name: SegmentName, error: unknown): void {
     this.#setAsideCount++
-    const path = setAside(name)
+    const path = setSegmentAside(name)
     if (path !== null) this.#options.onDamage?.({ path, error })
   }
 }
@@ -284,7 +284,7 @@ function findSalvagedEnd(segment: SegmentName): number {
 
 /** Seals a run and divides it into frames, without copying. */
 function divideIntoFrames(run: Uint8Array<ArrayBuffer>): Frame[] {
-  const places = sealRecords(run)
+  const places = addRecordChecksums(run)
   const frames: Frame[] = []
   let first = 0
   for (let next = 1; next < places.length; next++) {

@@ -6,7 +6,7 @@
 
 import { closeSync, fsyncSync, openSync, readFileSync, rmSync, statSync, writeFileSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { syncFile, syncFolder } from './segment-file.ts'
+import { syncFile, syncSegmentFolder } from './segment-file.ts'
 
 const placeCount = 64
 /**
@@ -16,7 +16,7 @@ const placeCount = 64
 const placeBytes = 16
 
 /** The path of a stream's mark, next to the stream's folder. */
-export function markPath(streamFolder: string): string {
+export function buildMarkPath(streamFolder: string): string {
   return `${streamFolder}.end`
 }
 
@@ -24,7 +24,7 @@ export function markPath(streamFolder: string): string {
 export function readStreamMark(streamFolder: string): number {
   let bytes: Buffer
   try {
-    bytes = readFileSync(markPath(streamFolder))
+    bytes = readFileSync(buildMarkPath(streamFolder))
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return 0
     throw error
@@ -40,7 +40,7 @@ export function readStreamMark(streamFolder: string): number {
 
 /** Call it for a log that starts again empty. */
 export function removeStreamMark(streamFolder: string): void {
-  rmSync(markPath(streamFolder), { force: true })
+  rmSync(buildMarkPath(streamFolder), { force: true })
 }
 
 export class StreamMark {
@@ -51,7 +51,7 @@ export class StreamMark {
 
   /** @throws system errors. */
   constructor(streamFolder: string) {
-    const path = markPath(streamFolder)
+    const path = buildMarkPath(streamFolder)
     if (statSync(path, { throwIfNoEntry: false })?.size !== placeCount * placeBytes) makeFile(path)
     this.#descriptor = openSync(path, 'r+')
   }
@@ -89,5 +89,5 @@ function makeFile(path: string): void {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
   }
   syncFile(path)
-  syncFolder(dirname(path))
+  syncSegmentFolder(dirname(path))
 }

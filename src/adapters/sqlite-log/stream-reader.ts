@@ -8,7 +8,7 @@ import type { LogChunk, LogReadOptions, LogRun, LogRuns, MissingRecords } from '
 import { PortError } from '#ports/port-error.ts'
 import { type OnDamage, OpenSegments } from './open-segments.ts'
 import { packSegment, removePackedTwin } from './pack-segment.ts'
-import { type FrameRow, toReadError } from './readable-segment.ts'
+import { type FrameRow, toSegmentReadError } from './readable-segment.ts'
 import { listSegments, removeSegmentFiles, type SegmentName } from './segment-file.ts'
 import { readStreamMark } from './stream-mark.ts'
 
@@ -163,7 +163,7 @@ export class StreamReader {
       try {
         if (await packSegment(this.#folder, segment, signal)) packedCount++
       } catch (error) {
-        const failure = toReadError(error, segment.path)
+        const failure = toSegmentReadError(error, segment.path)
         if (failure instanceof PortError && failure.code === 'corrupt') this.#unpackable.add(segment.path)
         else if (!(failure instanceof PortError)) throw new PortError('event-log', 'unavailable', error)
       }

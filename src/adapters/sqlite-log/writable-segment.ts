@@ -5,7 +5,14 @@
 import { statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type Database from 'better-sqlite3'
-import { DamageError, hasSideFile, isDamage, listSegments, openSegment, type SegmentName } from './segment-file.ts'
+import {
+  DamageError,
+  hasSideFile,
+  isSegmentDamage,
+  listSegments,
+  openSegment,
+  type SegmentName,
+} from './segment-file.ts'
 
 /** A run of records, as a view into the bytes to append. */
 export interface Frame {
@@ -158,7 +165,7 @@ export class WritableSegment {
     try {
       return this.#next.get() !== null
     } catch (error) {
-      if (isDamage(error)) return false
+      if (isSegmentDamage(error)) return false
       throw error
     }
   }

@@ -2,35 +2,35 @@
 // since the load ends the transaction: the caller rolls back, so nothing of the chunk stays.
 
 import {
+  assertRowCount,
   CommitRefused,
-  expectCount,
-  groupColumns,
   groupWarningsByDay,
-  personColumns,
-  sampleColumns,
   sharedTexts,
+  toGroupColumns,
+  toPersonColumns,
+  toSampleColumns,
 } from '#adapters/sql/processing/chunk-queries.ts'
-import { rowOf } from '#adapters/sql/tables/resource-rows.ts'
+import { toResourceRow } from '#adapters/sql/tables/resource-rows.ts'
 import { visitorIdentify, visitorSession } from '#adapters/sql/tables/schema.ts'
-import { changedSubjectsText } from '#core/processing/mirror-subjects.ts'
+import { encodeChangedSubjects } from '#core/processing/mirror-subjects.ts'
 import type { ChunkChanges, IngestionWarning } from '#ports/state/chunk-store.ts'
 import { inserts, rowTexts } from './chunk-texts.ts'
-import { prepareAssignmentKeeper, prepareImportWriter } from './import-commit.ts'
-import { prepareAll, type SqliteDatabase } from './open-sqlite.ts'
+import { prepareAssignmentWriter, prepareImportWriter } from './import-commit.ts'
+import { prepareStatements, type SqliteDatabase } from './open-sqlite.ts'
 
 /** @throws CommitRefused, or what SQLite throws. */
 export function prepareChunkWriter(database: SqliteDatabase): (changes: ChunkChanges) => void {
-  const sql = prepareAll(database, { ...sharedTexts, ...rowTexts })
-  const insert = prepareAll(database, inserts)
+  const sql = prepareStatements(database, { ...sharedTexts, ...rowTexts })
+  const insert = prepareStatements(database, inserts)
   const findPersonId = database.prepare<[number, string], number>(rowTexts.findPersonId).pluck()
   const bumpRevision = database.prepare<[], number>(sharedTexts.bumpRevision).pluck()
   const countWarnings = database.prepare<unknown[], number>(inserts.warningCounts).pluck()
-  const keepAssignments = prepareAssignmentKeeper(database)
+  const keepAssignments = prepareAssignmentWriter(database)
   const writeImports = prepareImportWriter(database)
 
   return changes => {
     for (const [projectId, count] of changes.importUndos ?? [])
-      expectCount(sql.hasImportUndos.get(projectId, count) === undefined ? 0 : 1)
+      assertRowCount(sql.hasImportUndos.get(projectId, count) === undefined ? 0 : 1)
     writePersonless(changes)
     writePersons(changes)
     writeMappings(changes)
@@ -39,15 +39,15 @@ export function prepareChunkWriter(database: SqliteDatabase): (changes: ChunkCha
     writeGroups(changes)
     writeGroupTypes(changes)
     for (const identify of changes.visitors?.identifies ?? [])
-      insert.identifies.run(...Object.values(rowOf(visitorIdentify, identify)))
+      insert.identifies.run(...Object.values(toResourceRow(visitorIdentify, identify)))
     for (const session of changes.visitors?.sessions ?? [])
-      insert.sessions.run(...Object.values(rowOf(visitorSession, session)))
+      insert.sessions.run(...Object.values(toResourceRow(visitorSession, session)))
     if (changes.imports !== undefined) writeImports(changes.imports)
     for (const { projectId, distinctId, personUuid, createdAtMs, atMs } of changes.cuts ?? [])
       insert.cuts.run(projectId, distinctId, personUuid, createdAtMs, atMs)
     for (const { projectId, flagKey, calledAtMs } of changes.calledFlags)
       sql.noteCalls.run(calledAtMs, projectId, flagKey)
-    const changed = changedSubjectsText(changes)
+    const changed = encodeChangedSubjects(changes)
     if (changed !== null) sql.noteChangedSubjects.run(changed)
     writeWarnings(changes.warnings)
     for (const outcome of changes.outcomes)
@@ -69,9 +69,9 @@ export function prepareChunkWriter(database: SqliteDatabase): (changes: ChunkCha
       const { projectId, uuid } = row
       const { changes } =
         loadedVersion === null
-          ? insert.persons.run(projectId, uuid, ...personColumns(row))
-          : sql.updatePersons.run(...personColumns(row), projectId, uuid, loadedVersion)
-      expectCount(changes)
+          ? insert.persons.run(projectId, uuid, ...toPersonColumns(row))
+          : sql.updatePersons.run(...toPersonColumns(row), projectId, uuid, loadedVersion)
+      assertRowCount(changes)
     }
   }
 
@@ -82,7 +82,7 @@ export function prepareChunkWriter(database: SqliteDatabase): (changes: ChunkCha
         loadedVersion === null
           ? insert.mappings.run(row.projectId, row.distinctId, personId, row.version)
           : sql.updateMappings.run(personId, row.version, row.projectId, row.distinctId, loadedVersion)
-      expectCount(changes)
+      assertRowCount(changes)
     }
   }
 
@@ -96,7 +96,7 @@ export function prepareChunkWriter(database: SqliteDatabase): (changes: ChunkCha
       sql.deleteMemberships.run(personId)
       // A distinct id attached since the load would be left without a person.
       if (sql.hasMappings.get(personId) !== undefined) throw new CommitRefused()
-      expectCount(sql.deletePersons.run(personId, loadedVersion).changes)
+      assertRowCount(sql.deletePersons.run(personId, loadedVersion).changes)
     }
   }
 
@@ -111,9 +111,9 @@ export function prepareChunkWriter(database: SqliteDatabase): (changes: ChunkCha
       const { projectId, typeIndex, key } = row
       const { changes } =
         loadedVersion === null
-          ? insert.groups.run(projectId, typeIndex, key, ...groupColumns(row))
-          : sql.updateGroups.run(...groupColumns(row), projectId, typeIndex, key, loadedVersion)
-      expectCount(changes)
+          ? insert.groups.run(projectId, typeIndex, key, ...toGroupColumns(row))
+          : sql.updateGroups.run(...toGroupColumns(row), projectId, typeIndex, key, loadedVersion)
+      assertRowCount(changes)
     }
   }
 
@@ -132,7 +132,7 @@ export function prepareChunkWriter(database: SqliteDatabase): (changes: ChunkCha
   function writeWarnings(warnings: readonly IngestionWarning[]): void {
     for (const ofDay of groupWarningsByDay(warnings)) {
       const countSoFar = countWarnings.get(...ofDay.columns)!
-      for (const columns of sampleColumns(ofDay, countSoFar)) insert.warnings.run(...columns)
+      for (const columns of toSampleColumns(ofDay, countSoFar)) insert.warnings.run(...columns)
     }
   }
 }

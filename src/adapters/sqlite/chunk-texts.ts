@@ -1,6 +1,6 @@
 // The chunk's statements for SQLite: each is for one row, or for a list of ids with one parameter for each id.
 
-import { buildInserts, type LoadTexts, type WriteTexts } from '#adapters/sql/processing/chunk-queries.ts'
+import { buildInsertStatements, type LoadTexts, type WriteTexts } from '#adapters/sql/processing/chunk-queries.ts'
 
 /** `(?, ?, …)` */
 function placeholders(count: number): string {
@@ -68,7 +68,7 @@ export const loadTexts: LoadTexts<(count: number) => string> = {
   FROM "group" WHERE project_id = ? AND group_type_index = ? AND group_key IN ${placeholders(count)}`,
 }
 
-export const inserts = buildInserts((table, columns, onConflict = '') => {
+export const inserts = buildInsertStatements((table, columns, onConflict = '') => {
   const names = columns.split(', ').map(column => column.split(' ')[0])
   return `INSERT INTO ${table} (${names}) VALUES ${placeholders(names.length)} ${onConflict}`
 })

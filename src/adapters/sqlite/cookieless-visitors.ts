@@ -1,7 +1,7 @@
 // How the worker reads cookieless visitors on SQLite. It writes them inside its chunk's transaction (`chunk-commit.ts`).
 
 import { countIdentifiesText } from '#adapters/sql/processing/chunk-queries.ts'
-import { itemOf } from '#adapters/sql/tables/resource-rows.ts'
+import { toResourceItem } from '#adapters/sql/tables/resource-rows.ts'
 import { type StateSchema, visitorIdentify, visitorSession } from '#adapters/sql/tables/schema.ts'
 import type {
   LoadedIdentifies,
@@ -30,12 +30,12 @@ export function prepareVisitorReads(database: SqliteDatabase): VisitorReads {
       counts: visitors.map(({ projectId, hash, beforeOffset }) => count.get(projectId, hash, beforeOffset) ?? 0),
       known: events
         .flatMap(({ projectId, hash, uuid }) => find.all(projectId, hash, uuid))
-        .map(row => itemOf(visitorIdentify, row)),
+        .map(row => toResourceItem(visitorIdentify, row)),
     })).deferred,
     loadSessions: database.transaction((wanted: readonly VisitorSessionName[]) =>
       wanted
         .flatMap(({ projectId, hash, identifies }) => sessions.all(projectId, hash, identifies))
-        .map(row => itemOf(visitorSession, row)),
+        .map(row => toResourceItem(visitorSession, row)),
     ).deferred,
   }
 }

@@ -4,7 +4,7 @@ import { findSchemaProblem } from '#adapters/sql/known-migrations.ts'
 import { UnfitSchemaError } from '#ports/port-error.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { chunkChanges } from '../../../tests/support/values.ts'
-import { findSettledSchema, findSqlitePositions, findSqliteSchema } from './find-schema.ts'
+import { findSchemaWithoutWal, findSqlitePositions, findSqliteSchema } from './find-schema.ts'
 import { migrateSqlite } from './kysely-on-sqlite.ts'
 import { openStateForWriting } from './open-sqlite.ts'
 import { openSqliteChunkStore } from './sqlite-chunk-store.ts'
@@ -41,7 +41,7 @@ it('refuses a state that does not say which schema it has, as damage', async t =
   ]) {
     database.exec(change)
     database.pragma('wal_checkpoint(TRUNCATE)')
-    for (const schema of [findSettledSchema(dataFolder), findSqliteSchema(dataFolder)])
+    for (const schema of [findSchemaWithoutWal(dataFolder), findSqliteSchema(dataFolder)])
       assert.match(
         findSchemaProblem(schema!) ?? '',
         /^The state is damaged: the version in its table schema_version/,

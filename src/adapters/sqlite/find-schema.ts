@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import Database from 'better-sqlite3'
 import { deferredCursorOf } from '#core/events/log-stream.ts'
-import { stateFilePath, throwStatePortErrors, writerWaitMs } from './open-sqlite.ts'
+import { rethrowAsStatePortErrors, stateFilePath, writerWaitMs } from './open-sqlite.ts'
 
 /**
  * @returns the number of the state's last migration, NaN when the state does not record it; null when there is no state.
@@ -22,7 +22,7 @@ export function findSqliteSchema(dataFolder: string): number | null {
 
 /** Does not open the database read-only: such a connection leaves its files (`-wal`, `-shm`) behind. */
 function withDatabase<T>(dataFolder: string, work: (database: Database.Database) => T): T {
-  return throwStatePortErrors(() => {
+  return rethrowAsStatePortErrors(() => {
     const database = new Database(stateFilePath(dataFolder), { fileMustExist: true, timeout: writerWaitMs })
     try {
       return work(database)
@@ -37,7 +37,7 @@ function withDatabase<T>(dataFolder: string, work: (database: Database.Database)
  * process left a `-wal`. Does not see migrations that are only in that `-wal`. @returns null also when the file cannot be
  * read in this way.
  */
-export function findSettledSchema(dataFolder: string): number | null {
+export function findSchemaWithoutWal(dataFolder: string): number | null {
   const url = pathToFileURL(stateFilePath(dataFolder))
   url.search = '?immutable=1'
   let database: DatabaseSync | undefined

@@ -1,17 +1,17 @@
 // Writes what a chunk changed for import jobs, inside the chunk's transaction.
 
-import { importTexts, makeAssignmentRecords } from '#adapters/sql/imports/import-texts.ts'
-import { expectCount } from '#adapters/sql/processing/chunk-queries.ts'
-import { flagBit, jsonText } from '#adapters/sql/tables/rows.ts'
+import { createAssignmentRecords, importTexts } from '#adapters/sql/imports/import-texts.ts'
+import { assertRowCount } from '#adapters/sql/processing/chunk-queries.ts'
+import { toJsonText, toSqlBoolean } from '#adapters/sql/tables/rows.ts'
 import { type ImportChanges, noteSampleCountMax } from '#core/imports/import-changes.ts'
 import type { ChunkChanges } from '#ports/state/chunk-store.ts'
 import { inserts, rowTexts } from './chunk-texts.ts'
-import { prepareAll, type SqliteDatabase } from './open-sqlite.ts'
+import { prepareStatements, type SqliteDatabase } from './open-sqlite.ts'
 
-/** @throws CommitRefused, or what SQLite throws, as does `prepareAssignmentKeeper`. */
+/** @throws CommitRefused, or what SQLite throws, as does `prepareAssignmentWriter`. */
 export function prepareImportWriter(database: SqliteDatabase): (changes: ImportChanges) => void {
-  const sql = prepareAll(database, { ...importTexts, ...rowTexts })
-  const insert = prepareAll(database, inserts)
+  const sql = prepareStatements(database, { ...importTexts, ...rowTexts })
+  const insert = prepareStatements(database, inserts)
   const countNotes = database.prepare<unknown[], number>(importTexts.countNotes).pluck()
   const findPersonId = database.prepare<unknown[], number>(rowTexts.findPersonId).pluck()
 
@@ -27,21 +27,21 @@ export function prepareImportWriter(database: SqliteDatabase): (changes: ImportC
 
   return changes => {
     for (const { id, state, step } of changes.jobs)
-      expectCount(sql.hasJob.get(id, state, step ?? '') === undefined ? 0 : 1)
+      assertRowCount(sql.hasJob.get(id, state, step ?? '') === undefined ? 0 : 1)
     for (const { projectId, uuid, loadedVersion } of changes.unchangedPersons)
-      expectCount(sql.hasPerson.get(projectId, uuid, loadedVersion) === undefined ? 0 : 1)
+      assertRowCount(sql.hasPerson.get(projectId, uuid, loadedVersion) === undefined ? 0 : 1)
     for (const link of changes.links) {
       const { importJobId, distinctId, otherId, dangerously, timestampMs, uuid } = link
-      insert.links.run(importJobId, distinctId, otherId, flagBit(dangerously), timestampMs, uuid)
+      insert.links.run(importJobId, distinctId, otherId, toSqlBoolean(dangerously), timestampMs, uuid)
     }
     for (const { importJobId, count } of changes.storedRows) sql.countStoredRows.run(count, importJobId)
     for (const { importJobId, reason, count, samples } of changes.notes) {
       const samplesLeft = noteSampleCountMax - (countNotes.get(importJobId, reason, count)! - count)
       for (const details of samples.slice(0, Math.max(0, samplesLeft)))
-        sql.insertNoteSample.run(importJobId, reason, jsonText(details))
+        sql.insertNoteSample.run(importJobId, reason, toJsonText(details))
     }
     for (const { importJobId, typeIndex, name, isAdded } of changes.namedGroupTypes)
-      insert.namedGroupTypes.run(importJobId, typeIndex, name, flagBit(isAdded))
+      insert.namedGroupTypes.run(importJobId, typeIndex, name, toSqlBoolean(isAdded))
     for (const { importJobId, typeIndex } of changes.leftGroupTypes) {
       sql.passOnGroupType.run(typeIndex, typeIndex, importJobId)
       sql.leaveGroupType.run(importJobId, typeIndex)
@@ -49,16 +49,16 @@ export function prepareImportWriter(database: SqliteDatabase): (changes: ImportC
     returnAssignments(changes)
     for (const id of changes.doneLinkIds) sql.deleteLink.run(id)
     for (const { projectId, distinctId, loadedVersion } of changes.removedMappings)
-      expectCount(sql.deleteMapping.run(projectId, distinctId, loadedVersion).changes)
+      assertRowCount(sql.deleteMapping.run(projectId, distinctId, loadedVersion).changes)
     for (const { projectId, uuid, loadedVersion } of changes.removedPersons) {
       const id = findPersonId.get(projectId, uuid)
-      expectCount(id === undefined || sql.hasMappings.get(id) !== undefined ? 0 : 1)
+      assertRowCount(id === undefined || sql.hasMappings.get(id) !== undefined ? 0 : 1)
       sql.deleteOverrides.run(id)
       sql.deleteMemberships.run(id)
-      expectCount(sql.deletePersons.run(id, loadedVersion).changes)
+      assertRowCount(sql.deletePersons.run(id, loadedVersion).changes)
     }
     for (const { projectId, typeIndex, key, loadedVersion } of changes.removedGroups)
-      expectCount(sql.deleteGroup.run(projectId, typeIndex, key, loadedVersion).changes)
+      assertRowCount(sql.deleteGroup.run(projectId, typeIndex, key, loadedVersion).changes)
     for (const { projectId, distinctId, version } of changes.nextVersions)
       sql.raiseNextVersion.run(projectId, distinctId, version)
     for (const { projectId, uuid, timestampMs, importJobId } of changes.generated)
@@ -67,7 +67,7 @@ export function prepareImportWriter(database: SqliteDatabase): (changes: ImportC
 }
 
 /** Stores the assignments of the persons that the changes merge away; call it before the merge. */
-export function prepareAssignmentKeeper(database: SqliteDatabase): (changes: ChunkChanges) => void {
+export function prepareAssignmentWriter(database: SqliteDatabase): (changes: ChunkChanges) => void {
   const findPersonId = database.prepare<unknown[], number>(rowTexts.findPersonId).pluck()
   const listHashKeys = database.prepare<unknown[], [string, string]>(importTexts.listHashKeys).raw()
   const listMemberships = database.prepare<unknown[], number>(importTexts.listMemberships).pluck()
@@ -79,7 +79,7 @@ export function prepareAssignmentKeeper(database: SqliteDatabase): (changes: Chu
       const id = findPersonId.get(deletedPersons[0]!.projectId, uuid)
       return { hashKeys: listHashKeys.all(id), cohortIds: listMemberships.all(id) }
     }
-    const records = makeAssignmentRecords(imports.keepsAssignmentsFor, deletedPersons, assignmentsOf)
+    const records = createAssignmentRecords(imports.keepsAssignmentsFor, deletedPersons, assignmentsOf)
     for (const { importJobId, uuid, survivorUuid, own, taken } of records)
       saveAssignments.run(importJobId, uuid, survivorUuid, JSON.stringify(own), JSON.stringify(taken))
   }

@@ -27,7 +27,7 @@ export function openStateForWriting(
   busyTimeoutMs: number,
   { mayCreate = true }: { readonly mayCreate?: boolean } = {},
 ): SqliteDatabase {
-  return throwStatePortErrors(() => {
+  return rethrowAsStatePortErrors(() => {
     if (mayCreate) mkdirSync(dataFolder, { recursive: true })
     const database = new Database(stateFilePath(dataFolder), { timeout: busyTimeoutMs, fileMustExist: !mayCreate })
     database.pragma('journal_mode = WAL')
@@ -42,7 +42,7 @@ export function openStateForWriting(
 
 /** A connection that only reads an existing state; it never waits and never holds up a writer. */
 export function openStateForReading(dataFolder: string): SqliteDatabase {
-  return throwStatePortErrors(() => {
+  return rethrowAsStatePortErrors(() => {
     const database = new Database(stateFilePath(dataFolder), { readonly: true, fileMustExist: true, timeout: 0 })
     database.pragma('cache_size = -8000')
     return database
@@ -50,7 +50,7 @@ export function openStateForReading(dataFolder: string): SqliteDatabase {
 }
 
 /** Prepares each statement under the name of its text. */
-export function prepareAll<T extends Readonly<Record<string, string>>>(database: SqliteDatabase, texts: T) {
+export function prepareStatements<T extends Readonly<Record<string, string>>>(database: SqliteDatabase, texts: T) {
   const statements = Object.entries(texts).map(([name, text]) => [name, database.prepare<unknown[]>(text)])
   return Object.fromEntries(statements) as { readonly [Name in keyof T]: Database.Statement<unknown[]> }
 }
@@ -66,12 +66,12 @@ export function toStatePortError(cause: unknown): unknown {
 }
 
 /** Whether SQLite refused because another connection holds a lock. */
-export function isBusy(sqliteCode: string): boolean {
+export function isSqliteBusy(sqliteCode: string): boolean {
   return sqliteCode.startsWith('SQLITE_BUSY') || sqliteCode === 'SQLITE_LOCKED'
 }
 
 function toPortErrorCode(sqliteCode: string): PortErrorCode {
-  if (isBusy(sqliteCode)) return 'timeout'
+  if (isSqliteBusy(sqliteCode)) return 'timeout'
   if (sqliteCode.startsWith('SQLITE_CONSTRAINT')) return 'conflict'
   if (sqliteCode === 'SQLITE_FULL') return 'full'
   if (sqliteCode.startsWith('SQLITE_CORRUPT') || sqliteCode === 'SQLITE_NOTADB') return 'corrupt'
@@ -79,7 +79,7 @@ function toPortErrorCode(sqliteCode: string): PortErrorCode {
 }
 
 /** Runs `work` and throws SQLite's failures as PortErrors. */
-export function throwStatePortErrors<T>(work: () => T): T {
+export function rethrowAsStatePortErrors<T>(work: () => T): T {
   try {
     return work()
   } catch (cause) {
@@ -93,7 +93,7 @@ const suffixes = ['', '-wal', '-shm']
 
 /**
  * Checks once a second that the state's files still have their names: SQLite keeps using a file that was removed or
- * replaced, and all later writes to it are lost when the last process closes it. Stops when `isOpen` is false: SQLite
+ * replaced, and all later writes to it are lost when the last process closes it. Stops when `isJobOpen` is false: SQLite
  * removes its side files with the last connection.
  * @param report called on each change: with the path of a missing or replaced file, or null once all files are back.
  * @returns a function that returns the same for the last check.
@@ -140,6 +140,6 @@ function readInode(path: string): number | null {
   try {
     return statSync(path, { throwIfNoEntry: false })?.ino ?? 0
   } catch {
-    return null // the disk does not answer; `findMissing` says what follows
+    return null // the disk does not answer; `findMissingRanges` says what follows
   }
 }

@@ -5,10 +5,10 @@ import { type TestContext, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import Database from 'better-sqlite3'
 import { createActivityQueries } from '#adapters/sql/accounting/activity-queries.ts'
-import { importWorkQueries } from '#adapters/sql/imports/import-work-queries.ts'
+import { createImportWorkQueries } from '#adapters/sql/imports/import-work-queries.ts'
 import { migrateState } from '#adapters/sql/migrate-state.ts'
 import { sqliteDialect } from '#adapters/sql/migrations/migration.ts'
-import { erase } from '#adapters/sql/persons/erase-persons.ts'
+import { erasePersonRows } from '#adapters/sql/persons/erase-persons.ts'
 import { activityKinds } from '#core/activity.ts'
 import { personUuid } from '#core/persons/person-uuid.ts'
 import { aChange } from '../../../tests/support/values.ts'
@@ -64,7 +64,7 @@ test('an erasure finds rows only by keys, and keeps the assignments of other per
     ...{ projectId: 1, personIds: [7], logId: 'log', endOffsets: { main: 5, historical: 0 } },
     ...{ keepsPerson: false, deletesEvents: true, deletesRecordings: true },
   }
-  const { erasedCount } = await db.transaction().execute(trx => erase(trx, erasure, aChange()))
+  const { erasedCount } = await db.transaction().execute(trx => erasePersonRows(trx, erasure, aChange()))
   assert.equal(erasedCount, 1)
   const run = texts.filter(text => /^(select|update|delete)/i.test(text))
   assert.ok(run.length > 10)
@@ -107,7 +107,7 @@ test('the rows of a job are deleted in pieces, between which others can write', 
     }
   }
   const clearing = async () => {
-    const work = importWorkQueries(db)
+    const work = createImportWorkQueries(db)
     while (await work.clearImportJob(2, 'everything'));
     isDone = true
   }
@@ -125,7 +125,7 @@ test('the rows of a job are deleted in pieces, between which others can write', 
 test('the worker looks for work by keys', async t => {
   const { texts, db, planOf } = await openTraced(t)
   texts.length = 0
-  const work = importWorkQueries(db)
+  const work = createImportWorkQueries(db)
   await work.listImportWork()
   await work.clearImportJob(2, 'everything')
   await work.findAssignments(2, ['a', 'b'])

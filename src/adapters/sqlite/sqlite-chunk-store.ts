@@ -11,7 +11,7 @@ import type { ChunkChanges, ChunkPosition, ChunkStore, ChunkSubjects } from '#po
 import { prepareChunkWriter } from './chunk-commit.ts'
 import { prepareChunkReads } from './chunk-reads.ts'
 import { prepareVisitorReads } from './cookieless-visitors.ts'
-import { isBusy, openStateForWriting, toStatePortError, writerWaitMs } from './open-sqlite.ts'
+import { isSqliteBusy, openStateForWriting, toStatePortError, writerWaitMs } from './open-sqlite.ts'
 
 /** The state has to be migrated. @throws PortError when it cannot be opened. */
 export function openSqliteChunkStore(options: { dataFolder: string; busyTimeoutMs?: number }): ChunkStore {
@@ -81,7 +81,8 @@ async function retryWhileLocked<T>(work: () => T, waitMsMax: number): Promise<T>
     try {
       return work()
     } catch (cause) {
-      if (!(cause instanceof Database.SqliteError && isBusy(cause.code)) || performance.now() >= giveUpAtMs) throw cause
+      if (!(cause instanceof Database.SqliteError && isSqliteBusy(cause.code)) || performance.now() >= giveUpAtMs)
+        throw cause
       await sleep(pausesMs[Math.min(tries, pausesMs.length - 1)])
     }
   }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { it, type TestContext } from 'node:test'
-import { listVersions } from '#adapters/sql/definitions/held-definitions.ts'
+import { listDefinitionVersions } from '#adapters/sql/definitions/held-definitions.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { aChange, aNewCohort, aNewFlag, aNewProject } from '../../../tests/support/values.ts'
 import { migrateSqlite } from './kysely-on-sqlite.ts'
@@ -12,7 +12,7 @@ it('parses no row of a flag or cohort that the caller holds, however many there 
   for (let id = 1; id <= 40; id++) await management.createFlag(aNewFlag({ key: `f${id}` }), aChange())
   for (let id = 1; id <= 3; id++) await management.createCohort(aNewCohort(), aChange(), {})
   const { revision, projects } = await loader.loadChanges(-1)
-  const held = listVersions(projects[0]!)
+  const held = listDefinitionVersions(projects[0]!)
   assert.deepEqual([held.flags.length, held.cohorts.length], [40, 3])
 
   // From here on, only rows that are written later can be parsed.

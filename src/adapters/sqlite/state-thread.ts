@@ -7,13 +7,13 @@ import { backOffMs } from '#core/back-off.ts'
 import { PortError, QueueFullError, UnfitSchemaError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'
 import {
-  decodeAnswer,
-  encodeCall,
+  decodeStateAnswer,
+  encodeStateCall,
   type Failure,
   type StateMethod,
   type StateThreadData,
   type StateThreadStart,
-  toError,
+  toStateError,
 } from './state-writer-protocol.ts'
 
 /** The most calls that may be pending; further calls are refused instead of queued. */
@@ -56,7 +56,7 @@ export function startStateThread(options: Omit<StateThreadData, 'isFirst'> & { l
       const { promise, resolve, reject } = Promise.withResolvers<unknown>()
       const id = nextCallId++
       pending.set(id, { resolve, reject })
-      worker.postMessage(encodeCall(id, method, args))
+      worker.postMessage(encodeStateCall(id, method, args))
       return promise
     },
     async close() {
@@ -95,10 +95,10 @@ export function startStateThread(options: Omit<StateThreadData, 'isFirst'> & { l
   }
 
   function settle(message: string): void {
-    const answer = decodeAnswer(message)
+    const answer = decodeStateAnswer(message)
     const call = pending.get(answer.id)
     pending.delete(answer.id)
-    if ('failure' in answer) call?.reject(toError(answer.failure))
+    if ('failure' in answer) call?.reject(toStateError(answer.failure))
     else call?.resolve(answer.value)
   }
 
@@ -121,7 +121,7 @@ export function startStateThread(options: Omit<StateThreadData, 'isFirst'> & { l
 }
 
 function toStartError(failure: Failure): Error {
-  return failure.name === 'UnfitSchemaError' ? new UnfitSchemaError(failure.message) : toError(failure)
+  return failure.name === 'UnfitSchemaError' ? new UnfitSchemaError(failure.message) : toStateError(failure)
 }
 
 function createUnavailableError(cause: Error | string): PortError {

@@ -2,7 +2,7 @@
 // blocks the main thread, and Kysely is not loaded there. The thread reports which methods exist. The first search starts a
 // second thread for searches, so that they never hold up a write.
 
-import { addHeldDefinitions, listVersions } from '#adapters/sql/definitions/held-definitions.ts'
+import { addUnchangedDefinitions, listDefinitionVersions } from '#adapters/sql/definitions/held-definitions.ts'
 import type { DefinitionStore } from '#ports/state/definition-store.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
 import type { HashKeyOverrideWriter } from '#ports/state/subject-store.ts'
@@ -55,10 +55,10 @@ export async function openStateWriter(options: {
       // The versions held at the time of this call; if a project changes meanwhile, the thread reads it completely.
       const ofChanged = new Map(changed.map(projectId => [projectId, held(projectId)]))
       const versions = [...ofChanged].flatMap(([id, found]) =>
-        found === null ? [] : [[id, listVersions(found)] as const],
+        found === null ? [] : [[id, listDefinitionVersions(found)] as const],
       )
       const packed = (await readChanges(revision, versions)) as unknown as PackedChanges
-      return addHeldDefinitions(await unpackDefinitions(packed), projectId => ofChanged.get(projectId) ?? null)
+      return addUnchangedDefinitions(await unpackDefinitions(packed), projectId => ofChanged.get(projectId) ?? null)
     },
     async close() {
       await search?.close()

@@ -64,7 +64,7 @@ export interface Failure {
   readonly code?: PortErrorCode
 }
 
-export function encodeCall(id: number, method: StateMethod, args: readonly unknown[]): string {
+export function encodeStateCall(id: number, method: StateMethod, args: readonly unknown[]): string {
   return JSON.stringify([id, method, args])
 }
 
@@ -73,8 +73,8 @@ export type StateAnswer =
   | { readonly id: number; readonly failure: Failure }
 
 /**
- * Runs a call that `encodeCall` made, in a state thread. A call that fails has an answer, too.
- * @returns the answer, for `decodeAnswer`.
+ * Runs a call that `encodeStateCall` made, in a state thread. A call that fails has an answer, too.
+ * @returns the answer, for `decodeStateAnswer`.
  * @throws Error for a method that is not among the calls.
  */
 export async function serveStateCall(calls: StateCalls, message: string): Promise<string> {
@@ -85,22 +85,22 @@ export async function serveStateCall(calls: StateCalls, message: string): Promis
     const value = method === 'readChanges' ? packDefinitions(found as ReadChanges) : found
     return JSON.stringify({ id, value: value ?? null } satisfies StateAnswer)
   } catch (cause) {
-    return JSON.stringify({ id, failure: toFailure(cause) } satisfies StateAnswer)
+    return JSON.stringify({ id, failure: toStateFailure(cause) } satisfies StateAnswer)
   }
 }
 
-export function decodeAnswer(text: string): StateAnswer {
+export function decodeStateAnswer(text: string): StateAnswer {
   return parseJson(text) as unknown as StateAnswer
 }
 
-export function toFailure(cause: unknown): Failure {
+export function toStateFailure(cause: unknown): Failure {
   if (cause instanceof PortError)
     return { name: cause.name, message: cause.message, port: cause.port, code: cause.code }
   if (cause instanceof Error) return { name: cause.name, message: cause.message }
   return { name: 'Error', message: String(cause) }
 }
 
-export function toError(failure: Failure): Error {
+export function toStateError(failure: Failure): Error {
   const error = new Error(failure.message)
   error.name = failure.name
   return failure.port !== undefined && failure.code !== undefined

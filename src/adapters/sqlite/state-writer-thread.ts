@@ -14,7 +14,7 @@ import {
   type StateThreadData,
   type StateThreadStart,
   serveStateCall,
-  toFailure,
+  toStateFailure,
 } from './state-writer-protocol.ts'
 
 const port = parentPort
@@ -40,7 +40,7 @@ try {
   port.postMessage({ ready: true, methods, migration } satisfies StateThreadStart)
   giveBackWhenQuiet()
 } catch (cause) {
-  port.postMessage({ ready: false, failure: toFailure(cause) } satisfies StateThreadStart)
+  port.postMessage({ ready: false, failure: toStateFailure(cause) } satisfies StateThreadStart)
 }
 
 /** Replaces the write methods in a thread that only reads; callers never send writes to such a thread. */

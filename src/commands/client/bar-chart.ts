@@ -4,7 +4,7 @@ const bars = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
  * A one-line chart: a bar for each value, and a blank for 0, so that the smallest value above 0 is visible.
  * @param valueMax the value of the tallest bar, to give several charts one scale; the greatest value unless given.
  */
-export function barChart(values: readonly number[], valueMax?: number): string {
+export function formatBarChart(values: readonly number[], valueMax?: number): string {
   const max = valueMax ?? values.reduce((greatest, value) => Math.max(greatest, value), 0)
   return values
     .map(value => (value <= 0 || max <= 0 ? ' ' : bars[Math.min(7, Math.ceil((value / max) * 8) - 1)]!))

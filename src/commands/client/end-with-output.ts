@@ -2,7 +2,7 @@
  * Exits once the output cannot be written: with code 0 if the reader has closed it, like `| head`; otherwise with code 1
  * and a line on stderr, since a file on a full disk is incomplete.
  */
-export function endWithOutput(): void {
+export function exitAfterOutput(): void {
   process.stdout.once('error', ({ code, message }: NodeJS.ErrnoException) => {
     if (code === 'EPIPE') process.exit(0)
     process.stderr.write(`pennon: the output could not be written completely: ${message}\n`)

@@ -1,5 +1,5 @@
 /** Why a request got no answer, for people: `fetch` itself says only "fetch failed". */
-export function explainNoAnswer(cause: unknown): string {
+export function describeMissingAnswer(cause: unknown): string {
   const inner = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause
   if (!(inner instanceof Error)) return String(inner)
   const { code } = inner as NodeJS.ErrnoException

@@ -4,7 +4,7 @@ import { Command } from 'commander'
 import { addEventsCommand } from '../events/events-command.ts'
 import { addFlagsCommand } from '../flags/flags-command.ts'
 import { addImportCommand } from '../import/import-command.ts'
-import { describePortMismatch, instanceAddress } from './instance-address.ts'
+import { describePortMismatch, resolveInstanceAddress } from './instance-address.ts'
 
 const config = { instance: null, host: '0.0.0.0', port: 8000, adminPort: null }
 
@@ -27,7 +27,7 @@ const addresses: [given: string | undefined, address: string | null][] = [
 for (const [given, address] of addresses)
   it(`the address of --host ${JSON.stringify(given)} is ${address ?? 'refused with an example'}`, () => {
     assert.deepEqual(
-      instanceAddress(given, config),
+      resolveInstanceAddress(given, config),
       address === null
         ? { ok: false, error: `--host must be a URL such as https://pennon.example, not ${given}` }
         : { ok: true, value: address },
@@ -35,11 +35,11 @@ for (const [given, address] of addresses)
   })
 
 it('the instance of the present configuration is on its admin port, if it has one', () => {
-  assert.deepEqual(instanceAddress(undefined, { instance: null, host: '::', port: 1, adminPort: 2 }), {
+  assert.deepEqual(resolveInstanceAddress(undefined, { instance: null, host: '::', port: 1, adminPort: 2 }), {
     ok: true,
     value: 'http://127.0.0.1:2',
   })
-  assert.deepEqual(instanceAddress(undefined, { instance: null, host: 'fd00::1', port: 1, adminPort: null }), {
+  assert.deepEqual(resolveInstanceAddress(undefined, { instance: null, host: 'fd00::1', port: 1, adminPort: null }), {
     ok: true,
     value: 'http://[fd00::1]:1',
   })
@@ -47,9 +47,9 @@ it('the instance of the present configuration is on its admin port, if it has on
 
 it('the address of an instance is PENNON unless --host is given', () => {
   const here = { ...config, instance: 'https://flags.example/' }
-  assert.deepEqual(instanceAddress(undefined, here), { ok: true, value: 'https://flags.example' })
-  assert.deepEqual(instanceAddress('localhost:9000', here), { ok: true, value: 'http://localhost:9000' })
-  assert.deepEqual(instanceAddress(undefined, { ...config, instance: 'ftp://x' }), {
+  assert.deepEqual(resolveInstanceAddress(undefined, here), { ok: true, value: 'https://flags.example' })
+  assert.deepEqual(resolveInstanceAddress('localhost:9000', here), { ok: true, value: 'http://localhost:9000' })
+  assert.deepEqual(resolveInstanceAddress(undefined, { ...config, instance: 'ftp://x' }), {
     ok: false,
     error: 'PENNON must be a URL such as https://pennon.example, not ftp://x',
   })

@@ -26,7 +26,7 @@ export function collectOption(value: string, before: readonly string[] = []): st
  *   without a port: `pennon.example`, `127.0.0.1:8000`.
  * @returns the address without a final slash, or a one-line message for people.
  */
-export function instanceAddress(given: string | undefined, config: AddressConfig): Result<string, string> {
+export function resolveInstanceAddress(given: string | undefined, config: AddressConfig): Result<string, string> {
   const text = given ?? config.instance ?? ownAddress(config)
   const whole = text.includes('://') ? text : `${isLoopback(text) ? 'http' : 'https'}://${text}`
   const url = URL.parse(whole)

@@ -3,8 +3,8 @@
 
 import { isJsonObject, type JsonObject, type JsonValue, ownValue, parseJson } from '#core/json.ts'
 import { startCommand } from '#distribution.ts'
-import { isNoPath } from '#wire/wire-error.ts'
-import { explainNoAnswer } from './explain-no-answer.ts'
+import { isUnknownPathDetail } from '#wire/wire-error.ts'
+import { describeMissingAnswer } from './explain-no-answer.ts'
 
 export interface PrivateApiOptions {
   /** Address of the instance without a final slash. */
@@ -165,7 +165,7 @@ export class PrivateApi {
         exitCode: 1,
       })
     return new ClientError(
-      `No instance answers at ${this.instance} (${explainNoAnswer(cause)}). Start one with ${startCommand}, or set its URL with --host.`,
+      `No instance answers at ${this.instance} (${describeMissingAnswer(cause)}). Start one with ${startCommand}, or set its URL with --host.`,
     )
   }
 
@@ -201,7 +201,7 @@ export class PrivateApi {
 
   /** The private API has all paths that commands use, so an unknown path means that the address is wrong. */
   #notFound(detail: string): string {
-    if (isNoPath(detail))
+    if (isUnknownPathDetail(detail))
       return `There is no private API at ${this.instance}, which answered: ${detail} Set --host or PENNON to the part of its URL before /api/, such as http://127.0.0.1:8000; with PENNON_ADMIN_PORT, the private API is on that port.`
     return this.project === ''
       ? `${detail} (at ${this.instance})`

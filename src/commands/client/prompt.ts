@@ -1,7 +1,7 @@
 // Questions to the user at a terminal. Ctrl-C and Ctrl-D end the command, restore the terminal, and change nothing.
 
 import { createInterface } from 'node:readline/promises'
-import { printable } from '#core/printable.ts'
+import { toPrintable } from '#core/printable.ts'
 
 /** Answers questions; tests replace it. */
 export interface Person {
@@ -25,7 +25,7 @@ export async function ask(question: string, byDefault = ''): Promise<string> {
   terminal.once('close', abort)
   try {
     const shown = byDefault === '' ? '' : ` [${byDefault}]`
-    const answer = (await terminal.question(printable(`${question}${shown}: `), { signal: stop.signal })).trim()
+    const answer = (await terminal.question(toPrintable(`${question}${shown}: `), { signal: stop.signal })).trim()
     return answer === '' ? byDefault : answer
   } catch (error) {
     if (!stop.signal.aborted) throw error
@@ -41,5 +41,5 @@ export async function ask(question: string, byDefault = ''): Promise<string> {
 export const personAtTerminal: Person = {
   canAsk,
   ask,
-  print: line => void process.stdout.write(`${printable(line)}\n`),
+  print: line => void process.stdout.write(`${toPrintable(line)}\n`),
 }

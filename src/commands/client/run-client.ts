@@ -2,10 +2,10 @@
 // stderr.
 
 import type { Config } from '#config.ts'
-import { printable } from '#core/printable.ts'
+import { toPrintable } from '#core/printable.ts'
 import { readConfigOrRefuse, refuse } from '../refuse.ts'
-import { endWithOutput } from './end-with-output.ts'
-import { describePortMismatch, instanceAddress } from './instance-address.ts'
+import { exitAfterOutput } from './end-with-output.ts'
+import { describePortMismatch, resolveInstanceAddress } from './instance-address.ts'
 import { ClientError, PrivateApi } from './private-api.ts'
 
 export interface ClientOptions {
@@ -27,7 +27,7 @@ export async function runClient(
   optionOfField: Readonly<Record<string, string>> = {},
 ): Promise<void> {
   const config = readConfigOrRefuse()
-  const instance = instanceAddress(options.host, config)
+  const instance = resolveInstanceAddress(options.host, config)
   if (!instance.ok) refuse(instance.error)
   warnOfOtherPort(options.host, config)
   const { personalKey } = config
@@ -35,14 +35,14 @@ export async function runClient(
     refuse(
       `Set PENNON_PERSONAL_KEY to a personal API key with the scope ${scope}. To create one, run pennon new-key where the instance runs.`,
     )
-  endWithOutput()
+  exitAfterOutput()
   try {
     await command(new PrivateApi({ instance: instance.value, personalKey, project: options.project }))
   } catch (error) {
     if (!(error instanceof ClientError)) throw error
     const option = error.attr === null ? undefined : optionOfField[error.attr]
     const message = option === undefined ? error.message : `${option}: ${error.detail}`
-    process.stderr.write(`pennon: ${printable(message)}\n`)
+    process.stderr.write(`pennon: ${toPrintable(message)}\n`)
     process.exit(error.exitCode)
   }
 }
@@ -50,5 +50,5 @@ export async function runClient(
 /** @param given the value of `--host`. */
 export function warnOfOtherPort(given: string | undefined, config: Config): void {
   const note = describePortMismatch(given, process.env.PORT, config)
-  if (note !== null) process.stderr.write(`pennon: ${printable(note)}\n`)
+  if (note !== null) process.stderr.write(`pennon: ${toPrintable(note)}\n`)
 }

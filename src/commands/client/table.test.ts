@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { printable, printableName } from '#core/printable.ts'
-import { barChart, sumNeighbours } from './bar-chart.ts'
-import { tableLines } from './table.ts'
+import { toPrintable, toPrintableName } from '#core/printable.ts'
+import { formatBarChart, sumNeighbours } from './bar-chart.ts'
+import { formatTable } from './table.ts'
 import { plainTerminal, type Terminal } from './terminal.ts'
-import { cutToWidth, textWidth } from './text-width.ts'
+import { measureTextWidth, truncateToWidth } from './text-width.ts'
 
 describe('the width of a text in a terminal', () => {
   const widths: [text: string, width: number][] = [
@@ -31,14 +31,14 @@ describe('the width of a text in a terminal', () => {
     ['a\u200db', 2],
   ]
   for (const [text, width] of widths)
-    it(`is ${width} for ${JSON.stringify(text)}`, () => assert.equal(textWidth(text), width))
+    it(`is ${width} for ${JSON.stringify(text)}`, () => assert.equal(measureTextWidth(text), width))
 
   it('limits a cut text, which keeps only whole characters', () => {
     assert.deepEqual(
-      [4, 3, 2, 1, 0].map(width => cutToWidth('日本', width)),
+      [4, 3, 2, 1, 0].map(width => truncateToWidth('日本', width)),
       ['日本', '日…', '…', '…', ''],
     )
-    assert.equal(cutToWidth('👩‍👩‍👧👩‍👩‍👧', 3), '👩‍👩‍👧…')
+    assert.equal(truncateToWidth('👩‍👩‍👧👩‍👩‍👧', 3), '👩‍👩‍👧…')
   })
 })
 
@@ -59,7 +59,7 @@ describe('a table', () => {
       { name: 'e\u0301\u001b[31m', count: 333 },
       { name: '\u202etxt', count: 4 },
     ]
-    assert.deepEqual(tableLines(columns, rows, plainTerminal), [
+    assert.deepEqual(formatTable(columns, rows, plainTerminal), [
       'NAME         COUNT',
       'plain            1',
       '日本語          22',
@@ -71,15 +71,15 @@ describe('a table', () => {
   it('is cut to the width of a terminal in columns that allow it, and otherwise not at all', () => {
     const narrow: Terminal = { ...plainTerminal, width: 16 }
     const rows = [{ name: 'a name that is far too long', count: 1 }]
-    assert.deepEqual(tableLines(columns, rows, narrow), ['NAME       COUNT', 'a name t…      1'])
-    assert.deepEqual(tableLines(columns, rows, { ...narrow, width: 5 }), ['NAME    COUNT', 'a nam…      1'])
-    assert.equal(tableLines(columns, rows, plainTerminal)[1], 'a name that is far too long      1')
+    assert.deepEqual(formatTable(columns, rows, narrow), ['NAME       COUNT', 'a name t…      1'])
+    assert.deepEqual(formatTable(columns, rows, { ...narrow, width: 5 }), ['NAME    COUNT', 'a nam…      1'])
+    assert.equal(formatTable(columns, rows, plainTerminal)[1], 'a name that is far too long      1')
   })
 
   it('aligns cells without counting their colour codes', () => {
     const painting: Terminal = { width: 80, paint: (style, text) => `<${style}>${text}</>` }
     const painted = [{ ...columns[0]!, style: () => 'green' as const }, columns[1]!]
-    assert.deepEqual(tableLines(painted, [{ name: 'a', count: 1 }], painting), [
+    assert.deepEqual(formatTable(painted, [{ name: 'a', count: 1 }], painting), [
       '<bold>NAME</>  <bold>COUNT</>',
       '<green>a</>         1',
     ])
@@ -88,11 +88,11 @@ describe('a table', () => {
 
 describe('a one-line chart', () => {
   it('has a bar for each value above 0, the greatest at full height', () => {
-    assert.equal(barChart([0, 1, 50, 100, 800]), ' ▁▁▁█')
-    assert.equal(barChart([1, 2, 3, 4, 5, 6, 7, 8]), '▁▂▃▄▅▆▇█')
-    assert.equal(barChart([4, 0], 8), '▄ ')
-    assert.equal(barChart([0, 0]), '  ')
-    assert.equal(barChart([]), '')
+    assert.equal(formatBarChart([0, 1, 50, 100, 800]), ' ▁▁▁█')
+    assert.equal(formatBarChart([1, 2, 3, 4, 5, 6, 7, 8]), '▁▂▃▄▅▆▇█')
+    assert.equal(formatBarChart([4, 0], 8), '▄ ')
+    assert.equal(formatBarChart([0, 0]), '  ')
+    assert.equal(formatBarChart([]), '')
   })
 
   it('sums neighbours if there are more values than columns', () => {
@@ -105,9 +105,9 @@ describe('a one-line chart', () => {
 describe('printable text', () => {
   it('never moves the cursor, reverses the line, or breaks it', () => {
     assert.equal(
-      printable('a\u001b[2J\r\n\u0085\u2028\u202e\ud800\u200d'),
+      toPrintable('a\u001b[2J\r\n\u0085\u2028\u202e\ud800\u200d'),
       'a\\u001b[2J\\u000d\\u000a\\u0085\\u2028\\u202e\\ud800\\u200d',
     )
-    assert.equal(printableName('a\u001b\u009b\u061c\u200c\u200d👩‍👧'), 'a\\u001b\\u009b\\u061c\u200c\u200d👩‍👧')
+    assert.equal(toPrintableName('a\u001b\u009b\u061c\u200c\u200d👩‍👧'), 'a\\u001b\\u009b\\u061c\u200c\u200d👩‍👧')
   })
 })

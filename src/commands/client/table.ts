@@ -1,8 +1,8 @@
 // Tables of text for people: columns aligned in every script, and truncated to the width of the terminal.
 
-import { printableName } from '#core/printable.ts'
+import { toPrintableName } from '#core/printable.ts'
 import type { Style, Terminal } from './terminal.ts'
-import { cutToWidth, textWidth } from './text-width.ts'
+import { measureTextWidth, truncateToWidth } from './text-width.ts'
 
 export interface Column<Row> {
   readonly title: string
@@ -16,18 +16,18 @@ export interface Column<Row> {
 const gap = '  '
 
 /** @returns lines, the first with the titles. Control characters in cells are escaped. */
-export function tableLines<Row>(columns: readonly Column<Row>[], rows: readonly Row[], terminal: Terminal): string[] {
-  const texts = rows.map(row => columns.map(column => printableName(column.value(row))))
+export function formatTable<Row>(columns: readonly Column<Row>[], rows: readonly Row[], terminal: Terminal): string[] {
+  const texts = rows.map(row => columns.map(column => toPrintableName(column.value(row))))
   const widths = columns.map(({ title }, index) =>
-    texts.reduce((width, cells) => Math.max(width, textWidth(cells[index]!)), textWidth(title)),
+    texts.reduce((width, cells) => Math.max(width, measureTextWidth(cells[index]!)), measureTextWidth(title)),
   )
   shrink(widths, columns, terminal.width)
   const formatLine = (cells: readonly string[], styleOf: (index: number) => Style | null) => {
     const parts = cells.map((cell, index) => {
-      const text = cutToWidth(cell, widths[index]!)
+      const text = truncateToWidth(cell, widths[index]!)
       const style = styleOf(index)
       const painted = style === null || text === '' ? text : terminal.paint(style, text)
-      const padding = ' '.repeat(widths[index]! - textWidth(text))
+      const padding = ' '.repeat(widths[index]! - measureTextWidth(text))
       return columns[index]!.align === 'right' ? padding + painted : painted + padding
     })
     return parts.join(gap).trimEnd()

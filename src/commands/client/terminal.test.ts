@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { widthOf } from './terminal.ts'
+import { readTerminalWidth } from './terminal.ts'
 
 describe('widthOf', () => {
   const cases: [isTTY: boolean, columns: number, width: number | null][] = [
@@ -11,6 +11,6 @@ describe('widthOf', () => {
   ]
   for (const [isTTY, columns, width] of cases)
     it(`is ${width} for ${columns} columns of ${isTTY ? 'a terminal' : 'a file'}`, () => {
-      assert.equal(widthOf({ isTTY, columns }), width)
+      assert.equal(readTerminalWidth({ isTTY, columns }), width)
     })
 })

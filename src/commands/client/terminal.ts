@@ -12,9 +12,9 @@ export interface Terminal {
 }
 
 /** A terminal without colours (`NO_COLOR`, `TERM=dumb`) still has a width. */
-export function terminalOf(stream: NodeJS.WriteStream): Terminal {
+export function createTerminal(stream: NodeJS.WriteStream): Terminal {
   return {
-    width: widthOf(stream),
+    width: readTerminalWidth(stream),
     paint: (style, text) => styleText(style, text, { stream }),
   }
 }
@@ -23,7 +23,7 @@ export function terminalOf(stream: NodeJS.WriteStream): Terminal {
  * The current number of columns, since a window may be resized. Null if the stream is not a terminal, or the size is
  * unknown: it is often 0 under `script`, CI and `docker exec -t`.
  */
-export function widthOf({ isTTY, columns }: Pick<NodeJS.WriteStream, 'isTTY' | 'columns'>): number | null {
+export function readTerminalWidth({ isTTY, columns }: Pick<NodeJS.WriteStream, 'isTTY' | 'columns'>): number | null {
   return isTTY === true && columns > 0 ? columns : null
 }
 

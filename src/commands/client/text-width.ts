@@ -13,7 +13,7 @@ const withoutWidth = /[\p{Mn}\p{Me}\p{Cf}\p{Cc}\u1160-\u11ff\ud7b0-\ud7ff]/u
 /** Characters that become one picture: by a variation selector after them, by a joiner, or as the letters of a flag. */
 const picture = /\ufe0f|\p{Emoji}\p{M}*\u200d|^\p{Regional_Indicator}/u
 
-export function textWidth(text: string): number {
+export function measureTextWidth(text: string): number {
   if (isAscii.test(text)) return text.length
   let width = 0
   for (const { segment } of segmenter.segment(text)) width += graphemeWidth(segment)
@@ -21,8 +21,8 @@ export function textWidth(text: string): number {
 }
 
 /** @returns the text if it fits; otherwise its beginning and an ellipsis, at most `widthMax` columns in total. */
-export function cutToWidth(text: string, widthMax: number): string {
-  if (textWidth(text) <= widthMax) return text
+export function truncateToWidth(text: string, widthMax: number): string {
+  if (measureTextWidth(text) <= widthMax) return text
   let width = 0
   let kept = ''
   for (const { segment } of segmenter.segment(text)) {

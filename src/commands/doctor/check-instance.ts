@@ -2,9 +2,9 @@
 
 import { createServer } from 'node:net'
 import type { Config } from '#config.ts'
-import { isWorking, type Readiness, readinessParts } from '#http/handlers/health.ts'
+import { isPartWorking, type Readiness, readinessParts } from '#http/handlers/health.ts'
 import { type LockHolder, readLockHolder } from '#processes/data-lock.ts'
-import { badFinding, type Finding, goodFinding, reasonOf } from './finding.ts'
+import { badFinding, type Finding, formatCause, goodFinding } from './finding.ts'
 
 const answerMsMax = 3_000
 const importOnlyNote = 'import-only (PENNON_IMPORT_ONLY): live events are answered 200 and discarded'
@@ -15,7 +15,7 @@ export async function checkInstance(config: Config): Promise<readonly Finding[]>
     holder = readLockHolder(config.dataFolder)
   } catch (cause) {
     const remedy = 'run doctor as the user that the instance runs as'
-    return [badFinding('instance', `cannot tell whether an instance is running (${reasonOf(cause)})`, remedy)]
+    return [badFinding('instance', `cannot tell whether an instance is running (${formatCause(cause)})`, remedy)]
   }
   if (holder?.command === 'backup' || holder?.command === 'restore')
     return [
@@ -42,7 +42,7 @@ async function checkRunningInstance(config: Config, pid: number): Promise<Findin
     const readiness = (await response.json()) as Readiness
     const troubles = readinessParts
       .map(part => [part, readiness[part]] as const)
-      .filter(([, state]) => !isWorking(state))
+      .filter(([, state]) => !isPartWorking(state))
     const running = `running as process ${pid}${readiness.capture === 'import_only' ? `, ${importOnlyNote}` : ''}`
     const {
       capture_reason: captureReason,
@@ -61,7 +61,7 @@ async function checkRunningInstance(config: Config, pid: number): Promise<Findin
   } catch (cause) {
     return badFinding(
       'instance',
-      `process ${pid} holds the data folder, but ${url} does not respond (${reasonOf(cause)})`,
+      `process ${pid} holds the data folder, but ${url} does not respond (${formatCause(cause)})`,
       'run doctor with the PORT and HOST of the instance; if they are correct, restart it',
     )
   }

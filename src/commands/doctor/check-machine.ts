@@ -9,7 +9,7 @@ import type { Config } from '#config.ts'
 import { dayMs } from '#core/time.ts'
 import { howToInstall, optionalPackageNames, packageFolder, packageVersion, pennonCommand } from '#distribution.ts'
 import { computeConnectionsMax } from '#http/connections.ts'
-import { readableBytes } from '../readable-bytes.ts'
+import { formatBytes } from '../readable-bytes.ts'
 import { badFinding, type Finding, goodFinding } from './finding.ts'
 
 /** Clocks are set in steps, so files from the last minute may be slightly ahead. */
@@ -68,7 +68,7 @@ export function checkFolder(config: Config): Finding {
 export async function checkDiskSpace(config: Config): Promise<Finding> {
   const { bavail, bsize } = await statfs(nearestExisting(config.dataFolder))
   const freeBytes = bavail * bsize
-  const found = `${readableBytes(freeBytes)} free; events are refused below ${readableBytes(config.freeBytesMin)}`
+  const found = `${formatBytes(freeBytes)} free; events are refused below ${formatBytes(config.freeBytesMin)}`
   return freeBytes >= config.freeBytesMin
     ? goodFinding('disk', found)
     : badFinding('disk', found, 'free disk space, move PENNON_DATA to a larger disk, or lower PENNON_MIN_FREE_BYTES')

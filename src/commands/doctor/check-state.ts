@@ -5,14 +5,14 @@ import { openLogReader } from '#compose/log/log.ts'
 import { openExistingManagement } from '#compose/stores/existing-state.ts'
 import type { Config } from '#config.ts'
 import type { LogStream } from '#core/events/log-stream.ts'
-import { isTrusted, standingMs, type TrustedTime, wasEverTrusted } from '#core/retention-time.ts'
+import { isTimeTrusted, standingMs, type TrustedTime, wasTimeEverTrusted } from '#core/retention-time.ts'
 import { dayMs } from '#core/time.ts'
 import { inDocs, pennonCommand } from '#distribution.ts'
 import type { EventLogReader } from '#ports/log/event-log.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
-import { findProgress } from '#services/progress/find-progress.ts'
+import { findStreamProgress } from '#services/progress/find-progress.ts'
 import { silentLogger } from '#telemetry/log.ts'
-import { badFinding, type Finding, goodFinding, reasonOf, warningFinding } from './finding.ts'
+import { badFinding, type Finding, formatCause, goodFinding, warningFinding } from './finding.ts'
 
 async function checkState(
   config: Config,
@@ -93,7 +93,7 @@ async function checkStream(
   log: Pick<EventLogReader, 'status'>,
   nowMs: number,
 ): Promise<Finding | null> {
-  const { offset, doneOffset, deferral } = await findProgress(management, stream)
+  const { offset, doneOffset, deferral } = await findStreamProgress(management, stream)
   if (deferral === null) return null
   const names = deferral.projects.map(async ({ projectId }) => {
     const project = await management.findProject(projectId)
@@ -110,7 +110,7 @@ async function checkStream(
   } catch (cause) {
     return badFinding(
       deferred,
-      `${found}; the log cannot be read (${reasonOf(cause)})`,
+      `${found}; the log cannot be read (${formatCause(cause)})`,
       'run doctor as the user that Pennon runs as',
     )
   }
@@ -118,19 +118,19 @@ async function checkStream(
 
 /** Whether old data is deleted, or kept because the clock of the machine moved. */
 export function checkTrustedTime(config: Config): Promise<readonly Finding[]> {
-  return checkState(config, async management => [findingOf(await management.findTrustedTime())])
+  return checkState(config, async management => [findingOfTrustedTime(await management.findTrustedTime())])
 }
 
-export function findingOf(time: TrustedTime | null): Finding {
+export function findingOfTrustedTime(time: TrustedTime | null): Finding {
   const what = 'deletion by age'
   const ranHours = time === null ? '0' : (time.stoodMs / 3_600_000).toFixed(1)
   const confirmed = `by running for a day (so far ${ranHours} of ${standingMs / 3_600_000} h)`
-  if (time === null || !wasEverTrusted(time))
+  if (time === null || !wasTimeEverTrusted(time))
     return goodFinding(
       what,
       `nothing is deleted by age yet: deletion starts once a worker has confirmed the clock ${confirmed}`,
     )
-  if (isTrusted(time)) return goodFinding(what, `uses the system clock, as of ${new Date(time.atMs).toISOString()}`)
+  if (isTimeTrusted(time)) return goodFinding(what, `uses the system clock, as of ${new Date(time.atMs).toISOString()}`)
   const days = Math.abs(time.aheadMs / dayMs).toFixed(1)
   return warningFinding(
     what,

@@ -2,37 +2,37 @@
 
 import { statSync } from 'node:fs'
 import {
-  checkPostgresAt,
-  engineLibraryPath,
+  checkPostgresUrl,
+  findEngineLibraryPath,
   findEventStoreProblem,
   findPostgresProblem,
   parseEndpointUrl,
-  sqliteVersion,
+  readSqliteVersion,
 } from '#compose/stores/check-stores.ts'
 import { noGeoip, openGeoip } from '#compose/stores/geoip.ts'
 import { stateUrlsOf } from '#compose/stores/state.ts'
 import {
-  faultOfLine,
   findEngineDamage,
   findEngineFault,
   findForeignLog,
   findLogFaults,
   findStateFault,
   findStateProblem,
-  readStateThrough,
+  parseFaultLine,
+  readWholeState,
 } from '#compose/stores/store-faults.ts'
 import type { Config } from '#config.ts'
 import { dayMs } from '#core/time.ts'
 import { inDocs } from '#distribution.ts'
 import { silentLogger } from '#telemetry/log.ts'
-import { readableBytes } from '../readable-bytes.ts'
-import { badFinding, type Finding, goodFinding, reasonOf, warningFinding } from './finding.ts'
+import { formatBytes } from '../readable-bytes.ts'
+import { badFinding, type Finding, formatCause, goodFinding, warningFinding } from './finding.ts'
 
 const answerMsMax = 3_000
 /** Addresses move between networks; GeoLite2 itself changes twice a week, and its licence asks for current data. */
 const staleAfterDays = 60
 
-export async function checkState(config: Config): Promise<readonly Finding[]> {
+export async function checkStateStore(config: Config): Promise<readonly Finding[]> {
   const findings = [...(await checkFiles(config))]
   const urls = stateUrlsOf(config)
   if (urls !== null) findings.unshift(await checkDatabase('state', 'DATABASE_URL', urls.url))
@@ -47,12 +47,12 @@ async function checkFiles(config: Config): Promise<readonly Finding[]> {
   const isFolder = statSync(config.dataFolder, { throwIfNoEntry: false })?.isDirectory() ?? false
   try {
     // If it is something else, the check of the folder reports it.
-    if (!isFolder) return [goodFinding(hasState ? 'state and log' : 'log', `SQLite ${sqliteVersion()}`)]
+    if (!isFolder) return [goodFinding(hasState ? 'state and log' : 'log', `SQLite ${readSqliteVersion()}`)]
     const unfit = findStateProblem(config)
     // Not looked at any further: opening it could change it.
     if (unfit !== null) return [toBadFinding('state', unfit)]
     const fault = findStateFault(config)
-    const read = hasState && fault === null ? readStateThrough(config) : null
+    const read = hasState && fault === null ? readWholeState(config) : null
     const stateFault = fault ?? (typeof read === 'object' ? read : null)
     const faults = [
       ...(stateFault === null ? [] : [badFinding('state', stateFault.found, stateFault.remedy)]),
@@ -62,20 +62,20 @@ async function checkFiles(config: Config): Promise<readonly Finding[]> {
     const foreign = await findForeignLog(config)
     if (foreign !== null) return [badFinding('log', foreign.found, foreign.remedy)]
     const note = read === 'opened' ? '; state.db is large: it was opened, but not fully checked' : ''
-    return [goodFinding(hasState ? 'state and log' : 'log', `SQLite ${sqliteVersion()}${note}`)]
+    return [goodFinding(hasState ? 'state and log' : 'log', `SQLite ${readSqliteVersion()}${note}`)]
   } catch (cause) {
     const remedy = 'run doctor as the user of the instance, and check the disk'
-    return [badFinding(hasState ? 'state and log' : 'log', `cannot be opened (${reasonOf(cause)})`, remedy)]
+    return [badFinding(hasState ? 'state and log' : 'log', `cannot be opened (${formatCause(cause)})`, remedy)]
   }
 }
 
 function toBadFinding(what: string, line: string): Finding {
-  const { found, remedy } = faultOfLine(line)
+  const { found, remedy } = parseFaultLine(line)
   return badFinding(what, found, remedy)
 }
 
 async function checkDatabase(what: string, setting: string, url: string): Promise<Finding> {
-  const checked = await checkPostgresAt(url)
+  const checked = await checkPostgresUrl(url)
   if (!checked.ok) {
     const { message, mayPass } = checked.error
     return badFinding(
@@ -105,13 +105,13 @@ async function checkDatabase(what: string, setting: string, url: string): Promis
   return goodFinding(what, `${where}, schema ${schema}${hasState ? '' : ' (tables are created on first start)'}`)
 }
 
-export async function checkEvents(config: Config): Promise<Finding> {
+export async function checkEventStore(config: Config): Promise<Finding> {
   if (config.clickhouseUrl !== null) return checkClickHouse(config, config.clickhouseUrl)
   const fault = findEngineFault(config) ?? (await findEngineDamage(config))
   if (fault !== null) return badFinding('event store', fault.found, fault.remedy)
   return goodFinding(
     'event store',
-    `embedded ClickHouse, ${readableBytes(statSync(engineLibraryPath()!).size)} library`,
+    `embedded ClickHouse, ${formatBytes(statSync(findEngineLibraryPath()!).size)} library`,
   )
 }
 
@@ -133,7 +133,7 @@ async function checkClickHouse(config: Config, clickhouseUrl: string): Promise<F
   } catch (cause) {
     return badFinding(
       'event store',
-      `${where} does not respond (${reasonOf(cause)})`,
+      `${where} does not respond (${formatCause(cause)})`,
       'start it, or check CLICKHOUSE_URL and the network',
     )
   }

@@ -5,7 +5,7 @@ import { readConfigOrRefuse } from '../refuse.ts'
 import { checkInstance } from './check-instance.ts'
 import { checkClock, checkDiskSpace, checkFolder, checkNode, checkOpenFiles, checkPackages } from './check-machine.ts'
 import { checkDeferredProjects, checkStoredEvents, checkTrustedTime } from './check-state.ts'
-import { checkEvents, checkGeoip, checkState } from './check-stores.ts'
+import { checkEventStore, checkGeoip, checkStateStore } from './check-stores.ts'
 import type { Finding } from './finding.ts'
 
 /** Prints a line per check. The exit code is 1 if something needs fixing; warnings do not count. */
@@ -26,7 +26,7 @@ export async function doctor(options: { acceptMissingEvents?: boolean } = {}): P
 
 async function examine(config: Config, acceptsMissingEvents: boolean): Promise<readonly Finding[]> {
   // Waits for a process that loads the event store, or for a server, so it runs in parallel with the other checks.
-  const events = checkEvents(config)
+  const events = checkEventStore(config)
   return [
     checkNode(),
     checkPackages(),
@@ -34,7 +34,7 @@ async function examine(config: Config, acceptsMissingEvents: boolean): Promise<r
     checkFolder(config),
     await checkDiskSpace(config),
     ...(await checkInstance(config)),
-    ...(await checkState(config)),
+    ...(await checkStateStore(config)),
     await events,
     ...(await checkStoredEvents(config, acceptsMissingEvents)),
     ...(await checkDeferredProjects(config, Date.now())),

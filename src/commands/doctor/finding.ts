@@ -25,7 +25,7 @@ export function badFinding(what: string, found: string, remedy: string): Finding
 }
 
 /** The innermost reason, since `fetch` hides codes such as ECONNREFUSED behind "fetch failed". */
-export function reasonOf(cause: unknown): string {
+export function formatCause(cause: unknown): string {
   const { message, cause: inner } = cause as Error & { cause?: Error & { code?: string } }
   return inner?.code ?? inner?.message ?? message
 }

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { plainTerminal } from '../client/terminal.ts'
-import { textWidth } from '../client/text-width.ts'
-import { countLines } from './count-events.ts'
+import { measureTextWidth } from '../client/text-width.ts'
+import { formatEventCounts } from './count-events.ts'
 
 const days = Array.from({ length: 43 }, (_, day) => `day ${day}`)
 const data = days.map(() => 1)
@@ -14,9 +14,9 @@ it('the chart of event counts shrinks so that wide and escaped names stay whole'
       { event: null, count: 43, data },
     ]
     const terminal = { ...plainTerminal, width: 80 }
-    const lines = countLines({ days, results, namesLeftOut: 0 }, 'day', terminal)
+    const lines = formatEventCounts({ days, results, namesLeftOut: 0 }, 'day', terminal)
     const shown = event.replaceAll('\u001b', '\\u001b')
     assert.equal(lines[1]!.slice(0, shown.length), shown)
-    for (const line of lines) assert.ok(textWidth(line) <= 80, line)
+    for (const line of lines) assert.ok(measureTextWidth(line) <= 80, line)
   }
 })

@@ -1,13 +1,13 @@
 // `pennon events count`: counts events by name, with a one-line chart for each.
 
 import type { JsonObject } from '#core/json.ts'
-import { printableName } from '#core/printable.ts'
-import { barChart, sumNeighbours } from '../client/bar-chart.ts'
+import { toPrintableName } from '#core/printable.ts'
+import { formatBarChart, sumNeighbours } from '../client/bar-chart.ts'
 import type { PrivateApi } from '../client/private-api.ts'
 import { type ClientOptions, runClient } from '../client/run-client.ts'
-import { type Column, tableLines } from '../client/table.ts'
-import { type Terminal, terminalOf } from '../client/terminal.ts'
-import { textWidth } from '../client/text-width.ts'
+import { type Column, formatTable } from '../client/table.ts'
+import { createTerminal, type Terminal } from '../client/terminal.ts'
+import { measureTextWidth } from '../client/text-width.ts'
 
 export interface CountOptions extends ClientOptions {
   readonly event?: readonly string[]
@@ -47,7 +47,10 @@ export function countEvents(options: CountOptions): Promise<void> {
     const { days, results, namesLeftOut } = counts
     if (options.json === true)
       process.stdout.write(`${JSON.stringify({ days, results, names_left_out: namesLeftOut })}\n`)
-    else process.stdout.write(countLines(counts, options.interval, terminalOf(process.stdout)).join('\n').concat('\n'))
+    else
+      process.stdout.write(
+        formatEventCounts(counts, options.interval, createTerminal(process.stdout)).join('\n').concat('\n'),
+      )
   }
   const scopes = options.importJob === undefined ? 'query:read' : 'query:read and the scope import_job:read'
   return runClient(options, scopes, command, optionOfField)
@@ -111,12 +114,15 @@ interface Row {
   readonly chart: string
 }
 
-export function countLines(
+export function formatEventCounts(
   { days, results, namesLeftOut }: EventCounts,
   interval: string,
   terminal: Terminal,
 ): string[] {
-  const nameWidth = Math.min(40, Math.max(10, ...results.map(({ event }) => textWidth(printableName(event ?? '')))))
+  const nameWidth = Math.min(
+    40,
+    Math.max(10, ...results.map(({ event }) => measureTextWidth(toPrintableName(event ?? '')))),
+  )
   const widthLeft = terminal.width === null ? chartWidthMax : terminal.width - nameWidth - 18
   const chartWidth = Math.max(chartWidthMin, Math.min(chartWidthMax, widthLeft))
   const summed = results.map(({ data }) => sumNeighbours(data, chartWidth))
@@ -124,7 +130,7 @@ export function countLines(
     name: event ?? 'all events',
     count,
     // Each name has a separate scale: a rare one would otherwise be a flat line.
-    chart: barChart(summed[index]!.sums),
+    chart: formatBarChart(summed[index]!.sums),
   }))
   const perSum = summed[0]?.perSum ?? 1
   const bar = perSum === 1 ? `PER ${interval.toUpperCase()}` : `PER ${perSum} ${interval.toUpperCase()}S`
@@ -138,5 +144,5 @@ export function countLines(
       ? []
       : [`${namesLeftOut} more names are included only in "all events": select names with --event.`]
   const span = days.length === 0 ? [] : [`${days[0]} to ${days.at(-1)}; each row has its own scale`]
-  return [...tableLines(columns, rows, terminal), ...[...span, ...more].map(line => terminal.paint('dim', line))]
+  return [...formatTable(columns, rows, terminal), ...[...span, ...more].map(line => terminal.paint('dim', line))]
 }

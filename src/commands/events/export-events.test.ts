@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { describeWritten } from './export-events.ts'
+import { describeWrittenFile } from './export-events.ts'
 
 it('an interrupted export says how many rows were written, and whether the file could be closed', () => {
-  assert.equal(describeWritten(1_200, 'all.jsonl.part', null), '1,200 rows are in all.jsonl.part.')
+  assert.equal(describeWrittenFile(1_200, 'all.jsonl.part', null), '1,200 rows are in all.jsonl.part.')
   assert.equal(
-    describeWritten(3, 'all.jsonl.part', new Error('EIO: i/o error, close')),
+    describeWrittenFile(3, 'all.jsonl.part', new Error('EIO: i/o error, close')),
     '3 rows are in all.jsonl.part, or fewer: the file could not be closed (EIO: i/o error, close).',
   )
 })

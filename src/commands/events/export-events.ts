@@ -3,19 +3,19 @@
 import type { PrivateApi, Query } from '../client/private-api.ts'
 import { ClientError } from '../client/private-api.ts'
 import { type ClientOptions, runClient } from '../client/run-client.ts'
-import { readableBytes } from '../readable-bytes.ts'
-import { exportProgress } from './export-progress.ts'
+import { formatBytes } from '../readable-bytes.ts'
+import { createExportProgress } from './export-progress.ts'
 import { hasWholeExport } from './parquet-footer.ts'
 import {
-  beginFile,
-  completeFile,
-  continueFile,
-  discardFile,
+  completePartialFile,
+  createPartialFile,
+  discardPartialFile,
   type ExportRequest,
   type FileFormat,
   type PartialFile,
   partialPath,
-  readRequest,
+  readExportRequest,
+  reopenPartialFile,
   writeExportRequest,
 } from './partial-file.ts'
 import { RowScanner } from './row-scanner.ts'
@@ -45,14 +45,14 @@ export function exportEvents(file: string, options: ExportOptions): Promise<void
     const request = options.resume === true ? resumeRequest(file, api) : createRequest(file, options, api)
     const part =
       options.resume === true
-        ? await continueFile(file, request)
-        : await beginFile(file, request, options.force === true)
+        ? await reopenPartialFile(file, request)
+        : await createPartialFile(file, request, options.force === true)
     const written = { rowCount: part.rowCount, bytes: part.bytes }
     try {
       const isAtLimit = await download(api, file, request, part, written, stop.signal)
       if (request.format === 'parquet' && request.limit === null && !(await hasWholeExport(partialPath(file))))
         throw new ClientError(`The export is too large for one Parquet file: split it with --from and --to.`)
-      await completeFile(file, part.handle)
+      await completePartialFile(file, part.handle)
       printResult(file, request, written, isAtLimit, options.json === true)
     } catch (error) {
       // The error of the download is the one reported; a failure to close the file is added to it.
@@ -61,7 +61,7 @@ export function exportEvents(file: string, options: ExportOptions): Promise<void
         (cause: Error) => cause,
       )
       const isEmpty = options.resume !== true && written.bytes === 0
-      if (isEmpty) await discardFile(file)
+      if (isEmpty) await discardPartialFile(file)
       const left = isEmpty ? '' : ` ${describePartialFile(file, request.format, written.rowCount, unclosed)}`
       if (stop.signal.aborted) {
         process.stderr.write(`pennon: stopped.${left}\n`)
@@ -75,7 +75,7 @@ export function exportEvents(file: string, options: ExportOptions): Promise<void
 }
 
 function resumeRequest(file: string, api: PrivateApi): ExportRequest {
-  const request = readRequest(file)
+  const request = readExportRequest(file)
   if (request.instance === api.instance && request.project === api.project) return request
   throw new ClientError(
     `${partialPath(file)} belongs to project ${request.project} at ${request.instance}: set these with --project and --host.`,
@@ -150,7 +150,7 @@ async function download(
   const [after, before] = ['after', 'before'].map(name => response.headers.get(`pennon-export-${name}`) ?? undefined)
   await writeExportRequest(file, { ...request, query: { ...query, after, before } })
   const most = response.headers.get('pennon-export-at-most')
-  const progress = exportProgress({
+  const progress = createExportProgress({
     write: text => void process.stderr.write(text),
     isTerminal: process.stderr.isTTY === true,
     monotonicNowMs: () => performance.now(),
@@ -209,20 +209,20 @@ function printResult(
   const what = rows === null ? '' : `${rows.toLocaleString('en')} rows, `
   const most = isParquet && limit !== null ? `, at most ${limit.toLocaleString('en')} rows` : ''
   const cut = isCut ? ', the maximum set by --limit' : most
-  process.stdout.write(`${file}: ${what}${readableBytes(written.bytes)}${cut}\n`)
+  process.stdout.write(`${file}: ${what}${formatBytes(written.bytes)}${cut}\n`)
 }
 
 function describePartialFile(file: string, format: FileFormat, rowCount: number, unclosed: Error | null): string {
   const part = partialPath(file)
   if (format === 'parquet') return `${part} cannot be resumed: start again with --force.`
-  return `${describeWritten(rowCount, part, unclosed)} Continue with: pennon events export ${quoteFile(file)} --resume`
+  return `${describeWrittenFile(rowCount, part, unclosed)} Continue with: pennon events export ${quoteFile(file)} --resume`
 }
 
 /**
  * Describes the file of an incomplete download. Resuming counts the rows in the file again, so lost rows do no harm.
  * @param unclosed why the file could not be closed, in which case its last rows may be lost.
  */
-export function describeWritten(rowCount: number, part: string, unclosed: Error | null): string {
+export function describeWrittenFile(rowCount: number, part: string, unclosed: Error | null): string {
   const rows = `${rowCount.toLocaleString('en')} rows are in ${part}`
   return unclosed === null ? `${rows}.` : `${rows}, or fewer: the file could not be closed (${unclosed.message}).`
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { exportProgress } from './export-progress.ts'
+import { createExportProgress } from './export-progress.ts'
 
 function run(
   isTerminal: boolean,
@@ -9,7 +9,7 @@ function run(
 ) {
   let nowMs = 0
   const written: string[] = []
-  const progress = exportProgress({
+  const progress = createExportProgress({
     write: text => void written.push(text),
     isTerminal,
     monotonicNowMs: () => nowMs,

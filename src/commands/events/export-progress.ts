@@ -1,7 +1,7 @@
 // Progress of an export: a bar on a terminal, a line every ten seconds elsewhere.
 
-import { progressBar } from '../client/progress-bar.ts'
-import { readableBytes } from '../readable-bytes.ts'
+import { formatProgressBar } from '../client/progress-bar.ts'
+import { formatBytes } from '../readable-bytes.ts'
 
 export interface ExportProgressOptions {
   readonly write: (text: string) => void
@@ -15,7 +15,7 @@ const barEveryMs = 100
 const lineEveryMs = 10_000
 
 /** @returns functions that show rows and bytes of this run, and clear the line at its end. */
-export function exportProgress({ write, isTerminal, monotonicNowMs, rowCountMax }: ExportProgressOptions) {
+export function createExportProgress({ write, isTerminal, monotonicNowMs, rowCountMax }: ExportProgressOptions) {
   const startMs = monotonicNowMs()
   const everyMs = isTerminal ? barEveryMs : lineEveryMs
   let shownMs = isTerminal ? Number.NEGATIVE_INFINITY : startMs
@@ -26,8 +26,8 @@ export function exportProgress({ write, isTerminal, monotonicNowMs, rowCountMax 
       if (nowMs - shownMs < everyMs) return
       shownMs = nowMs
       const seconds = Math.max(0.001, (nowMs - startMs) / 1_000)
-      const rate = `${readableBytes(Math.round(bytes / seconds))}/s`
-      const parts = [readableBytes(bytes), rate]
+      const rate = `${formatBytes(Math.round(bytes / seconds))}/s`
+      const parts = [formatBytes(bytes), rate]
       if (rowCount !== null) {
         const most = rowCountMax === null || rowCountMax === 0 ? '' : ` of at most ${rowCountMax.toLocaleString('en')}`
         parts.unshift(`${rowCount.toLocaleString('en')}${most} rows`)
@@ -35,7 +35,7 @@ export function exportProgress({ write, isTerminal, monotonicNowMs, rowCountMax 
       if (rowCount !== null && rowCountMax !== null && rowCountMax > 0) {
         const part = Math.min(1, rowCount / rowCountMax)
         if (rowCount > 0) parts.push(`${duration((seconds / part) * (1 - part))} left`)
-        if (isTerminal) parts.unshift(progressBar(part))
+        if (isTerminal) parts.unshift(formatProgressBar(part))
       }
       write(isTerminal ? `\r${parts.join(', ')}\u001b[K` : `${parts.join(', ')}\n`)
     },

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { it } from 'node:test'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
-import { beginFile, partialPath, readRequest, writeExportRequest } from './partial-file.ts'
+import { createPartialFile, partialPath, readExportRequest, writeExportRequest } from './partial-file.ts'
 
 it('beginning an export suggests --resume for an existing partial file only if its format allows it', async t => {
   for (const [format, advice] of [
@@ -12,8 +12,8 @@ it('beginning an export suggests --resume for an existing partial file only if i
   ] as const) {
     const file = join(tempDir(t), `events.${format}`)
     writeFileSync(partialPath(file), 'rows')
-    await assert.rejects(beginFile(file, { format }, false), advice)
-    await (await beginFile(file, { format }, true)).handle.close()
+    await assert.rejects(createPartialFile(file, { format }, false), advice)
+    await (await createPartialFile(file, { format }, true)).handle.close()
     assert.ok(existsSync(partialPath(file)))
   }
 })
@@ -27,6 +27,6 @@ it('the options of an export are replaced atomically', async t => {
   // Left by an interrupted write.
   writeFileSync(`${file}.part.json.next`, '{')
   await writeExportRequest(file, { ...request, project: '2' })
-  assert.equal(readRequest(file).project, '2')
+  assert.equal(readExportRequest(file).project, '2')
   assert.deepEqual(readdirSync(folder).toSorted(), ['events.csv.part', 'events.csv.part.json'])
 })

@@ -30,7 +30,7 @@ export const partialPath = (file: string) => `${file}.part`
 export const requestPath = (file: string) => `${file}.part.json`
 
 /** @throws ClientError if a file exists already. */
-export async function beginFile(
+export async function createPartialFile(
   file: string,
   { format }: Pick<ExportRequest, 'format'>,
   force: boolean,
@@ -40,13 +40,13 @@ export async function beginFile(
     throw new ClientError(
       `An export to ${file} was interrupted: ${partialPath(file)} has the rows received so far. ${format === 'parquet' ? 'Use ' : 'Use --resume to continue, or '}--force to start again.`,
     )
-  await discardFile(file)
+  await discardPartialFile(file)
   const handle = await openFile(partialPath(file), constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL)
   return { handle, rowCount: 0, cursor: null, bytes: 0 }
 }
 
 /** Removes the files of an incomplete export that will not be resumed. */
-export async function discardFile(file: string): Promise<void> {
+export async function discardPartialFile(file: string): Promise<void> {
   await rm(partialPath(file), { force: true })
   await rm(requestPath(file), { force: true })
 }
@@ -59,7 +59,7 @@ export async function writeExportRequest(file: string, request: ExportRequest): 
 }
 
 /** @throws ClientError if there is nothing to resume. */
-export function readRequest(file: string): ExportRequest {
+export function readExportRequest(file: string): ExportRequest {
   if (!existsSync(partialPath(file)))
     throw new ClientError(
       existsSync(file)
@@ -76,7 +76,7 @@ export function readRequest(file: string): ExportRequest {
 }
 
 /** Opens the partial file and truncates it after its last whole row. @throws ClientError */
-export async function continueFile(file: string, { format }: ExportRequest): Promise<PartialFile> {
+export async function reopenPartialFile(file: string, { format }: ExportRequest): Promise<PartialFile> {
   if (format === 'parquet')
     throw new ClientError(
       `An interrupted Parquet export cannot be resumed. Use --force to start again, with --limit for smaller files, or export jsonl.`,
@@ -119,7 +119,7 @@ function parseLine(line: string): { cursor?: unknown; export_error?: { cursor: s
 }
 
 /** Renames the file to its final name once all of it is on disk. */
-export async function completeFile(file: string, handle: FileHandle): Promise<void> {
+export async function completePartialFile(file: string, handle: FileHandle): Promise<void> {
   await handle.sync()
   await handle.close()
   await rename(partialPath(file), file)

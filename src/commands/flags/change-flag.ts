@@ -3,14 +3,14 @@
 
 import { archive, disable, enable, type NarrowWrite, unarchive } from '#core/flags/definitions/narrow-writes.ts'
 import type { JsonObject } from '#core/json.ts'
-import { printableName } from '#core/printable.ts'
+import { toPrintableName } from '#core/printable.ts'
 import type { FlagJson } from '#wire/management/flags/flags.ts'
 import { ClientError, type PrivateApi } from '../client/private-api.ts'
 import { runClient } from '../client/run-client.ts'
-import { type ChangeOptions, checkCanConfirm, confirmChange } from './confirm-change.ts'
+import { type ChangeOptions, confirmChange, refuseUnconfirmableChange } from './confirm-change.ts'
 import { describeRollout } from './describe-rollout.ts'
-import { flagPath, requestFlag } from './find-flag.ts'
-import { applyChange } from './flag-diff.ts'
+import { buildFlagPath, requestWithFlagHint } from './find-flag.ts'
+import { applyFlagFields } from './flag-diff.ts'
 import { printJson, printLines } from './output.ts'
 
 /** A change: its action in the private API, and the function that computes its effect. */
@@ -22,15 +22,15 @@ export interface FlagChange {
 }
 
 /** @param changeOf computes the change from the flag. @throws ClientError if the flag does not allow it. */
-export function changeFlag(
+export function runFlagChange(
   key: string,
   options: ChangeOptions,
   changeOf: (flag: FlagJson) => FlagChange,
   optionOfField: Readonly<Record<string, string>> = {},
 ): Promise<void> {
   const command = async (api: PrivateApi) => {
-    checkCanConfirm(options)
-    const found = await requestFlag(api, key, () => api.get(flagPath(key)))
+    refuseUnconfirmableChange(options)
+    const found = await requestWithFlagHint(api, key, () => api.get(buildFlagPath(key)))
     const flag = found as unknown as FlagJson
     if (flag.deleted) throw new ClientError(`The flag ${flag.key} is deleted.`)
     const { action, write, body = {} } = changeOf(flag)
@@ -48,10 +48,10 @@ export function changeFlag(
     }
     const definition: JsonObject = { id: flag.id, ...fields }
     const title = `${flag.key}, version ${flag.version}`
-    if (!(await confirmChange(api, options, { title, before: flag, after: applyChange(flag, fields), definition })))
+    if (!(await confirmChange(api, options, { title, before: flag, after: applyFlagFields(flag, fields), definition })))
       return
     // By id: another flag may have taken the key since.
-    const written = await api.post(flagPath(String(flag.id), `${action}/`), body)
+    const written = await api.post(buildFlagPath(String(flag.id), `${action}/`), body)
     if (options.json === true) printJson(written)
     else printLines([stateNow(written as unknown as FlagJson)])
   }
@@ -66,7 +66,7 @@ const switches = {
 } as const satisfies Record<string, FlagChange>
 
 export function switchFlag(key: string, how: keyof typeof switches, options: ChangeOptions): Promise<void> {
-  return changeFlag(key, options, flag => {
+  return runFlagChange(key, options, flag => {
     if (how === 'enable' && flag.archived)
       throw new ClientError(`${flag.key} is archived. Restore it first: pennon flags restore ${flag.key}`)
     return switches[how]
@@ -76,10 +76,10 @@ export function switchFlag(key: string, how: keyof typeof switches, options: Cha
 /** The current state of a flag. */
 export function describeFlagState({ key, active, archived, filters, version }: FlagJson): string {
   const state = archived ? 'archived' : active ? 'enabled' : 'disabled'
-  return printableName(`${key} is ${state}. Rollout: ${describeRollout(filters)}. Version ${version}.`)
+  return toPrintableName(`${key} is ${state}. Rollout: ${describeRollout(filters)}. Version ${version}.`)
 }
 
 /** Empty for a flag that is enabled or archived. */
 export function describeHowToEnable({ key, active, archived }: FlagJson): string {
-  return active || archived ? '' : printableName(` To enable it: pennon flags enable ${key}`)
+  return active || archived ? '' : toPrintableName(` To enable it: pennon flags enable ${key}`)
 }

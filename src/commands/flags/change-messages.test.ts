@@ -4,7 +4,7 @@ import type { JsonObject } from '#core/json.ts'
 import { plainTerminal } from '../client/terminal.ts'
 import { askYesOrNo } from './confirm-change.ts'
 import { buildNewFlag } from './create-flag.ts'
-import { diffLines, reachLine } from './flag-diff.ts'
+import { formatDiff, formatReach } from './flag-diff.ts'
 import { planRollout } from './roll-out.ts'
 
 const everyone = { properties: [], rollout_percentage: 100 }
@@ -14,12 +14,12 @@ describe('the lines about a change of a flag', () => {
   it('name removed and added parts, and nothing that stays', () => {
     const before = { active: true, archived: false, filters: { groups: [pro, pro] } }
     const after = { active: true, archived: false, filters: { groups: [everyone, pro, pro] } }
-    assert.deepEqual(diffLines(before, after, plainTerminal), ['+ everyone'])
-    assert.deepEqual(diffLines(after, { ...before, filters: { groups: [pro] } }, plainTerminal), [
+    assert.deepEqual(formatDiff(before, after, plainTerminal), ['+ everyone'])
+    assert.deepEqual(formatDiff(after, { ...before, filters: { groups: [pro] } }, plainTerminal), [
       '- everyone',
       '- plan exact pro, 10 % of them',
     ])
-    assert.deepEqual(diffLines(before, { active: false, archived: true, filters: { groups: [] } }, plainTerminal), [
+    assert.deepEqual(formatDiff(before, { active: false, archived: true, filters: { groups: [] } }, plainTerminal), [
       '- enabled',
       '- plan exact pro, 10 % of them',
       '- plan exact pro, 10 % of them',
@@ -32,7 +32,7 @@ describe('the lines about a change of a flag', () => {
   it('name the rules and the default of a flag with rules', () => {
     const filters = { version: 2, return_type: 'number', default_value: 1, rules: [] }
     const after = { active: true, archived: false, filters }
-    assert.deepEqual(diffLines(null, after, plainTerminal), ['+ enabled', '+ else 1'])
+    assert.deepEqual(formatDiff(null, after, plainTerminal), ['+ enabled', '+ else 1'])
   })
 
   it('give the number of affected persons, or the reason why it is unknown', () => {
@@ -46,7 +46,7 @@ describe('the lines about a change of a flag', () => {
       [{ ...reach, gained: 0, moved: 0 }, 'Of 1,200 stored persons, none gets another value.'],
       [{ error: { code: 'x', detail: 'The key ended.' } }, 'The affected persons could not be counted: The key ended.'],
     ] as [JsonObject, string][])
-      assert.equal(reachLine(line), message)
+      assert.equal(formatReach(line), message)
   })
 })
 

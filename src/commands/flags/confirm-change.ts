@@ -2,12 +2,12 @@
 
 import type { NarrowFlag } from '#core/flags/definitions/narrow-writes.ts'
 import type { JsonObject } from '#core/json.ts'
-import { printableName } from '#core/printable.ts'
+import { toPrintableName } from '#core/printable.ts'
 import { ClientError, type PrivateApi } from '../client/private-api.ts'
 import { type Person, personAtTerminal } from '../client/prompt.ts'
 import type { ClientOptions } from '../client/run-client.ts'
-import { terminalOf } from '../client/terminal.ts'
-import { diffLines, reachLine } from './flag-diff.ts'
+import { createTerminal } from '../client/terminal.ts'
+import { formatDiff, formatReach } from './flag-diff.ts'
 import { printLines } from './output.ts'
 
 export interface ChangeOptions extends ClientOptions {
@@ -25,7 +25,7 @@ export interface PlannedChange {
 }
 
 /** @throws ClientError for `--json` without `--yes`, since the question would be part of the output. */
-export function checkCanConfirm({ json, yes }: ChangeOptions): void {
+export function refuseUnconfirmableChange({ json, yes }: ChangeOptions): void {
   if (json === true && yes !== true) throw new ClientError('--json cannot ask for confirmation: add --yes.')
 }
 
@@ -39,11 +39,14 @@ export async function confirmChange(
   { title, before, after, definition }: PlannedChange,
 ): Promise<boolean> {
   if (json !== true)
-    printLines([printableName(title), ...diffLines(before, after, terminalOf(process.stdout)).map(line => `  ${line}`)])
+    printLines([
+      toPrintableName(title),
+      ...formatDiff(before, after, createTerminal(process.stdout)).map(line => `  ${line}`),
+    ])
   if (yes === true) return true
   const canAsk = personAtTerminal.canAsk()
   if (canAsk) printLines(['Counting affected persons. Ctrl-C cancels without changes.'])
-  printLines([printableName(await describeAffected(api, definition))])
+  printLines([toPrintableName(await describeAffectedPersons(api, definition))])
   if (!canAsk)
     throw new ClientError(
       'Nothing was changed: there is no terminal to ask for confirmation. Add --yes to change without asking.',
@@ -60,14 +63,14 @@ export async function askYesOrNo(person: Pick<Person, 'ask'>, what: string): Pro
 }
 
 /** @param keepsIdentity counts with the rule ids and seeds of the definition, which requires a key with all scopes. */
-export async function describeAffected(
+export async function describeAffectedPersons(
   api: PrivateApi,
   definition: JsonObject,
   { keepsIdentity = false }: { keepsIdentity?: boolean } = {},
 ): Promise<string> {
   try {
     const query = keepsIdentity ? { skip_validation: 'true' } : {}
-    return reachLine(await api.postForLastLine('/feature_flags/reach/', { definition }, query))
+    return formatReach(await api.postForLastLine('/feature_flags/reach/', { definition }, query))
   } catch (error) {
     // Some changes cannot be counted: of a flag that is evaluated by device, or with a key that lacks the scope.
     if (!(error instanceof ClientError) || error.status === null || error.exitCode === 1) throw error

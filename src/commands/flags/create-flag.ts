@@ -3,16 +3,16 @@
 
 import { randomUUID } from 'node:crypto'
 import { configVersion } from '#core/flags/definitions/read-rules.ts'
-import { identifyRules } from '#core/flags/definitions/rule-identity.ts'
+import { assignRuleIds } from '#core/flags/definitions/rule-identity.ts'
 import { isJsonObject, type JsonObject, parseJson } from '#core/json.ts'
 import type { FlagJson } from '#wire/management/flags/flags.ts'
 import { ClientError, type PrivateApi } from '../client/private-api.ts'
 import { runClient } from '../client/run-client.ts'
 import { describeFlagState, describeHowToEnable } from './change-flag.ts'
-import { type ChangeOptions, checkCanConfirm, confirmChange } from './confirm-change.ts'
-import { flagPath } from './find-flag.ts'
+import { type ChangeOptions, confirmChange, refuseUnconfirmableChange } from './confirm-change.ts'
+import { buildFlagPath } from './find-flag.ts'
 import { printJson, printLines } from './output.ts'
-import { parsePercentage } from './roll-out.ts'
+import { parseRolloutPercentage } from './roll-out.ts'
 
 export interface CreateOptions extends ChangeOptions {
   readonly name?: string
@@ -26,7 +26,7 @@ export interface CreateOptions extends ChangeOptions {
 
 export function createFlag(key: string, options: CreateOptions): Promise<void> {
   const command = async (api: PrivateApi) => {
-    checkCanConfirm(options)
+    refuseUnconfirmableChange(options)
     const flag = buildNewFlag(key, options)
     await refuseTakenKey(api, key)
     const { active } = flag
@@ -48,7 +48,7 @@ export function createFlag(key: string, options: CreateOptions): Promise<void> {
 async function refuseTakenKey(api: PrivateApi, key: string): Promise<void> {
   try {
     // A key of digits may be the id of another flag.
-    if ((await api.get(flagPath(key))).key !== key) return
+    if ((await api.get(buildFlagPath(key))).key !== key) return
   } catch (error) {
     if (error instanceof ClientError && error.status === 404) return
     throw error
@@ -61,7 +61,7 @@ async function refuseTakenKey(api: PrivateApi, key: string): Promise<void> {
  * it assigns its own ids and seeds.
  */
 function addRuleIds(filters: JsonObject): JsonObject {
-  const identified = configVersion(filters) === 2 ? identifyRules(filters, null, randomUUID) : null
+  const identified = configVersion(filters) === 2 ? assignRuleIds(filters, null, randomUUID) : null
   return identified?.ok ? identified.value : filters
 }
 
@@ -75,7 +75,7 @@ export function buildNewFlag(
     throw new ClientError(
       '--rollout and --filters cannot be combined: --rollout is a condition for all users, --filters contains all conditions.',
     )
-  const share = rollout === undefined ? 100 : rollout === 'everyone' ? 100 : parsePercentage(rollout)
+  const share = rollout === undefined ? 100 : rollout === 'everyone' ? 100 : parseRolloutPercentage(rollout)
   const everybody = { groups: [{ properties: [], rollout_percentage: share }] }
   const given = filters === undefined ? undefined : parseFiltersOption(filters)
   const hasConditions = rollout !== undefined || (given !== undefined && Object.hasOwn(given, 'groups'))

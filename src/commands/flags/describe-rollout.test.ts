@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { conditionLines, describeConditions, describeRollout, variantLines } from './describe-rollout.ts'
+import { describeConditions, describeRollout, formatConditionLines, formatVariantLines } from './describe-rollout.ts'
 import { suggestFlag } from './find-flag.ts'
 
 const plan = { type: 'person', key: 'plan', operator: 'exact', value: 'pro' }
@@ -25,7 +25,7 @@ describe('the description of the conditions of a flag', () => {
       { key: 'id', type: 'cohort', operator: 'not_in', value: 9 },
       { key: '2', type: 'flag', operator: 'flag_evaluates_to', value: true },
     ]
-    assert.deepEqual(conditionLines({ groups: [{ properties }] }), [
+    assert.deepEqual(formatConditionLines({ groups: [{ properties }] }), [
       '1. in cohort 8 and not in cohort 9 and flag 2 is true',
     ])
   })
@@ -36,12 +36,12 @@ describe('the description of the conditions of a flag', () => {
     const rules = [{ id, rule_type: 'targeted_release', targeting: { properties: [predicate] }, value: 42 }]
     const document = { version: 2, return_type: 'number', default_value: null, rules }
     assert.equal(describeRollout(document), 'by 1 rule')
-    assert.deepEqual(conditionLines(document), ['1. not (plan exact pro): 42', 'else no value'])
+    assert.deepEqual(formatConditionLines(document), ['1. not (plan exact pro): 42', 'else no value'])
     assert.deepEqual(describeConditions({ ...document, default_value: 5 }), ['not (plan exact pro): 42', 'else 5'])
-    assert.deepEqual(variantLines(document), [])
-    assert.deepEqual(variantLines({ ...document, version: 3 }), [])
+    assert.deepEqual(formatVariantLines(document), [])
+    assert.deepEqual(formatVariantLines({ ...document, version: 3 }), [])
     assert.equal(describeRollout({ ...document, version: 3 }), 'unreadable')
-    assert.match(conditionLines({ ...document, version: 3 })[0]!, /^unreadable: /)
+    assert.match(formatConditionLines({ ...document, version: 3 })[0]!, /^unreadable: /)
   })
 
   it('says for which persons a rule itself returns the default', () => {
@@ -60,7 +60,7 @@ describe('the description of the conditions of a flag', () => {
         variants: ['a', 'b'].map(key => ({ key, weight: 50, value: key === 'a' })),
       },
     ]
-    assert.deepEqual(conditionLines({ version: 2, return_type: 'boolean', default_value: false, rules }), [
+    assert.deepEqual(formatConditionLines({ version: 2, return_type: 'boolean', default_value: false, rules }), [
       '1. everyone, 20 % of them and the default for the others: true',
       '2. everyone, 5 % held out, 20 % of them: paused, a 50 % true / b 50 % false',
       'else false',
@@ -69,8 +69,8 @@ describe('the description of the conditions of a flag', () => {
 
   it('shows no value for an operator that compares none', () => {
     const set = (operator: string) => ({ groups: [{ properties: [{ ...plan, operator, value: operator }] }] })
-    assert.deepEqual(conditionLines(set('is_not_set')), ['1. plan is not set'])
-    assert.deepEqual(conditionLines(set('icontains')), ['1. plan icontains icontains'])
+    assert.deepEqual(formatConditionLines(set('is_not_set')), ['1. plan is not set'])
+    assert.deepEqual(formatConditionLines(set('icontains')), ['1. plan icontains icontains'])
   })
 })
 

@@ -1,7 +1,7 @@
 // Describes the conditions of a flag for people.
 
 import {
-  readFilters,
+  readStoredFilters,
   type StoredFilter,
   type StoredFilters,
   type StoredSet,
@@ -24,7 +24,7 @@ export function describeRollout(filters: JsonObject): string {
       return 'unreadable'
     case 'some':
       return rulesOf(filters) === null
-        ? describePartialRollout(readFilters(filters))
+        ? describePartialRollout(readStoredFilters(filters))
         : `by ${ruleCount(rulesOf(filters)!)}`
     default:
       return rollout satisfies never
@@ -45,7 +45,7 @@ function describePartialRollout({ sets, variants }: StoredFilters): string {
 }
 
 /** A numbered line for each condition set, or one line without any. For version 2: each rule, and the default. */
-export function conditionLines(filters: JsonObject): string[] {
+export function formatConditionLines(filters: JsonObject): string[] {
   const document = rulesOf(filters)
   if (document !== null)
     return [...document.rules.map((rule, index) => `${index + 1}. ${describeRule(rule)}`), describeDefault(document)]
@@ -63,7 +63,7 @@ export function describeConditions(filters: JsonObject): string[] {
 }
 
 /** A line for each variant of the flag; none for version 2, whose rules have their own. */
-export function variantLines(filters: JsonObject): string[] {
+export function formatVariantLines(filters: JsonObject): string[] {
   if (configVersion(filters) !== 1) return []
   return describeIfReadable(filters, ({ variants }) =>
     variants.map(({ key, rolloutPercentage }) => `${key}: ${rolloutPercentage} %`),
@@ -104,7 +104,7 @@ function describeIfReadable(filters: JsonObject, linesOf: (read: StoredFilters) 
   if (configVersion(filters) !== 1 && rulesOf(filters) === null)
     return ['unreadable: of an unknown version, or malformed']
   try {
-    return linesOf(readFilters(filters))
+    return linesOf(readStoredFilters(filters))
   } catch (cause) {
     if (cause instanceof UnreadableFilters) return [`unreadable: ${cause.message}`]
     throw cause

@@ -2,13 +2,13 @@
 
 import type { JsonObject, JsonValue } from '#core/json.ts'
 import { parseJson } from '#core/json.ts'
-import { printableName } from '#core/printable.ts'
+import { toPrintableName } from '#core/printable.ts'
 import { describeFilter } from '#wire/management/flags/explanation-filters.ts'
 import type { ExplanationJson } from '#wire/management/flags/explanation-shapes.ts'
 import { ClientError } from '../client/private-api.ts'
 import { type ClientOptions, runClient } from '../client/run-client.ts'
-import { type Terminal, terminalOf } from '../client/terminal.ts'
-import { flagPath, requestFlag } from './find-flag.ts'
+import { createTerminal, type Terminal } from '../client/terminal.ts'
+import { buildFlagPath, requestWithFlagHint } from './find-flag.ts'
 import { printJson, printLines } from './output.ts'
 
 export interface ExplainOptions extends ClientOptions {
@@ -28,9 +28,12 @@ export function explainFlag(key: string, distinctId: string, options: ExplainOpt
       ),
       groups: Object.fromEntries(group.map(text => parsePairOption(text, '--group', 'company=acme', value => value))),
     }
-    const explanation = await requestFlag(api, key, () => api.post(flagPath(key, 'explain/'), body))
+    const explanation = await requestWithFlagHint(api, key, () => api.post(buildFlagPath(key, 'explain/'), body))
     if (options.json === true) printJson(explanation)
-    else printLines(explanationLines(explanation as unknown as ExplanationJson, distinctId, terminalOf(process.stdout)))
+    else
+      printLines(
+        explanationLines(explanation as unknown as ExplanationJson, distinctId, createTerminal(process.stdout)),
+      )
   })
 }
 
@@ -63,14 +66,14 @@ const leftOutTexts: Record<NonNullable<ExplanationJson['left_out']>, string> = {
 }
 
 function explanationLines(explanation: ExplanationJson, distinctId: string, terminal: Terminal): string[] {
-  const lines = [terminal.paint('bold', printableName(answerLine(explanation, distinctId)))]
+  const lines = [terminal.paint('bold', toPrintableName(answerLine(explanation, distinctId)))]
   for (const condition of explanation.conditions) {
     const { result, filters } = condition
     const style = result === 'matched' ? 'green' : result === 'failed' ? 'red' : 'dim'
-    lines.push(`  ${terminal.paint(style, printableName(conditionLine(condition, explanation.variant)))}`)
-    for (const filter of filters) lines.push(`      ${printableName(filterLine(filter))}`)
+    lines.push(`  ${terminal.paint(style, toPrintableName(conditionLine(condition, explanation.variant)))}`)
+    for (const filter of filters) lines.push(`      ${toPrintableName(filterLine(filter))}`)
   }
-  for (const problem of explanation.problems) lines.push(terminal.paint('yellow', `  ! ${printableName(problem)}`))
+  for (const problem of explanation.problems) lines.push(terminal.paint('yellow', `  ! ${toPrintableName(problem)}`))
   return lines
 }
 

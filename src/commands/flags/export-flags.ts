@@ -1,19 +1,19 @@
 // `pennon flags export`: writes the flags of a project, and the cohorts that they use, as a file for another project.
 
-import { referencesOfFlag } from '#core/flags/definitions/definition-links.ts'
-import { firstFew } from '#core/format-count.ts'
+import { listReferencesOfFlag } from '#core/flags/definitions/definition-links.ts'
+import { truncateList } from '#core/format-count.ts'
 import type { JsonObject } from '#core/json.ts'
-import { printable, printableName } from '#core/printable.ts'
+import { toPrintable, toPrintableName } from '#core/printable.ts'
 import { isSurveyFlagKey } from '#core/surveys/survey-flags.ts'
 import {
   type ApiLists,
-  createNaming,
+  createReferenceNaming,
   encodeFlagFile,
   type FileCohort,
   type FileFlag,
   type FlagFile,
   isNotDeleted,
-  namedReferences,
+  listNamedReferences,
 } from '#wire/management/flags/flag-file.ts'
 import { ClientError, type PrivateApi } from '../client/private-api.ts'
 import { type ClientOptions, runClient } from '../client/run-client.ts'
@@ -29,14 +29,14 @@ export interface NamedLists {
 /** @param keys of the flags to export, with everything they use; empty for all flags. */
 export function exportFlags(keys: readonly string[], options: ClientOptions): Promise<void> {
   return runClient(options, 'feature_flag:read, cohort:read and group:read', async api => {
-    const { file, notes } = replaceIdsByNames(await listDefinitions(api), keys)
-    printLines(encodeFlagFile(file).trimEnd().split('\n').map(printable))
-    for (const formatNote of notes) process.stderr.write(`pennon: ${printableName(formatNote)}\n`)
+    const { file, notes } = replaceIdsByNames(await fetchDefinitionLists(api), keys)
+    printLines(encodeFlagFile(file).trimEnd().split('\n').map(toPrintable))
+    for (const formatNote of notes) process.stderr.write(`pennon: ${toPrintableName(formatNote)}\n`)
   })
 }
 
 /** All flags (archived flags too), cohorts and group types of the project. @throws ClientError */
-export async function listDefinitions(api: PrivateApi): Promise<ApiLists> {
+export async function fetchDefinitionLists(api: PrivateApi): Promise<ApiLists> {
   return {
     flags: await api.list('/feature_flags/', { archived: 'all' }),
     cohorts: await api.list('/cohorts/'),
@@ -46,7 +46,7 @@ export async function listDefinitions(api: PrivateApi): Promise<ApiLists> {
 
 /** @throws ClientError for an unknown key, and for cohorts with the same name. */
 export function replaceIdsByNames(lists: ApiLists, keys: readonly string[] = []): NamedLists {
-  const naming = createNaming(lists)
+  const naming = createReferenceNaming(lists)
   const isKept = (flag: JsonObject) =>
     isNotDeleted(flag) && flag.has_encrypted_payloads !== true && !isSurveyFlagKey(String(flag.key))
   const kept = new Map(lists.flags.filter(isKept).map(flag => [String(flag.key), flag]))
@@ -69,7 +69,7 @@ export function replaceIdsByNames(lists: ApiLists, keys: readonly string[] = [])
     follow(flag.filters)
   }
   const follow = (filters: JsonObject) => {
-    for (const { kind, name } of namedReferences(filters)) {
+    for (const { kind, name } of listNamedReferences(filters)) {
       if (typeof name !== 'string') continue
       const cohort = cohorts.get(name)
       if (kind === 'group_type') typeNames.add(name)
@@ -98,7 +98,8 @@ function listOmissionNotes({ flags }: ApiLists, file: FlagFile, isWhole: boolean
   const inFileWith = (is: (flag: JsonObject) => boolean) => keysOf(flag => inFile.has(String(flag.key)) && is(flag))
   const hasAny = (field: string) => (flag: JsonObject) => Array.isArray(flag[field]) && flag[field].length > 0
   const hasExperiment = (flag: JsonObject) =>
-    hasAny('experiment_set')(flag) || referencesOfFlag(flag.filters ?? null).some(({ kind }) => kind === 'experiment')
+    hasAny('experiment_set')(flag) ||
+    listReferencesOfFlag(flag.filters ?? null).some(({ kind }) => kind === 'experiment')
   const statics = file.cohorts.filter(cohort => cohort.is_static).map(({ name }) => `"${name}"`)
   return [
     ...formatNote(encrypted, 'omitted, since encrypted payloads cannot be decrypted elsewhere: '),
@@ -110,5 +111,5 @@ function listOmissionNotes({ flags }: ApiLists, file: FlagFile, isWhole: boolean
 }
 
 function formatNote(names: readonly string[], text: string): string[] {
-  return names.length === 0 ? [] : [`${text}${firstFew(names).join(', ')}.`]
+  return names.length === 0 ? [] : [`${text}${truncateList(names).join(', ')}.`]
 }

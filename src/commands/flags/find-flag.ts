@@ -1,18 +1,18 @@
 // Finds a flag by key or id, or suggests the key that was probably meant.
 
-import { nearMiss } from '#core/nearest-name.ts'
+import { findNearMiss } from '#core/nearest-name.ts'
 import { ClientError, type PrivateApi } from '../client/private-api.ts'
 
 /** The most keys that an unknown key is compared with. */
 const comparedFlagsMax = 5_000
 
 /** The path of a flag below the project. */
-export function flagPath(flag: string, rest = ''): string {
+export function buildFlagPath(flag: string, rest = ''): string {
   return `/feature_flags/${encodeURIComponent(flag)}/${rest}`
 }
 
 /** Runs a request about a flag. @throws ClientError; for an unknown flag, with the nearest key. */
-export async function requestFlag<T>(api: PrivateApi, flag: string, ask: () => Promise<T>): Promise<T> {
+export async function requestWithFlagHint<T>(api: PrivateApi, flag: string, ask: () => Promise<T>): Promise<T> {
   try {
     return await ask()
   } catch (error) {
@@ -27,7 +27,7 @@ export async function requestFlag<T>(api: PrivateApi, flag: string, ask: () => P
 /** @param keys of all flags. */
 export function suggestFlag(flag: string, keys: readonly string[]): string {
   if (keys.length === 0) return 'The project has no flags.'
-  const near = nearMiss(flag, keys) ?? keys.find(key => flag !== '' && key.includes(flag))
+  const near = findNearMiss(flag, keys) ?? keys.find(key => flag !== '' && key.includes(flag))
   const guess = near === undefined ? '' : `Did you mean ${near}? `
   return `${guess}To list all flags: pennon flags list. Deleted flags are found by id only.`
 }

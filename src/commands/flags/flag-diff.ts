@@ -3,23 +3,23 @@
 import type { NarrowFlag } from '#core/flags/definitions/narrow-writes.ts'
 import { formatCount } from '#core/format-count.ts'
 import type { JsonObject } from '#core/json.ts'
-import { printableName } from '#core/printable.ts'
+import { toPrintableName } from '#core/printable.ts'
 import type { Terminal } from '../client/terminal.ts'
-import { describeConditions, variantLines } from './describe-rollout.ts'
+import { describeConditions, formatVariantLines } from './describe-rollout.ts'
 
 /** The flag after the write, which also switches off an archived flag. */
-export function applyChange(flag: NarrowFlag, fields: Partial<NarrowFlag>): NarrowFlag {
+export function applyFlagFields(flag: NarrowFlag, fields: Partial<NarrowFlag>): NarrowFlag {
   const { archived = flag.archived, active = flag.active, filters = flag.filters } = fields
   return { archived, active: active && !archived, filters }
 }
 
 /** @param before null for a new flag. */
-export function diffLines(before: NarrowFlag | null, after: NarrowFlag, terminal: Terminal): string[] {
+export function formatDiff(before: NarrowFlag | null, after: NarrowFlag, terminal: Terminal): string[] {
   const old = before === null ? [] : listFacts(before)
   const now = listFacts(after)
   return [
-    ...removeLines(old, now).map(line => terminal.paint('red', `- ${printableName(line)}`)),
-    ...removeLines(now, old).map(line => terminal.paint('green', `+ ${printableName(line)}`)),
+    ...removeLines(old, now).map(line => terminal.paint('red', `- ${toPrintableName(line)}`)),
+    ...removeLines(now, old).map(line => terminal.paint('green', `+ ${toPrintableName(line)}`)),
   ]
 }
 
@@ -29,7 +29,7 @@ function listFacts({ active, archived, filters }: NarrowFlag): string[] {
     active ? 'enabled' : 'disabled',
     ...(archived ? ['archived'] : []),
     ...(conditions.length === 0 ? ['no conditions: off for all users'] : conditions),
-    ...variantLines(filters).map(line => `variant ${line}`),
+    ...formatVariantLines(filters).map(line => `variant ${line}`),
   ]
 }
 
@@ -44,7 +44,7 @@ function removeLines(lines: readonly string[], others: readonly string[]): strin
 }
 
 /** @param reach the last line of the reach response, which may be an error. */
-export function reachLine(reach: JsonObject): string {
+export function formatReach(reach: JsonObject): string {
   const count = (name: string) => Number(reach[name] ?? 0)
   const error = reach.error as JsonObject | undefined
   if (error !== undefined) return `The affected persons could not be counted: ${error.detail}`

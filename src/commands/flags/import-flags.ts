@@ -3,29 +3,29 @@
 
 import { mapReferenceValues } from '#core/flags/definitions/map-references.ts'
 import { formatCount } from '#core/format-count.ts'
-import { compactJson, type JsonObject, type JsonValue } from '#core/json.ts'
+import { type JsonObject, type JsonValue, toCompactJson } from '#core/json.ts'
 import type { JsonChange } from '#core/json-diff.ts'
-import { printableName } from '#core/printable.ts'
+import { toPrintableName } from '#core/printable.ts'
 import { ClientError, type PrivateApi } from '../client/private-api.ts'
 import { personAtTerminal } from '../client/prompt.ts'
 import { runClient } from '../client/run-client.ts'
-import { type Terminal, terminalOf } from '../client/terminal.ts'
-import { askYesOrNo, type ChangeOptions, describeAffected } from './confirm-change.ts'
-import { listDefinitions } from './export-flags.ts'
-import { diffLines } from './flag-diff.ts'
+import { createTerminal, type Terminal } from '../client/terminal.ts'
+import { askYesOrNo, type ChangeOptions, describeAffectedPersons } from './confirm-change.ts'
+import { fetchDefinitionLists } from './export-flags.ts'
+import { formatDiff } from './flag-diff.ts'
 import { printJson, printLines } from './output.ts'
 import {
-  buildBody,
+  buildWriteBody,
   type FlagWrite,
-  formatTitle,
-  hasRules,
+  formatWriteTitle,
+  hasFlagRules,
   type ImportPlan,
   type PlannedWrite,
-  planImport,
+  planFlagImport,
   type ReferenceIds,
 } from './plan-import.ts'
 import { type ListFiles, readFlagFiles } from './read-flag-files.ts'
-import { formatAmount, writePlan } from './write-import.ts'
+import { formatWriteCounts, writePlannedFlags } from './write-import.ts'
 
 export interface ImportOptions extends ChangeOptions, ListFiles {
   /** Only show what would be written. */
@@ -36,22 +36,31 @@ export interface ImportOptions extends ChangeOptions, ListFiles {
 const countedFlagsMax = 20
 
 export function importFlags(paths: readonly string[], options: ImportOptions): Promise<void> {
-  return runClient(options, 'feature_flag:write, cohort:write and group:read', api => importInto(api, paths, options))
+  return runClient(options, 'feature_flag:write, cohort:write and group:read', api =>
+    importFlagsByApi(api, paths, options),
+  )
 }
 
 /** @throws ClientError, also after a partial write; its message then lists the written definitions. */
-export async function importInto(api: PrivateApi, paths: readonly string[], options: ImportOptions): Promise<void> {
+export async function importFlagsByApi(
+  api: PrivateApi,
+  paths: readonly string[],
+  options: ImportOptions,
+): Promise<void> {
   const { json = false, yes = false, dryRun = false } = options
   if (json && !yes && !dryRun) throw new ClientError('--json cannot ask for confirmation: add --yes or --dry-run.')
   const { file, notes } = readFlagFiles(paths, options)
-  const plan = await planImport(file, await listDefinitions(api))
+  const plan = await planFlagImport(file, await fetchDefinitionLists(api))
   const problems = plan.problems.length > 0 ? plan.problems : await rightsProblems(api, plan)
   if (problems.length > 0) {
-    for (const problem of problems) process.stderr.write(`pennon: ${printableName(problem)}\n`)
+    for (const problem of problems) process.stderr.write(`pennon: ${toPrintableName(problem)}\n`)
     throw new ClientError(`Nothing was written: ${formatCount(problems.length, 'problem')}, listed above.`)
   }
   if (!json)
-    printLines([...planLines(plan, terminalOf(process.stdout)), ...notes.map(note => `Note: ${printableName(note)}`)])
+    printLines([
+      ...formatPlanLines(plan, createTerminal(process.stdout)),
+      ...notes.map(note => `Note: ${toPrintableName(note)}`),
+    ])
   const written = new Map<PlannedWrite, JsonObject>()
   const printResult = () => {
     if (json) printJson({ dry_run: dryRun, ...buildResults(plan, written), notes: [...notes] })
@@ -66,10 +75,10 @@ export async function importInto(api: PrivateApi, paths: readonly string[], opti
   }
   if (!yes && !(await isConfirmed(api, plan))) return
   try {
-    await writePlan(api, plan, (write, answer) => {
+    await writePlannedFlags(api, plan, (write, answer) => {
       written.set(write, answer)
-      const line = `${write.before === null ? 'created' : 'changed'} ${formatTitle(write)}, version ${answer.version}`
-      if (!json) printLines([printableName(line)])
+      const line = `${write.before === null ? 'created' : 'changed'} ${formatWriteTitle(write)}, version ${answer.version}`
+      if (!json) printLines([toPrintableName(line)])
     })
   } finally {
     printResult()
@@ -78,13 +87,13 @@ export async function importInto(api: PrivateApi, paths: readonly string[], opti
 
 /** Rules keep their seeds only if written without validation, which requires a key with all scopes. */
 async function rightsProblems(api: PrivateApi, { writes }: ImportPlan): Promise<string[]> {
-  const ofRules = writes.find(write => write.kind === 'flag' && hasRules(write))
+  const ofRules = writes.find(write => write.kind === 'flag' && hasFlagRules(write))
   if (ofRules === undefined) return []
   const { scopes } = await api.ownKey()
   return Array.isArray(scopes) && scopes.includes('*')
     ? []
     : [
-        `${formatTitle(ofRules)}: importing a flag with rules requires a key with all scopes, ["*"]. To create one: pennon new-key.`,
+        `${formatWriteTitle(ofRules)}: importing a flag with rules requires a key with all scopes, ["*"]. To create one: pennon new-key.`,
       ]
 }
 
@@ -94,15 +103,15 @@ async function isConfirmed(api: PrivateApi, plan: ImportPlan): Promise<boolean> 
       'Nothing was written: there is no terminal to ask for confirmation. Add --yes to write without asking.',
     )
   printLines(['Counting affected persons. Ctrl-C cancels without changes.', ...(await describeReachOfPlan(api, plan))])
-  const isYes = await askYesOrNo(personAtTerminal, `Write ${formatAmount(plan.writes)}`)
+  const isYes = await askYesOrNo(personAtTerminal, `Write ${formatWriteCounts(plan.writes)}`)
   if (!isYes) printLines(['Nothing was written.'])
   return isYes
 }
 
-export function planLines({ writes, same, ids }: ImportPlan, terminal: Terminal): string[] {
+export function formatPlanLines({ writes, same, ids }: ImportPlan, terminal: Terminal): string[] {
   const lines = writes.flatMap(write => {
-    const [first, ...rest] = formatTitle(write)
-    const title = printableName(first!.toUpperCase() + rest.join(''))
+    const [first, ...rest] = formatWriteTitle(write)
+    const title = toPrintableName(first!.toUpperCase() + rest.join(''))
     if (write.before !== null)
       return [
         `${title}, version ${write.before.version}`,
@@ -112,30 +121,30 @@ export function planLines({ writes, same, ids }: ImportPlan, terminal: Terminal)
       return [`${title}, new${write.wanted.is_static ? ': static, and without members' : ''}`]
     return [`${title}, new`, ...newFlagLines(write, ids, terminal).map(line => `  ${line}`)]
   })
-  return same.length === 0 ? lines : [...lines, `Already up to date: ${formatAmount(same)}.`]
+  return same.length === 0 ? lines : [...lines, `Already up to date: ${formatWriteCounts(same)}.`]
 }
 
 function newFlagLines(write: FlagWrite, ids: ReferenceIds, terminal: Terminal): string[] {
   const { active, archived, filters } = write.wanted
   // Descriptions need indexes of group types, and names of cohorts and flags. Rules refer to none of these.
   const groupType = (name: JsonValue) => ids.find('group_type', name) ?? name
-  const shown = hasRules(write)
+  const shown = hasFlagRules(write)
     ? filters
     : mapReferenceValues(filters, { cohort: name => name, flag: key => key, groupType })
-  return diffLines(null, { active, archived: archived === true, filters: shown }, terminal)
+  return formatDiff(null, { active, archived: archived === true, filters: shown }, terminal)
 }
 
 function changeLine({ path, action, before, after }: JsonChange, terminal: Terminal): string {
   const [old, now] = [terminal.paint('red', formatValue(before)), terminal.paint('green', formatValue(after))]
   const change = action === 'created' ? `+ ${now}` : action === 'deleted' ? `- ${old}` : `${old} → ${now}`
-  return `${printableName(path)}: ${change}`
+  return `${toPrintableName(path)}: ${change}`
 }
 
 const shownCharsMax = 160
 
 function formatValue(value: JsonValue): string {
-  const text = compactJson(value)
-  return printableName(text.length > shownCharsMax ? `${text.slice(0, shownCharsMax)}…` : text)
+  const text = toCompactJson(value)
+  return toPrintableName(text.length > shownCharsMax ? `${text.slice(0, shownCharsMax)}…` : text)
 }
 
 /** A line for each flag that is or will be on. */
@@ -148,15 +157,17 @@ async function describeReachOfPlan(api: PrivateApi, plan: ImportPlan): Promise<s
     lines.push(`${write.name}: ${await describeReach(api, write, plan)}`)
   if (flags.length > countedFlagsMax)
     lines.push(`Not counted for ${formatCount(flags.length - countedFlagsMax, 'more flag')}.`)
-  return lines.map(printableName)
+  return lines.map(toPrintableName)
 }
 
 async function describeReach(api: PrivateApi, write: FlagWrite, { ids }: ImportPlan): Promise<string> {
   if (!ids.areKnown(write.wanted.filters))
     return 'it uses objects that this import creates, so affected persons cannot be counted yet.'
-  const { version: _, ...fields } = buildBody(write, ids)
+  const { version: _, ...fields } = buildWriteBody(write, ids)
   const id = write.before?.id
-  return describeAffected(api, id === undefined ? fields : { id, ...fields }, { keepsIdentity: hasRules(write) })
+  return describeAffectedPersons(api, id === undefined ? fields : { id, ...fields }, {
+    keepsIdentity: hasFlagRules(write),
+  })
 }
 
 function buildResults({ writes, same }: ImportPlan, written: ReadonlyMap<PlannedWrite, JsonObject>) {

@@ -3,8 +3,8 @@
 import type { FlagJson } from '#wire/management/flags/flags.ts'
 import type { ClientOptions } from '../client/run-client.ts'
 import { runClient } from '../client/run-client.ts'
-import { type Column, tableLines } from '../client/table.ts'
-import { type Style, type Terminal, terminalOf } from '../client/terminal.ts'
+import { type Column, formatTable } from '../client/table.ts'
+import { createTerminal, type Style, type Terminal } from '../client/terminal.ts'
 import { describeRollout } from './describe-rollout.ts'
 import { printJson, printLines } from './output.ts'
 
@@ -24,13 +24,13 @@ export function listFlags(options: ListOptions): Promise<void> {
     })
     if (options.json === true) printJson(flags)
     else if (flags.length === 0 && (search ?? active ?? archived) !== undefined) printLines(['No matching flags.'])
-    else printLines(flagTable(flags as unknown as FlagJson[], terminalOf(process.stdout)))
+    else printLines(formatFlagTable(flags as unknown as FlagJson[], createTerminal(process.stdout)))
   })
 }
 
-export function flagTable(flags: readonly FlagJson[], terminal: Terminal): string[] {
+export function formatFlagTable(flags: readonly FlagJson[], terminal: Terminal): string[] {
   if (flags.length === 0) return ['No flags.']
-  return tableLines(columns, flags, terminal)
+  return formatTable(columns, flags, terminal)
 }
 
 export const statusStyles: Readonly<Record<FlagJson['status'], Style>> = {

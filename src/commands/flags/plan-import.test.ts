@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { planImport } from './plan-import.ts'
+import { planFlagImport } from './plan-import.ts'
 
 it('an import of 10,001 cohorts that refer to each other in a chain is refused with a message', async () => {
   const valuesOf = (index: number) =>
@@ -12,6 +12,6 @@ it('an import of 10,001 cohorts that refer to each other in a chain is refused w
     return { name: `c${index}`, is_static: false, filters }
   })
   const none = { flags: [], cohorts: [], groupTypes: [] }
-  const { problems } = await planImport({ groupTypes: [], cohorts, flags: [] }, none)
+  const { problems } = await planFlagImport({ groupTypes: [], cohorts, flags: [] }, none)
   assert.deepEqual(problems, ['cohort "c0": more than 500 cohorts and flags depend on each other in a chain.'])
 })

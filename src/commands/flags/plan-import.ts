@@ -5,21 +5,21 @@ import type { TSchema } from 'typebox'
 import type { FlagIssue } from '#core/flags/definitions/flag-issue.ts'
 import { mapReferenceValues } from '#core/flags/definitions/map-references.ts'
 import { configVersion } from '#core/flags/definitions/read-rules.ts'
-import { withExperimentsOf } from '#core/flags/definitions/rule-identity.ts'
+import { copyExperimentsFrom } from '#core/flags/definitions/rule-identity.ts'
 import { validateCohortFilters } from '#core/flags/definitions/validate-cohort.ts'
-import { archivedIssues, validateFlag } from '#core/flags/definitions/validate-flag.ts'
+import { findArchivedIssues, validateFlag } from '#core/flags/definitions/validate-flag.ts'
 import { type JsonObject, type JsonValue, numberOf, ownValue } from '#core/json.ts'
 import { diffJson, type JsonChange } from '#core/json-diff.ts'
 import { managementBodyBytesMax } from '#http/management/kit/endpoint.ts'
 import { createBodyParser } from '#http/management/kit/request-json.ts'
 import {
   type ApiLists,
-  createNaming,
+  createReferenceNaming,
   type FileCohort,
   type FileFlag,
   type FlagFile,
   isNotDeleted,
-  namedReferences,
+  listNamedReferences,
 } from '#wire/management/flags/flag-file.ts'
 import { createFlagSchema, decodeFlag, type UpdateFlagJson, updateFlagSchema } from '#wire/management/flags/flags.ts'
 import { createCohortSchema, updateCohortSchema } from '#wire/management/persons/cohorts.ts'
@@ -45,8 +45,8 @@ export interface ImportPlan {
   readonly ids: ReferenceIds
 }
 
-export async function planImport(file: FlagFile, existing: ApiLists): Promise<ImportPlan> {
-  const naming = createNaming(existing)
+export async function planFlagImport(file: FlagFile, existing: ApiLists): Promise<ImportPlan> {
+  const naming = createReferenceNaming(existing)
   const flagsThere = new Map(existing.flags.filter(isNotDeleted).map(flag => [String(flag.key), flag]))
   const cohortsThere = new Map<string, JsonObject[]>()
   for (const cohort of existing.cohorts.filter(isNotDeleted)) {
@@ -70,22 +70,22 @@ export async function planImport(file: FlagFile, existing: ApiLists): Promise<Im
     return { kind: 'flag', name: wanted.key, wanted, before, changes }
   })
   const all: PlannedWrite[] = [...cohorts, ...flags]
-  for (const name of findRepeated(all.map(formatTitle))) problems.push(`${name}: appears twice in the file.`)
+  for (const name of findRepeated(all.map(formatWriteTitle))) problems.push(`${name}: appears twice in the file.`)
   const ids = new ReferenceIds(existing, cohortsThere)
   const isToWrite = ({ before, changes }: PlannedWrite) => before === null || changes.length > 0
   const toWrite = all.filter(isToWrite)
-  const planned = new Set(all.map(formatTitle))
+  const planned = new Set(all.map(formatWriteTitle))
   for (const write of toWrite) problems.push(...referenceProblems(write, ids, planned))
   // With unresolved references, other checks would report misleading problems.
   if (problems.length === 0)
     for (const write of toWrite)
-      for (const fault of await findRequestProblems(write, ids)) problems.push(`${formatTitle(write)}: ${fault}`)
+      for (const fault of await findRequestProblems(write, ids)) problems.push(`${formatWriteTitle(write)}: ${fault}`)
   const graph = new Map<string, JsonObject>()
   for (const flag of flagsThere.values())
-    graph.set(formatTitle({ kind: 'flag', name: String(flag.key) }), naming.flag(flag).filters)
+    graph.set(formatWriteTitle({ kind: 'flag', name: String(flag.key) }), naming.flag(flag).filters)
   for (const [name, [cohort]] of cohortsThere)
-    graph.set(formatTitle({ kind: 'cohort', name }), naming.cohort(cohort!).filters)
-  for (const write of all) graph.set(formatTitle(write), write.wanted.filters)
+    graph.set(formatWriteTitle({ kind: 'cohort', name }), naming.cohort(cohort!).filters)
+  for (const write of all) graph.set(formatWriteTitle(write), write.wanted.filters)
   return {
     writes: problems.length > 0 ? toWrite : sortByReferences(toWrite, graph, problems),
     same: all.filter(write => !isToWrite(write)),
@@ -94,7 +94,7 @@ export async function planImport(file: FlagFile, existing: ApiLists): Promise<Im
   }
 }
 
-export function formatTitle({ kind, name }: Pick<PlannedWrite, 'kind' | 'name'>): string {
+export function formatWriteTitle({ kind, name }: Pick<PlannedWrite, 'kind' | 'name'>): string {
   return kind === 'flag' ? `flag ${name}` : `cohort "${name}"`
 }
 
@@ -133,7 +133,7 @@ export class ReferenceIds {
 
   /** Whether everything that the filters refer to exists. */
   areKnown(filters: JsonObject): boolean {
-    return namedReferences(filters).every(({ kind, name }) => this.find(kind, name) !== undefined)
+    return listNamedReferences(filters).every(({ kind, name }) => this.find(kind, name) !== undefined)
   }
 
   /** The filters as the project stores them. References to unwritten definitions get an unused id. */
@@ -149,10 +149,10 @@ export class ReferenceIds {
 const unwrittenId = 2 ** 31 - 1
 
 function referenceProblems(write: PlannedWrite, ids: ReferenceIds, planned: ReadonlySet<string>): string[] {
-  return namedReferences(write.wanted.filters).flatMap(({ kind, name, path }) => {
+  return listNamedReferences(write.wanted.filters).flatMap(({ kind, name, path }) => {
     if (ids.find(kind, name) !== undefined) return []
-    if (kind !== 'group_type' && typeof name === 'string' && planned.has(formatTitle({ kind, name }))) return []
-    return [`${formatTitle(write)}: ${path}: ${missingReferenceMessages[kind](name)}`]
+    if (kind !== 'group_type' && typeof name === 'string' && planned.has(formatWriteTitle({ kind, name }))) return []
+    return [`${formatWriteTitle(write)}: ${path}: ${missingReferenceMessages[kind](name)}`]
   })
 }
 
@@ -184,7 +184,7 @@ const bodyParsers = {
  */
 async function findRequestProblems(write: PlannedWrite, ids: ReferenceIds): Promise<string[]> {
   const { kind, before } = write
-  const body = buildBody(write, ids)
+  const body = buildWriteBody(write, ids)
   const parsed = await bodyParsers[kind][before === null ? 'create' : 'update'](Buffer.from(JSON.stringify(body)), '')
   if (!parsed.ok) return [`${parsed.error.attr}: ${parsed.error.detail}`]
   const { filters } = body
@@ -192,7 +192,7 @@ async function findRequestProblems(write: PlannedWrite, ids: ReferenceIds): Prom
   const fields = decodeFlag(body as UpdateFlagJson)
   const stored = before === null ? null : (before.filters as JsonObject)
   const current = before === null ? undefined : { archived: before.archived === true }
-  return describeIssues([...validateFlag(fields, stored), ...archivedIssues(fields, current)])
+  return describeIssues([...validateFlag(fields, stored), ...findArchivedIssues(fields, current)])
 }
 
 function describeIssues(issues: readonly FlagIssue[]): string[] {
@@ -212,7 +212,7 @@ function sortByReferences(
   graph: ReadonlyMap<string, JsonObject>,
   problems: string[],
 ): PlannedWrite[] {
-  const byTitle = new Map(writes.map(write => [formatTitle(write), write]))
+  const byTitle = new Map(writes.map(write => [formatWriteTitle(write), write]))
   const ordered: PlannedWrite[] = []
   /** Maps the title of a visited definition to the flag with rules that it is or leads to; null for none. */
   const rulesReachedFrom = new Map<string, string | null>()
@@ -231,9 +231,9 @@ function sortByReferences(
     }
     const write = byTitle.get(title)
     let reachedRules = configVersion(filters) === 1 ? null : title
-    for (const { kind, name, path } of namedReferences(filters)) {
+    for (const { kind, name, path } of listNamedReferences(filters)) {
       if (kind === 'group_type' || typeof name !== 'string') continue
-      const reached = problems.length === 0 ? visit(formatTitle({ kind, name }), [...chain, title]) : null
+      const reached = problems.length === 0 ? visit(formatWriteTitle({ kind, name }), [...chain, title]) : null
       if (reached === null) continue
       if (write !== undefined)
         problems.push(
@@ -245,12 +245,12 @@ function sortByReferences(
     if (write !== undefined) ordered.push(write)
     return reachedRules
   }
-  for (const write of writes) if (problems.length === 0) visit(formatTitle(write), [])
+  for (const write of writes) if (problems.length === 0) visit(formatWriteTitle(write), [])
   return ordered
 }
 
 /** Rules are stored unchanged, since their seeds decide who gets which value. */
-export function hasRules({ wanted }: FlagWrite): boolean {
+export function hasFlagRules({ wanted }: FlagWrite): boolean {
   return configVersion(wanted.filters) === 2
 }
 
@@ -258,7 +258,7 @@ export function hasRules({ wanted }: FlagWrite): boolean {
  * The request body: all fields of a new definition; otherwise the changed fields, and the version that they were compared
  * with.
  */
-export function buildBody(write: PlannedWrite, ids: ReferenceIds): JsonObject {
+export function buildWriteBody(write: PlannedWrite, ids: ReferenceIds): JsonObject {
   const { before, wanted, changes } = write
   const changed = new Set(changes.map(({ path }) => path.split('.')[0]!))
   const fields =
@@ -277,5 +277,5 @@ export function buildBody(write: PlannedWrite, ids: ReferenceIds): JsonObject {
 function filtersToSend({ before, wanted }: PlannedWrite, ids: ReferenceIds): JsonObject {
   const { filters } = wanted
   if (configVersion(filters) !== 2) return ids.resolve(filters)
-  return withExperimentsOf(filters, before === null ? null : (before.filters as JsonObject))
+  return copyExperimentsFrom(filters, before === null ? null : (before.filters as JsonObject))
 }

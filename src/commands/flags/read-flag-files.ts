@@ -4,10 +4,10 @@
 import { readFileSync } from 'node:fs'
 import { normalizeFilters } from '#core/flags/definitions/normalize-filters.ts'
 import { configVersion } from '#core/flags/definitions/read-rules.ts'
-import { withExperimentsOf } from '#core/flags/definitions/rule-identity.ts'
+import { copyExperimentsFrom } from '#core/flags/definitions/rule-identity.ts'
 import { formatCount } from '#core/format-count.ts'
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue, parseJson } from '#core/json.ts'
-import { nestsDeeperThan, repeatedKey } from '#core/json-text.ts'
+import { findRepeatedKey, isNestedDeeperThan } from '#core/json-text.ts'
 import { decodeFlagFile, type FileFlag, isFlagFile, isNotDeleted } from '#wire/management/flags/flag-file.ts'
 import { ClientError } from '../client/private-api.ts'
 import { type NamedLists, replaceIdsByNames } from './export-flags.ts'
@@ -70,14 +70,14 @@ function readJson(path: string): JsonValue {
     const { code } = cause as NodeJS.ErrnoException
     throw new ClientError(code === 'ENOENT' ? `${path} does not exist.` : `${path} cannot be read: ${code ?? cause}.`)
   }
-  if (nestsDeeperThan(text, nestingMax)) throw new ClientError(`${path} is nested too deeply.`)
+  if (isNestedDeeperThan(text, nestingMax)) throw new ClientError(`${path} is nested too deeply.`)
   let value: JsonValue
   try {
     value = parseJson(text)
   } catch {
     throw new ClientError(`${path} is not valid JSON.`)
   }
-  const repeated = repeatedKey(text)
+  const repeated = findRepeatedKey(text)
   if (repeated !== null) throw new ClientError(`${path} has an object with the key "${repeated.slice(0, 80)}" twice.`)
   return value
 }
@@ -107,7 +107,7 @@ function normalizeFlag<T extends JsonObject>(flag: T): T {
  * flag. Our exports have none.
  */
 function withoutExperiments(flag: FileFlag): FileFlag {
-  return configVersion(flag.filters) === 2 ? { ...flag, filters: withExperimentsOf(flag.filters, null) } : flag
+  return configVersion(flag.filters) === 2 ? { ...flag, filters: copyExperimentsFrom(flag.filters, null) } : flag
 }
 
 /** Each page gives the total number of flags. */

@@ -4,9 +4,9 @@ import { rollOutToEveryone, setConditionRollout } from '#core/flags/definitions/
 import { configVersion } from '#core/flags/definitions/read-rules.ts'
 import type { FlagJson } from '#wire/management/flags/flags.ts'
 import { ClientError } from '../client/private-api.ts'
-import { changeFlag, type FlagChange } from './change-flag.ts'
+import { type FlagChange, runFlagChange } from './change-flag.ts'
 import type { ChangeOptions } from './confirm-change.ts'
-import { conditionLines, describeConditions } from './describe-rollout.ts'
+import { describeConditions, formatConditionLines } from './describe-rollout.ts'
 
 export interface RolloutOptions extends ChangeOptions {
   /** The number that `pennon flags show` gives the condition, from 1. */
@@ -16,7 +16,7 @@ export interface RolloutOptions extends ChangeOptions {
 
 /** @param share a percentage, with or without its sign, or `everyone`. */
 export function rollOut(key: string, share: string, options: RolloutOptions): Promise<void> {
-  return changeFlag(key, options, flag => planRollout(flag, share, options), { variant_key: '--variant' })
+  return runFlagChange(key, options, flag => planRollout(flag, share, options), { variant_key: '--variant' })
 }
 
 /** @throws ClientError for an invalid percentage, a condition that does not exist, or options that exclude each other. */
@@ -36,11 +36,11 @@ export function planRollout(
     return { action: 'roll_out_to_everyone', write: rollOutToEveryone(variant ?? null), body }
   }
   if (variant !== undefined) throw new ClientError('--variant can only be used with everyone, not with a percentage.')
-  const percentage = parsePercentage(share)
+  const percentage = parseRolloutPercentage(share)
   const conditionCount = describeConditions(filters).length
   if (condition === undefined && conditionCount > 1)
     throw new ClientError(
-      `Select a condition with --condition, 1 to ${conditionCount}: ${conditionLines(filters).join('; ')}.`,
+      `Select a condition with --condition, 1 to ${conditionCount}: ${formatConditionLines(filters).join('; ')}.`,
     )
   const number = condition ?? '1'
   if (!/^[1-9]\d{0,5}$/.test(number) || Number(number) > Math.max(1, conditionCount))
@@ -56,7 +56,7 @@ export function planRollout(
 }
 
 /** @throws ClientError */
-export function parsePercentage(text: string): number {
+export function parseRolloutPercentage(text: string): number {
   const [, digits] = /^(\d{1,3}(?:\.\d{1,10})?) ?%?$/.exec(text) ?? []
   if (digits === undefined || Number(digits) > 100)
     throw new ClientError(`A rollout must be a percentage from 0 to 100, or everyone, not ${text}.`)

@@ -2,25 +2,25 @@
 
 import type { JsonObject } from '#core/json.ts'
 import { isJsonObject, ownValue } from '#core/json.ts'
-import { printableName } from '#core/printable.ts'
+import { toPrintableName } from '#core/printable.ts'
 import type { FlagJson } from '#wire/management/flags/flags.ts'
 import { type ClientOptions, runClient } from '../client/run-client.ts'
-import { type Terminal, terminalOf } from '../client/terminal.ts'
-import { conditionLines, describeRollout, variantLines } from './describe-rollout.ts'
-import { flagPath, requestFlag } from './find-flag.ts'
+import { createTerminal, type Terminal } from '../client/terminal.ts'
+import { describeRollout, formatConditionLines, formatVariantLines } from './describe-rollout.ts'
+import { buildFlagPath, requestWithFlagHint } from './find-flag.ts'
 import { printJson, printLines } from './output.ts'
 
 export function showFlag(key: string, options: ClientOptions): Promise<void> {
   return runClient(options, 'feature_flag:read', async api => {
-    const flag = await requestFlag(api, key, () => api.get(flagPath(key)))
+    const flag = await requestWithFlagHint(api, key, () => api.get(buildFlagPath(key)))
     if (options.json === true) return printJson(flag)
-    const { reason } = await api.get(flagPath(key, 'status/'))
-    printLines(flagLines(flag as unknown as FlagJson, String(reason), terminalOf(process.stdout)))
+    const { reason } = await api.get(buildFlagPath(key, 'status/'))
+    printLines(formatFlag(flag as unknown as FlagJson, String(reason), createTerminal(process.stdout)))
   })
 }
 
 /** @param reason why the flag has its status. */
-export function flagLines(flag: FlagJson, reason: string, terminal: Terminal): string[] {
+export function formatFlag(flag: FlagJson, reason: string, terminal: Terminal): string[] {
   const facts: [name: string, value: string | readonly string[]][] = [
     ['key', flag.key],
     ['id', `${flag.id}, version ${flag.version}`],
@@ -28,8 +28,8 @@ export function flagLines(flag: FlagJson, reason: string, terminal: Terminal): s
     ['status', `${flag.status.toLowerCase()}: ${reason}`],
     ['called', flag.last_called_at ?? 'never recorded'],
     ['rollout', describeRollout(flag.filters)],
-    ['conditions', conditionLines(flag.filters)],
-    ['variants', variantLines(flag.filters)],
+    ['conditions', formatConditionLines(flag.filters)],
+    ['variants', formatVariantLines(flag.filters)],
     ['payloads', payloadLines(flag.filters)],
     ['tags', flag.tags.join(', ')],
     ['runtime', flag.evaluation_runtime],
@@ -42,7 +42,7 @@ export function flagLines(flag: FlagJson, reason: string, terminal: Terminal): s
     const lines = [value].flat().filter(line => line !== '')
     return lines.map((line, index) => {
       const title = index === 0 ? terminal.paint('bold', name) + ' '.repeat(width - name.length) : ' '.repeat(width)
-      return `${title}  ${printableName(line)}`
+      return `${title}  ${toPrintableName(line)}`
     })
   })
 }

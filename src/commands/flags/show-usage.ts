@@ -1,13 +1,13 @@
 // `pennon flags usage`: shows how often a flag was called, with a one-line chart for each value.
 
 import { formatCount } from '#core/format-count.ts'
-import { barChart, sumNeighbours } from '../client/bar-chart.ts'
+import { formatBarChart, sumNeighbours } from '../client/bar-chart.ts'
 import type { PrivateApi } from '../client/private-api.ts'
 import { type ClientOptions, runClient } from '../client/run-client.ts'
-import { type Column, tableLines } from '../client/table.ts'
-import { plainTerminal, type Terminal, terminalOf } from '../client/terminal.ts'
-import { textWidth } from '../client/text-width.ts'
-import { flagPath, requestFlag } from './find-flag.ts'
+import { type Column, formatTable } from '../client/table.ts'
+import { createTerminal, plainTerminal, type Terminal } from '../client/terminal.ts'
+import { measureTextWidth } from '../client/text-width.ts'
+import { buildFlagPath, requestWithFlagHint } from './find-flag.ts'
 import { printJson, printLines } from './output.ts'
 
 export interface UsageOptions extends ClientOptions {
@@ -31,11 +31,11 @@ export function showUsage(key: string, options: UsageOptions): Promise<void> {
   const command = async (api: PrivateApi) => {
     const { from, to, interval } = options
     const query = { date_from: from, date_to: to, interval }
-    const usage = await requestFlag(api, key, () => api.get(flagPath(key, 'usage/'), query))
+    const usage = await requestWithFlagHint(api, key, () => api.get(buildFlagPath(key, 'usage/'), query))
     if (options.json === true) printJson(usage)
     else {
       const isOpen = to === undefined
-      printLines(usageLines(usage as unknown as FlagUsage, interval, terminalOf(process.stdout), isOpen))
+      printLines(formatUsage(usage as unknown as FlagUsage, interval, createTerminal(process.stdout), isOpen))
     }
   }
   return runClient(options, 'feature_flag:read', command, { date_from: '--from', date_to: '--to' })
@@ -59,7 +59,7 @@ interface Row {
 }
 
 /** @param isOpen whether the last bucket still runs, so that its bar may grow. */
-export function usageLines(usage: FlagUsage, interval: 'day' | 'hour', terminal: Terminal, isOpen = false): string[] {
+export function formatUsage(usage: FlagUsage, interval: 'day' | 'hour', terminal: Terminal, isOpen = false): string[] {
   const lastCall = usage.last_called_at === null ? 'no call recorded' : `last called ${usage.last_called_at}`
   if (usage.results.length === 0)
     return [
@@ -73,11 +73,11 @@ export function usageLines(usage: FlagUsage, interval: 'day' | 'hour', terminal:
     persons: groupDigits(persons.reduce((max, count) => Math.max(max, count), 0)),
     chart: '',
   }))
-  const besides = Math.max(...tableLines(columnsOf(''), rows, plainTerminal).map(textWidth)) + 2
+  const besides = Math.max(...formatTable(columnsOf(''), rows, plainTerminal).map(measureTextWidth)) + 2
   const widthLeft = terminal.width === null ? chartWidthMax : Math.min(chartWidthMax, terminal.width - besides)
   const summed = usage.results.map(({ calls }) => sumNeighbours(calls, Math.max(chartWidthMin, widthLeft)))
   const tallest = Math.max(...summed.flatMap(({ sums }) => sums))
-  const charted = rows.map((row, index) => ({ ...row, chart: barChart(summed[index]!.sums, tallest) }))
+  const charted = rows.map((row, index) => ({ ...row, chart: formatBarChart(summed[index]!.sums, tallest) }))
   const { perSum } = summed[0]!
   const bar = perSum === 1 ? `PER ${interval.toUpperCase()}` : `PER ${perSum} ${interval.toUpperCase()}S`
   const { buckets } = usage.results[0]!
@@ -88,7 +88,7 @@ export function usageLines(usage: FlagUsage, interval: 'day' | 'hour', terminal:
     ...(lastCount === 0 ? [] : [`the last bar covers ${formatCount(lastCount, interval, `${interval}s`)}`]),
   ]
   return [
-    ...tableLines(columnsOf(bar), charted, { ...terminal, width: null }),
+    ...formatTable(columnsOf(bar), charted, { ...terminal, width: null }),
     terminal.paint(
       'dim',
       `${bucketName(buckets[0]!)} to ${[bucketName(buckets.at(-1)!), ...last].join(', ')}; a full bar is ${formatCount(tallest, 'call')}; ${lastCall}`,

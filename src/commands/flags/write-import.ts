@@ -1,16 +1,16 @@
 // Writes a planned import, one request after another. If one fails, the error lists the written definitions.
 
-import { firstFew, formatCount } from '#core/format-count.ts'
+import { formatCount, truncateList } from '#core/format-count.ts'
 import type { JsonObject } from '#core/json.ts'
 import { ClientError, type PrivateApi } from '../client/private-api.ts'
-import { flagPath } from './find-flag.ts'
-import { buildBody, formatTitle, hasRules, type ImportPlan, type PlannedWrite } from './plan-import.ts'
+import { buildFlagPath } from './find-flag.ts'
+import { buildWriteBody, formatWriteTitle, hasFlagRules, type ImportPlan, type PlannedWrite } from './plan-import.ts'
 
 /**
  * @param wrote called after each write with the answer to it.
  * @throws ClientError, also after a partial write.
  */
-export async function writePlan(
+export async function writePlannedFlags(
   api: PrivateApi,
   plan: ImportPlan,
   wrote: (write: PlannedWrite, answer: JsonObject) => void,
@@ -28,31 +28,31 @@ export async function writePlan(
 }
 
 async function writeOne(api: PrivateApi, write: PlannedWrite, { ids }: ImportPlan): Promise<JsonObject> {
-  const body = buildBody(write, ids)
+  const body = buildWriteBody(write, ids)
   const query =
-    write.kind === 'flag' && hasRules(write) && body.filters !== undefined ? { skip_validation: 'true' } : {}
+    write.kind === 'flag' && hasFlagRules(write) && body.filters !== undefined ? { skip_validation: 'true' } : {}
   const id = write.before?.id
   if (write.kind === 'cohort')
     return id === undefined ? api.post('/cohorts/', body) : api.patch(`/cohorts/${String(id)}/`, body)
-  return id === undefined ? api.post('/feature_flags/', body, query) : api.patch(flagPath(String(id)), body, query)
+  return id === undefined ? api.post('/feature_flags/', body, query) : api.patch(buildFlagPath(String(id)), body, query)
 }
 
 function stoppedError(error: ClientError, writes: readonly PlannedWrite[], writtenCount: number): ClientError {
-  const [failed, ...after] = writes.slice(writtenCount).map(formatTitle)
+  const [failed, ...after] = writes.slice(writtenCount).map(formatWriteTitle)
   // A request without an answer, or with a 5xx, may have been carried out.
   const isOpen = error.status === null || error.status >= 500
   const unwritten = isOpen ? after : [failed!, ...after]
   return new ClientError(
-    `${failed}: ${error.message} Written so far: ${formatAmount(writes.slice(0, writtenCount))}. ` +
+    `${failed}: ${error.message} Written so far: ${formatWriteCounts(writes.slice(0, writtenCount))}. ` +
       `${isOpen ? `It is unknown whether the ${failed} was written. ` : ''}` +
-      `Not written: ${unwritten.length === 0 ? 'nothing' : firstFew(unwritten).join(', ')}. ` +
+      `Not written: ${unwritten.length === 0 ? 'nothing' : truncateList(unwritten).join(', ')}. ` +
       'Run the command again to continue: unchanged objects are skipped.',
     { exitCode: error.exitCode, status: error.status },
   )
 }
 
 /** `3 flags and 1 cohort`. */
-export function formatAmount(writes: readonly PlannedWrite[]): string {
+export function formatWriteCounts(writes: readonly PlannedWrite[]): string {
   const [flags, cohorts] = (['flag', 'cohort'] as const).map(kind => writes.filter(write => write.kind === kind).length)
   const parts = [
     ...(flags! > 0 ? [formatCount(flags!, 'flag')] : []),

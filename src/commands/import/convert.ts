@@ -4,12 +4,12 @@
 import { pipeline } from 'node:stream/promises'
 import { plainCsv } from '#core/csv.ts'
 import type { JsonObject } from '#core/json.ts'
-import { printable } from '#core/printable.ts'
+import { toPrintable } from '#core/printable.ts'
 import { ByteReader } from '#importer/read/byte-reader.ts'
 import { detectCsvShape, headerBytesMax } from '#importer/read/csv-shape.ts'
 import { type ParsedRecord, parseJsonLine } from '#importer/read/parse-record.ts'
 import { recordBytesMax, splitRecords } from '#importer/read/split-records.ts'
-import { createRowParser, parseWholeLine } from '#importer/read/text-records.ts'
+import { createRowParser, parseRawRecord } from '#importer/read/text-records.ts'
 import { convertRecord } from '#importer/records/convert-record.ts'
 import { createRecordEvents } from '#importer/records/generated-events.ts'
 import { createMemoryLedger } from '#importer/records/import-ledger.ts'
@@ -17,7 +17,7 @@ import { ImportConfigError, type ImportSource, type RecordConverter } from '#imp
 import { readTime, usPerMs } from '#importer/records/source-time.ts'
 import { findSource, sourceNames } from '#importer/sources/sources.ts'
 import { toShownEvent } from '#importer/stages/report/samples.ts'
-import { endWithOutput } from '../client/end-with-output.ts'
+import { exitAfterOutput } from '../client/end-with-output.ts'
 import { refuse } from '../refuse.ts'
 import { type PlanOptions, readSourceConfig } from './plan/plan-options.ts'
 
@@ -31,7 +31,7 @@ export async function convert(options: ConvertOptions): Promise<void> {
   if (source === null)
     refuse(`there is no source ${JSON.stringify(options.source)}; --source is one of ${sourceNames.join(', ')}`)
   const convertOne = createConverter(source, options)
-  endWithOutput()
+  exitAfterOutput()
   await pipeline(
     process.stdin,
     async function* (input: AsyncIterable<Buffer>) {
@@ -39,7 +39,7 @@ export async function convert(options: ConvertOptions): Promise<void> {
       for await (const record of parsedRecords(input, options.format)) {
         ordinal++
         const answer = 'value' in record ? convertOne(record.value, ordinal) : toAnswer(record)
-        yield `${printable(JSON.stringify(answer))}\n`
+        yield `${toPrintable(JSON.stringify(answer))}\n`
       }
     },
     process.stdout,
@@ -77,7 +77,7 @@ function prepareOrRefuse(prepare: () => RecordConverter): RecordConverter {
   try {
     return prepare()
   } catch (error) {
-    if (error instanceof ImportConfigError) refuse(printable(error.message))
+    if (error instanceof ImportConfigError) refuse(toPrintable(error.message))
     throw error
   }
 }
@@ -95,7 +95,7 @@ async function* parsedRecords(stdin: AsyncIterable<Buffer>, format: 'json' | 'cs
   const shape = format === 'csv' ? await detectCsvShape(input) : plainCsv
   const rows = createRowParser(shape)
   for await (const record of splitRecords(input, format, recordBytesMax, shape)) {
-    const parsed = format === 'csv' ? rows.parse(record) : parseWholeLine(record)
+    const parsed = format === 'csv' ? rows.parse(record) : parseRawRecord(record)
     if (parsed !== null) yield parsed
   }
 }

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { reportSteps } from './end-job.ts'
+import { createStepReporter } from './end-job.ts'
 
 describe('the lines of a publishing service', () => {
   it('name each step once, and again every 30 s while it lasts', () => {
     const lines: string[] = []
     let seconds = 0
-    const report = reportSteps('publish', {
+    const report = createStepReporter('publish', {
       nowMs: () => seconds * 1_000,
       say: line => lines.push(`${seconds} ${line}`),
     })

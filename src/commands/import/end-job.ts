@@ -2,9 +2,9 @@
 // as if they had never been sent. Source: docs/wire/import.md §2.11.
 
 import { formatCount } from '#core/format-count.ts'
-import { printable } from '#core/printable.ts'
+import { toPrintable } from '#core/printable.ts'
 import { inDocs } from '#distribution.ts'
-import { formatSpan } from '#importer/fetch/waiting.ts'
+import { formatWaitSpan } from '#importer/fetch/waiting.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { readCheckpoint } from '#importer/send/checkpoint.ts'
 import type { ServiceApi } from '#importer/send/job-api.ts'
@@ -12,7 +12,7 @@ import { openRetries } from '#importer/send/retried-records.ts'
 import {
   type Ending,
   endServiceJob,
-  readEndTime,
+  readJobEndTime,
   readServiceJob,
   readServiceState,
   storeEnding,
@@ -22,17 +22,17 @@ import { openStagedJob } from '#importer/stages/part-lines.ts'
 import type { PersonsCheck } from '#importer/stages/report/import-report.ts'
 import { formatNote } from '#importer/stages/report/note-messages.ts'
 import { readJobReport } from '#importer/verify/job-report.ts'
-import { readSent, storePersonsCheck, updateReport } from '#importer/verify/sent.ts'
+import { readSentSummary, storePersonsCheck, updateReport } from '#importer/verify/sent.ts'
 import { verifyPersons } from '#importer/verify/verify-persons.ts'
 import { countSentEvents } from '#importer/verify/verify-stage.ts'
 import { canAsk } from '../client/prompt.ts'
 import { refuse } from '../refuse.ts'
 import { requireManifest } from './job/job-stages.ts'
 import { describeNextStep, endStates } from './job/next-step.ts'
-import { changeJob, type Job } from './job/open-job.ts'
-import { untilInterrupted } from './messages/interruption.ts'
+import { type Job, runExclusivelyOnJob } from './job/open-job.ts'
+import { runUntilInterrupted } from './messages/interruption.ts'
 import { confirmTarget, printLine, quotePath } from './messages/print.ts'
-import { createServiceApi, recordedTarget } from './service/target-api.ts'
+import { createServiceApi, requireRecordedTarget } from './service/target-api.ts'
 
 /** As commander gives them. */
 interface EndOptions {
@@ -44,10 +44,12 @@ interface EndOptions {
 
 type How = Ending['how']
 
-export async function endImport(how: How, path: string, options: EndOptions): Promise<void> {
+export async function publishOrDiscardImport(how: How, path: string, options: EndOptions): Promise<void> {
   const request: Request = { state: 'not sent' }
   const pausedMessage = () => interruptedMessages[request.state](how, quotePath(path))
-  await changeJob(path, job => untilInterrupted(pausedMessage, signal => endJob(job, how, options, request, signal)))
+  await runExclusivelyOnJob(path, job =>
+    runUntilInterrupted(pausedMessage, signal => endJob(job, how, options, request, signal)),
+  )
 }
 
 /** Whether the service has accepted the request, which decides what an interruption means. */
@@ -67,7 +69,7 @@ async function endJob(job: Job, how: How, options: EndOptions, request: Request,
   const serviceJob = readServiceJob(folder)
   if (serviceJob === null || plan.target === null) refuse(await describeNothingSent(job, how))
   const { id } = serviceJob
-  const api = createServiceApi(recordedTarget(job), signal)
+  const api = createServiceApi(requireRecordedTarget(job), signal)
   const before = await readServiceState(api, id)
   const [underWay, done] = endStates[how]
   if (before === underWay || before === done) request.state = 'accepted'
@@ -99,7 +101,7 @@ async function endJob(job: Job, how: How, options: EndOptions, request: Request,
         request.state = 'accepted'
         storeEnding(folder, { serviceJobId: id, how, isDone: false })
       },
-      onStep: reportSteps(how, { nowMs: () => api.clock.nowMs(), say: printLine }),
+      onStep: createStepReporter(how, { nowMs: () => api.clock.nowMs(), say: printLine }),
     })
     await recordEnding(job, id, how, api)
   } catch (error) {
@@ -116,7 +118,7 @@ async function endJob(job: Job, how: How, options: EndOptions, request: Request,
     return printLine(describeNextAfterPublish(at, differing))
   }
   const leftNotes = notes.filter(({ reason }) => reason.startsWith(leftPrefix))
-  const removed = readSent(folder)?.balance.sent ?? 0
+  const removed = readSentSummary(folder)?.balance.sent ?? 0
   printLine(`Discarded import job ${id}: its ${formatCount(removed, 'event was', 'events were')} removed.`)
   if (before === 'published')
     printLine('Events that were also sent by another import or by live traffic remain visible.')
@@ -128,7 +130,7 @@ async function endJob(job: Job, how: How, options: EndOptions, request: Request,
 
 /** Also updates the report, which people pass on. */
 async function recordEnding({ folder, plan }: Job, serviceJobId: string, how: How, api: ServiceApi): Promise<void> {
-  const at = await readEndTime(api, serviceJobId, how)
+  const at = await readJobEndTime(api, serviceJobId, how)
   const ending: Ending = { serviceJobId, how, isDone: true, ...(at !== null && { at }) }
   storeEnding(folder, ending)
   updateReport(folder, plan)
@@ -138,7 +140,7 @@ async function recordEnding({ folder, plan }: Job, serviceJobId: string, how: Ho
 async function describeNothingSent(job: Job, how: How): Promise<string> {
   const next = await describeNextStep(job)
   const hint = how === 'publish' ? '' : ` To delete the plan, remove the folder ${job.path}.`
-  return printable(`nothing has been sent yet, so there is nothing to ${how}.${hint} ${next}`)
+  return toPrintable(`nothing has been sent yet, so there is nothing to ${how}.${hint} ${next}`)
 }
 
 const leftPrefix = 'undo_left:'
@@ -154,7 +156,7 @@ function describeNextAfterPublish(at: string, differing: number): string {
 
 /** Compares persons unless an earlier command already has: the user may have interrupted the comparison. */
 async function countDifferingPersons(job: Job, serviceJobId: string, api: ServiceApi): Promise<number> {
-  const checked = readSent(job.folder)?.persons ?? null
+  const checked = readSentSummary(job.folder)?.persons ?? null
   return checked === null ? printPersonsCheck(job, serviceJobId, api) : checked.differences.length
 }
 
@@ -186,7 +188,7 @@ function describeComparison({ compared, equal, newer }: PersonsCheck): string {
 }
 
 async function checkVerified({ folder, at }: Job, serviceJobId: string, api: ServiceApi): Promise<void> {
-  const sent = readSent(folder)
+  const sent = readSentSummary(folder)
   if (sent?.isAll !== true) refuse(`not everything has been sent yet: pennon import run ${at}`)
   const { verification, balance } = sent
   if (verification === null)
@@ -226,7 +228,7 @@ const stepLabels: Readonly<Record<string, string>> = {
  * Prints each step once, and again every 30 s.
  * @returns a function to call with the current step after each poll of the service, which happens every second.
  */
-export function reportSteps(
+export function createStepReporter(
   how: string,
   { nowMs, say }: { readonly nowMs: () => number; readonly say: (line: string) => void },
 ): (step: string | null) => void {
@@ -241,6 +243,6 @@ export function reportSteps(
     if (step === null) return
     reportedMs = atMs
     const label = stepLabels[`${how} ${step}`] ?? stepLabels[step] ?? step
-    say(isNew ? `${how}: ${label}` : `${how}: still ${label}, after ${formatSpan(atMs - begunMs)}`)
+    say(isNew ? `${how}: ${label}` : `${how}: still ${label}, after ${formatWaitSpan(atMs - begunMs)}`)
   }
 }

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import { isJobFolder } from '#importer/job/job-folder.ts'
 import { canAsk, personAtTerminal } from '../client/prompt.ts'
 import { refuse } from '../refuse.ts'
-import { endImport } from './end-job.ts'
+import { publishOrDiscardImport } from './end-job.ts'
 import { findSourceOrRefuse } from './job/open-job.ts'
 import { printLines, quotePath } from './messages/print.ts'
 import { askForSource, type GivenPlanOptions } from './plan/ask-plan.ts'
@@ -29,7 +29,7 @@ export async function importFiles(files: readonly string[], { folder, ...given }
     refuse(`${path} already contains an import. To continue it: pennon import run ${quotePath(path)}`)
   printLines([`The folder of the import: ${path}`])
   await planImport(path, files, { ...given, source })
-  if (await runImport(path, {})) await endImport('publish', path, {})
+  if (await runImport(path, {})) await publishOrDiscardImport('publish', path, {})
 }
 
 function findUnusedPath(path: string): string {

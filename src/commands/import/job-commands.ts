@@ -111,7 +111,7 @@ must type the name of the project. To undo it within 30 days: pennon import disc
   $ pennon import publish history
   $ pennon import publish history --project 'Default project'`,
     )
-    .action(lazy(async () => (await import('./end-job.ts')).endImport.bind(null, 'publish')))
+    .action(lazy(async () => (await import('./end-job.ts')).publishOrDiscardImport.bind(null, 'publish')))
   command
     .command('discard <folder>')
     .description('undo an import, before or up to 30 days after publishing')
@@ -125,7 +125,7 @@ listed with reason and count${inDocs('import.md')}.
   $ pennon import discard history
   $ pennon import discard history --project 'Default project'`,
     )
-    .action(lazy(async () => (await import('./end-job.ts')).endImport.bind(null, 'discard')))
+    .action(lazy(async () => (await import('./end-job.ts')).publishOrDiscardImport.bind(null, 'discard')))
 }
 
 /** The options that `plan` and `go` share. */

@@ -6,11 +6,11 @@ import { relative } from 'node:path'
 import { formatCount } from '#core/format-count.ts'
 import type { JobFolder } from '#importer/job/job-folder.ts'
 import { readCheckpoint } from '#importer/send/checkpoint.ts'
-import { readRetryOutcomes, recordKey } from '#importer/send/retry-outcomes.ts'
+import { buildRecordKey, readRetryOutcomes } from '#importer/send/retry-outcomes.ts'
 import { readSentRejects } from '#importer/send/sent-events.ts'
 import { listRejectFiles, type RejectLine, readRejectTexts, rejectLineSchema } from '#importer/stages/reject-files.ts'
-import { readJob, refuseUnrehearsed } from './job/open-job.ts'
-import { printJson, printLines, printNone } from './messages/print.ts'
+import { refuseUnrehearsed, runReadOnlyOnJob } from './job/open-job.ts'
+import { printJson, printLines, printNothingFound } from './messages/print.ts'
 
 /** As commander gives them. */
 interface RejectsOptions {
@@ -34,7 +34,7 @@ interface Group {
 }
 
 export async function showRejects(path: string, options: RejectsOptions): Promise<void> {
-  await readJob(path, job => {
+  await runReadOnlyOnJob(path, job => {
     const { folder } = job
     if (!existsSync(folder.file('rehearsal'))) refuseUnrehearsed(job)
     return options.group ? showGroups(folder, options) : showLines(folder, options)
@@ -47,7 +47,7 @@ async function showLines(folder: JobFolder, { reason, json = false }: RejectsOpt
     count++
     printLines([json ? JSON.stringify(reject) : describeReject(reject)])
   }
-  if (count === 0) printNone(reason === undefined ? noRejects : `No records are rejected for ${reason}.`, json)
+  if (count === 0) printNothingFound(reason === undefined ? noRejects : `No records are rejected for ${reason}.`, json)
 }
 
 async function showGroups(folder: JobFolder, { reason, json = false }: RejectsOptions): Promise<void> {
@@ -81,7 +81,7 @@ async function* rejectsOf(folder: JobFolder, reason: string | undefined): AsyncG
   const retried = readRetryOutcomes(folder)
   for await (const reject of allRejects(folder)) {
     if (reason !== undefined && reject.reason !== reason) continue
-    yield retried.get(recordKey(reject))?.kind === 'sent' ? { ...reject, repaired: true } : reject
+    yield retried.get(buildRecordKey(reject))?.kind === 'sent' ? { ...reject, repaired: true } : reject
   }
 }
 

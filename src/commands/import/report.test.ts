@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import type { Sample } from '#importer/stages/report/samples.ts'
-import { describeNoSamples } from './report.ts'
+import { explainMissingSamples } from './report.ts'
 
 const sample = (of: string, day: string): Sample => ({ of, day, object: 'raw', line: 1, source: '{}' })
 const samples = [sample('Paid', '2024-05-02'), sample('Paid', '2024-05-01'), sample('Left', '2024-05-01')]
@@ -13,5 +13,5 @@ it('a request for missing samples gets the days and names that have some', () =>
     [{ of: 'Left', day: '2024-05-02' }, `of Left of the day 2024-05-02${none}2024-05-01.`],
     [{ of: 'Lft' }, `of Lft${none}Paid, Left.`],
   ] as const)
-    assert.equal(describeNoSamples(asked, samples), `There are no samples ${answer}`)
+    assert.equal(explainMissingSamples(asked, samples), `There are no samples ${answer}`)
 })

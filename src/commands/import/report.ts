@@ -1,19 +1,19 @@
 // `pennon import report FOLDER`: prints what the rehearsal found and what was sent since, as text or JSON, or samples of
 // records with their events.
 
-import { firstFew } from '#core/format-count.ts'
-import { printable } from '#core/printable.ts'
+import { truncateList } from '#core/format-count.ts'
+import { toPrintable } from '#core/printable.ts'
 import type { JobFolder } from '#importer/job/job-folder.ts'
 import { readRehearsal, reportNames, type Sent } from '#importer/stages/report/import-report.ts'
 import { createReportSections, describeJob, type Section } from '#importer/stages/report/report-sections.ts'
 import { readSamples, type Sample } from '#importer/stages/report/samples.ts'
-import { readSent } from '#importer/verify/sent.ts'
-import { tableLines } from '../client/table.ts'
-import { type Terminal, terminalOf } from '../client/terminal.ts'
+import { readSentSummary } from '#importer/verify/sent.ts'
+import { formatTable } from '../client/table.ts'
+import { createTerminal, type Terminal } from '../client/terminal.ts'
 import { findNextStep, readJobProgress } from './job/next-step.ts'
-import { type Job, readJob, refuseUnrehearsed } from './job/open-job.ts'
-import { nextLine, printLines, printNone, printText } from './messages/print.ts'
-import { askService, type ServiceAnswer } from './service/ask-service.ts'
+import { type Job, refuseUnrehearsed, runReadOnlyOnJob } from './job/open-job.ts'
+import { formatNextStep, printLines, printNothingFound, printText } from './messages/print.ts'
+import { queryServiceJob, type ServiceAnswer } from './service/ask-service.ts'
 
 /** As commander gives them. */
 interface ReportOptions {
@@ -25,7 +25,7 @@ interface ReportOptions {
 }
 
 export async function showReport(path: string, options: ReportOptions): Promise<void> {
-  await readJob(path, job => printReport(job, options))
+  await runReadOnlyOnJob(path, job => printReport(job, options))
 }
 
 async function printReport(job: Job, options: ReportOptions): Promise<void> {
@@ -33,16 +33,16 @@ async function printReport(job: Job, options: ReportOptions): Promise<void> {
   const report = readRehearsal(folder)
   if (report === null) refuseUnrehearsed(job)
   if (options.samples === true) return showSamples(folder, options)
-  const service = await askService(job)
-  const sent = addEnding(readSent(folder, report), service)
+  const service = await queryServiceJob(job)
+  const sent = addEnding(readSentSummary(folder, report), service)
   if (options.json === true) return printText(`${JSON.stringify({ ...report, sent }, null, 2)}\n`)
-  const terminal = terminalOf(process.stdout)
+  const terminal = createTerminal(process.stdout)
   const lines = [
-    ...describeJob(report).map(printable),
+    ...describeJob(report).map(toPrintable),
     '',
     ...createReportSections({ ...report, sent }).flatMap(section => sectionLines(section, terminal)),
-    `As a web page: ${printable(folder.file(reportNames.html))}`,
-    printable(nextLine(findNextStep(job.path, await readJobProgress(job), service))),
+    `As a web page: ${toPrintable(folder.file(reportNames.html))}`,
+    toPrintable(formatNextStep(findNextStep(job.path, await readJobProgress(job), service))),
   ]
   process.stdout.write(`${lines.join('\n')}\n`)
 }
@@ -63,7 +63,7 @@ function showSamples(folder: JobFolder, { of, day, json = false }: ReportOptions
     sample => (of === undefined || sample.of === of) && (day === undefined || sample.day === day),
   )
   for (const sample of shown) printLines(json ? [JSON.stringify(sample)] : [...sampleLines(sample), ''])
-  if (shown.length === 0) printNone(describeNoSamples({ of, day }, samples), json)
+  if (shown.length === 0) printNothingFound(explainMissingSamples({ of, day }, samples), json)
 }
 
 interface Asked {
@@ -72,11 +72,11 @@ interface Asked {
 }
 
 /** @returns a message with the days or events that do have samples. */
-export function describeNoSamples({ of, day }: Asked, samples: readonly Sample[]): string {
+export function explainMissingSamples({ of, day }: Asked, samples: readonly Sample[]): string {
   const ofName = samples.filter(each => of === undefined || each.of === of)
   const others = day === undefined ? samples.map(each => each.of) : ofName.flatMap(each => each.day ?? []).toSorted()
   const asked = `${of === undefined ? '' : ` of ${of}`}${day === undefined ? '' : ` of the day ${day}`}`
-  return `There are no samples${asked}: only a few records are sampled. There are samples of: ${firstFew([...new Set(others)]).join(', ')}.`
+  return `There are no samples${asked}: only a few records are sampled. There are samples of: ${truncateList([...new Set(others)]).join(', ')}.`
 }
 
 function sampleLines({ of, object, line, source, events, field, detail }: Sample): string[] {
@@ -88,14 +88,14 @@ function sampleLines({ of, object, line, source, events, field, detail }: Sample
 function sectionLines({ title, lines, tables }: Section, terminal: Terminal): string[] {
   return [
     terminal.paint('bold', title),
-    ...lines.map(printable),
+    ...lines.map(toPrintable),
     ...tables.flatMap(({ caption, columns, rows }) => {
       const shown = columns.map(({ title: heading, isNumber }, index) => ({
         title: heading,
         value: (row: readonly string[]) => row[index]!,
         ...(isNumber ? { align: 'right' as const } : { widthMin: 12 }),
       }))
-      return ['', printable(caption), ...tableLines(shown, rows, terminal)]
+      return ['', toPrintable(caption), ...formatTable(shown, rows, terminal)]
     }),
     '',
   ]

@@ -7,21 +7,21 @@ import { wallClock } from '#importer/fetch/waiting.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { hashMapping } from '#importer/job/plan.ts'
 import { findRetryProblem } from '#importer/send/check-retry.ts'
-import { readCheckpoint, sumCounts } from '#importer/send/checkpoint.ts'
+import { readCheckpoint, sumSendCounts } from '#importer/send/checkpoint.ts'
 import { addRetry, openRetries } from '#importer/send/retried-records.ts'
 import { collectRetryOutcomes, readRetryOutcomes, storeRetryOutcomes } from '#importer/send/retry-outcomes.ts'
 import { sendStage } from '#importer/send/send-stage.ts'
-import { computeProgressFigures, readServiceJob, reportState } from '#importer/send/service-job.ts'
+import { computeProgressFigures, readServiceJob, reportJobState } from '#importer/send/service-job.ts'
 import { createRejectLine } from '#importer/stages/reject-files.ts'
 import { updateReport } from '#importer/verify/sent.ts'
 import { storeVerification } from '#importer/verify/verify-stage.ts'
 import { refuse } from '../refuse.ts'
 import { requireManifest } from './job/job-stages.ts'
-import { changeJob, type Job } from './job/open-job.ts'
-import { isInterruption, untilInterrupted } from './messages/interruption.ts'
-import { nextLine, printLine, quotePath } from './messages/print.ts'
-import { runProgress } from './run/run-progress.ts'
-import { checkTakesEvents, createServiceApi, recordedTarget } from './service/target-api.ts'
+import { type Job, runExclusivelyOnJob } from './job/open-job.ts'
+import { isInterruption, runUntilInterrupted } from './messages/interruption.ts'
+import { formatNextStep, printLine, quotePath } from './messages/print.ts'
+import { createRunProgress } from './run/run-progress.ts'
+import { checkJobAcceptsEvents, createServiceApi, requireRecordedTarget } from './service/target-api.ts'
 
 /** As commander gives them. */
 interface RetryOptions {
@@ -32,7 +32,7 @@ export async function retryRejects(path: string, { rejects }: RetryOptions): Pro
   if (!existsSync(rejects)) refuse(`there is no file ${rejects}`)
   const pausedMessage = () =>
     `paused. To continue: pennon import retry ${quotePath(path)} --rejects ${quotePath(rejects)}`
-  await changeJob(path, job => untilInterrupted(pausedMessage, signal => retry(job, rejects, signal)))
+  await runExclusivelyOnJob(path, job => runUntilInterrupted(pausedMessage, signal => retry(job, rejects, signal)))
 }
 
 /** Repaired records have the same ids in any import, so nothing counts twice. */
@@ -45,19 +45,19 @@ async function retry(job: Job, rejects: string, signal: AbortSignal): Promise<vo
   const serviceJob = readServiceJob(folder)
   if (sent?.isSent !== true || serviceJob === null || plan.target === null)
     refuse(`the other records must be sent first: pennon import run ${at}`)
-  const api = createServiceApi(recordedTarget(job), signal)
-  await checkTakesEvents(at, serviceJob.id, api, elsewhere)
+  const api = createServiceApi(requireRecordedTarget(job), signal)
+  await checkJobAcceptsEvents(at, serviceJob.id, api, elsewhere)
   const context = { ...job, manifest: requireManifest(folder) }
   const problem = await findRetryProblem(context, rejects)
   if (problem !== null)
     refuse(`${problem}. Nothing was sent. The rejects to repair: pennon import rejects ${at} --json`)
   const retried = addRetry(context, rejects)
-  const progress = runProgress({ folder: retried.folder })
+  const progress = createRunProgress({ folder: retried.folder })
   try {
     storeVerification(folder, null)
     // The service's verification is reset too, since it does not cover the events of this retry.
     const repaired = readRetryOutcomes(folder)
-    await reportState(api, serviceJob.id, 'sending', computeProgressFigures(sent, context.manifest, repaired))
+    await reportJobState(api, serviceJob.id, 'sending', computeProgressFigures(sent, context.manifest, repaired))
     const checkpoint = await sendStage({
       ...{ folder: retried.folder, job: retried.job, progress: progress.tracker, signal },
       ...{ clock: wallClock, source: plan.source, projectKey: plan.target.projectKey },
@@ -67,11 +67,11 @@ async function retry(job: Job, rejects: string, signal: AbortSignal): Promise<vo
       maxRejectShare: 1,
     })
     progress.end('done', null)
-    const counts = sumCounts(checkpoint.parts.map(part => part.counts))
+    const counts = sumSendCounts(checkpoint.parts.map(part => part.counts))
     const outcomes = await collectRetryOutcomes(openRetries(context))
     storeRetryOutcomes(folder, outcomes)
     updateReport(folder, plan)
-    await reportState(api, serviceJob.id, 'verifying', computeProgressFigures(sent, context.manifest, outcomes))
+    await reportJobState(api, serviceJob.id, 'verifying', computeProgressFigures(sent, context.manifest, outcomes))
     const count = (value: number) => value.toLocaleString('en')
     printLine(
       `${formatCount(counts.read, 'record')}: ${formatCount(counts.sent, 'event')} sent, ${formatCount(counts.rejected, 'record')} rejected, ${count(counts.skipped)} skipped.`,
@@ -84,7 +84,7 @@ async function retry(job: Job, rejects: string, signal: AbortSignal): Promise<vo
       throw new JobStopped(
         `${count(wrong)} of them ${wrong === 1 ? 'is' : 'are'} still wrong. Next: repair ${wrong === 1 ? 'it' : 'them'} in ${rejects}, then pennon import retry ${at} --rejects ${quotePath(rejects)} (records already sent are not duplicated); or leave ${wrong === 1 ? 'it' : 'them'} out and verify the stored events: ${compare}`,
       )
-    printLine(nextLine({ command: compare, why: 'verify the stored events' }))
+    printLine(formatNextStep({ command: compare, why: 'verify the stored events' }))
   } catch (error) {
     progress.end(isInterruption(error, signal) ? 'paused' : 'stopped', (error as Error).message)
     throw error

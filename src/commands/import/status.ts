@@ -1,29 +1,29 @@
 // `pennon import status FOLDER`: prints the state of a job, also while another terminal runs it, and the next step. Changes
 // nothing. Source: docs/wire/import.md §2.8.
 
-import { firstFew, formatCount } from '#core/format-count.ts'
+import { formatCount, truncateList } from '#core/format-count.ts'
 import type { FetchedParts } from '#importer/fetch/fetch-state.ts'
 import { countRecordsRead } from '#importer/job/manifest.ts'
 import type { ProgressFigures } from '#importer/job/progress.ts'
 import { formatDuration } from '#importer/stages/report/format-figures.ts'
 import { describeDamage, listDamagedFiles } from '#importer/stages/report/rejects.ts'
 import { describeSent } from '#importer/stages/report/report-sections.ts'
-import { endWithOutput } from '../client/end-with-output.ts'
+import { exitAfterOutput } from '../client/end-with-output.ts'
 import { findNextStep, readJobProgress } from './job/next-step.ts'
 import {
-  checkIsFolder,
   findNextStepOfFetch,
   isFetchRunning,
   isJobRunning,
   type Job,
-  readFetched,
-  readJob,
+  readFetchedPartsOfJob,
   readUnplannedFetch,
+  refuseNonFolderPath,
+  runReadOnlyOnJob,
 } from './job/open-job.ts'
 import { findRehearsalStop } from './job/rehearsal-stop.ts'
-import { nextLine, printJson, printLines, quotePath } from './messages/print.ts'
-import { progressLine } from './run/run-progress.ts'
-import { askService, describeServiceState, type ServiceAnswer } from './service/ask-service.ts'
+import { formatNextStep, printJson, printLines, quotePath } from './messages/print.ts'
+import { formatProgressLine } from './run/run-progress.ts'
+import { describeServiceState, queryServiceJob, type ServiceAnswer } from './service/ask-service.ts'
 
 /** As commander gives them. */
 interface StatusOptions {
@@ -31,11 +31,11 @@ interface StatusOptions {
 }
 
 export async function showStatus(path: string, options: StatusOptions): Promise<void> {
-  checkIsFolder(path, `pennon import plan FOLDER ${quotePath(path)}`)
+  refuseNonFolderPath(path, `pennon import plan FOLDER ${quotePath(path)}`)
   const fetched = readUnplannedFetch(path)
   if (fetched !== null) printFetched(path, fetched, options)
   else
-    await readJob(path, async job => {
+    await runReadOnlyOnJob(path, async job => {
       const status = await readStatus(job)
       if (options.json === true) printJson(buildStatus(status))
       else printLines(statusLines(status))
@@ -44,7 +44,7 @@ export async function showStatus(path: string, options: StatusOptions): Promise<
 
 /** Nothing has been planned yet. */
 function printFetched(path: string, fetched: FetchedParts, { json = false }: StatusOptions): void {
-  endWithOutput()
+  exitAfterOutput()
   const { config, isComplete, partsWaiting, partsEmpty, parts } = fetched
   const next = findNextStepOfFetch(path, fetched)
   const { source } = config as { readonly source: string }
@@ -58,14 +58,14 @@ function printFetched(path: string, fetched: FetchedParts, { json = false }: Sta
       isComplete
         ? `Downloaded from ${source}: all ${formatCount(parts.length, 'part')}.`
         : `Downloaded from ${source}: ${done.toLocaleString('en')} of ${formatCount(done + partsWaiting, 'part')}.`,
-      isRunning ? waitLine(path) : nextLine(next),
+      isRunning ? waitLine(path) : formatNextStep(next),
     ])
 }
 
 type Status = Awaited<ReturnType<typeof readStatus>>
 
 async function readStatus(job: Job) {
-  const service = await askService(job)
+  const service = await queryServiceJob(job)
   const standing = await readJobProgress(job)
   const isRunning = isJobRunning(job.folder)
   return { ...standing, job, isRunning, service, next: findNextStep(job.path, standing, service) }
@@ -104,19 +104,19 @@ function statusLines({ job, isRunning, manifest, report, next, ...status }: Stat
     report === null
       ? 'Not rehearsed yet.'
       : `Rehearsed: ${formatCount(report.predicted.events, 'event')} to send, ${formatCount(report.balance.rejected, 'record')} rejected.`,
-    ...(manifest === null ? [] : firstFew(listDamagedFiles(manifest).map(describeDamage))),
+    ...(manifest === null ? [] : truncateList(listDamagedFiles(manifest).map(describeDamage))),
     approvedAt === null ? 'Not approved.' : `Approved ${approvedAt}.`,
     ...(report === null || sent === null ? [] : describeSent(report, sent)),
     ...(service === null ? [] : [describeServiceState(service)]),
     isRunning ? runningText(progress) : lastRunText(progress, service),
-    isRunning ? waitLine(job.path) : nextLine(next),
+    isRunning ? waitLine(job.path) : formatNextStep(next),
   ]
 }
 
 /** The plan of a fetch names no files until a run has fetched all of them. */
 function filesText({ folder, plan: { files, fetch, source } }: Job): string {
   if (files.length > 0 || fetch === null) return `${formatCount(files.length, 'file')} of ${source}`
-  const fetched = readFetched(folder)
+  const fetched = readFetchedPartsOfJob(folder)
   return `${formatCount(fetched?.parts.length ?? 0, 'file')} of ${source}, fetched${fetched?.isComplete === true ? '' : ' so far'}`
 }
 
@@ -128,7 +128,7 @@ function runningText(progress: ProgressFigures | null): string {
   if (progress?.state !== 'running') return 'Another process is working on it, without reporting progress.'
   const silentMs = Date.now() - Date.parse(progress.updatedAt)
   const silent = silentMs < heldUpMs ? '' : ` No progress for ${formatDuration(silentMs / 1_000)}; it may have stopped.`
-  return `Running (process ${progress.pid}): ${progressLine(progress)}.${silent}`
+  return `Running (process ${progress.pid}): ${formatProgressLine(progress)}.${silent}`
 }
 
 /** The advice of the last run no longer applies once the job is discarded. */

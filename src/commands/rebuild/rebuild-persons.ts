@@ -3,11 +3,11 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { isUuid } from '#core/events/uuid.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '#core/json.ts'
-import { printableName } from '#core/printable.ts'
+import { toPrintableName } from '#core/printable.ts'
 import { ClientError, type PrivateApi } from '../client/private-api.ts'
 import { type ClientOptions, runClient } from '../client/run-client.ts'
-import { type Column, tableLines } from '../client/table.ts'
-import { type Terminal, terminalOf } from '../client/terminal.ts'
+import { type Column, formatTable } from '../client/table.ts'
+import { createTerminal, type Terminal } from '../client/terminal.ts'
 
 export interface RebuildOptions extends ClientOptions {
   readonly all?: boolean
@@ -26,7 +26,7 @@ export function rebuildPersons(ids: readonly string[], options: RebuildOptions):
     const persons = all ? { all } : { distinct_ids: [...ids], uuids: ids.filter(isUuid) }
     const rebuild = await waitForEnd(api, await api.post(path, { ...persons, apply }))
     if (json) process.stdout.write(`${JSON.stringify(rebuild)}\n`)
-    else process.stdout.write(`${reportLines(rebuild, terminalOf(process.stdout)).join('\n')}\n`)
+    else process.stdout.write(`${reportLines(rebuild, createTerminal(process.stdout)).join('\n')}\n`)
   })
 }
 
@@ -59,7 +59,7 @@ function reportLines({ apply, report: sent }: JsonObject, terminal: Terminal): s
   const countText = (name: string) => count(name).toLocaleString('en')
   const persons = objectsOf(report.persons).map(toRow)
   const total = count('changed') + count('created') + count('removed')
-  const lines = persons.length === 0 ? [] : tableLines(columns, persons, terminal)
+  const lines = persons.length === 0 ? [] : formatTable(columns, persons, terminal)
   if (total > persons.length)
     lines.push(terminal.paint('dim', `… and ${(total - persons.length).toLocaleString('en')} more`))
   lines.push(
@@ -84,6 +84,6 @@ function objectsOf(value: JsonValue | undefined): readonly JsonObject[] {
 
 function toRow({ uuid, change, keys, distinct_ids }: JsonObject): Row {
   const joinNames = (value: JsonValue | undefined) =>
-    Array.isArray(value) ? value.map(each => printableName(String(each))).join(' ') : ''
+    Array.isArray(value) ? value.map(each => toPrintableName(String(each))).join(' ') : ''
   return { uuid: String(uuid), change: String(change), keys: joinNames(keys), ids: joinNames(distinct_ids) }
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { keepWatching } from './keep-watching.ts'
+import { watchWithReconnects } from './keep-watching.ts'
 import type { LiveViewEnd } from './live-view.ts'
 
 const cut: LiveViewEnd = { isFinal: false, reason: 'cut' }
@@ -15,7 +15,7 @@ async function run(views: readonly (readonly [openMs: number | null, end: LiveVi
   let at = 0
   const reported: string[] = []
   const pauses: number[] = []
-  const end = await keepWatching({
+  const end = await watchWithReconnects({
     watch: async onReady => {
       const [openMs, ended] = views[at++]!
       if (openMs !== null) {

@@ -22,7 +22,7 @@ const soonMs = 60_000
 const steadyAfterMs = 10_000
 
 /** @returns why retrying is pointless, and whether a view was ever open. */
-export async function keepWatching(options: KeepWatchingOptions): Promise<{ reason: string; wasOpen: boolean }> {
+export async function watchWithReconnects(options: KeepWatchingOptions): Promise<{ reason: string; wasOpen: boolean }> {
   const { watch, monotonicNowMs } = options
   let wasOpen = false
   /** When the view was lost: at its last byte, if that is known. Null while it is not lost. */

@@ -1,8 +1,8 @@
 // One connection to an instance's live view, from request to end: reports the messages, and whether a retry may help.
 
-import { explainNoAnswer } from '#commands/client/explain-no-answer.ts'
+import { describeMissingAnswer } from '#commands/client/explain-no-answer.ts'
 import { isJsonObject, type JsonObject, parseJson } from '#core/json.ts'
-import { isNoPath } from '#wire/wire-error.ts'
+import { isUnknownPathDetail } from '#wire/wire-error.ts'
 
 /** Numbers keep the form in which they were sent, because 64-bit ids do not fit into a double. */
 export type Data = Readonly<JsonObject>
@@ -94,7 +94,7 @@ async function readRefusal(response: Response): Promise<LiveViewEnd> {
 }
 
 function findHint(detail: string | null): string {
-  return isNoPath(detail)
+  return isUnknownPathDetail(detail)
     ? 'Check --host: if the instance has PENNON_ADMIN_PORT, its private API is on that port.'
     : 'Check --project and --host.'
 }
@@ -165,5 +165,5 @@ function reasonOf(cause: unknown): string {
   const { message, cause: inner } = cause as Error
   if (message === 'terminated' || (inner as NodeJS.ErrnoException | undefined)?.code === 'UND_ERR_SOCKET')
     return wasClosed
-  return explainNoAnswer(cause)
+  return describeMissingAnswer(cause)
 }

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { type TailOptions, tailAddress } from './tail-address.ts'
+import { buildTailAddress, type TailOptions } from './tail-address.ts'
 
 const here = { instance: null, host: '127.0.0.1', port: 8000, adminPort: null }
 const nothing: TailOptions = { project: '@current', rejected: true }
 
-function viewOf(options: Partial<TailOptions>, place: Parameters<typeof tailAddress>[1] = here): URL {
-  const address = tailAddress({ ...nothing, ...options }, place)
+function viewOf(options: Partial<TailOptions>, place: Parameters<typeof buildTailAddress>[1] = here): URL {
+  const address = buildTailAddress({ ...nothing, ...options }, place)
   assert.ok(address.ok, address.ok ? '' : address.error)
   return address.value.view
 }
@@ -58,7 +58,7 @@ describe('the address of a live view', () => {
       [{ property: ['=pro'] }, /--property must be key=value/],
       [{ host: 'ftp://pennon.example' }, /--host/],
     ] as const) {
-      const address = tailAddress({ ...nothing, ...options }, here)
+      const address = buildTailAddress({ ...nothing, ...options }, here)
       assert.ok(!address.ok)
       assert.match(address.error, reason)
     }

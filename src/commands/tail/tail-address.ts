@@ -2,7 +2,7 @@
 // projects, since it may be of another version.
 
 import { err, ok, type Result } from '#core/result.ts'
-import { type AddressConfig, instanceAddress } from '../client/instance-address.ts'
+import { type AddressConfig, resolveInstanceAddress } from '../client/instance-address.ts'
 
 export interface TailOptions {
   readonly host?: string
@@ -26,8 +26,8 @@ export interface TailAddress {
 }
 
 /** @returns a one-line message for people if an option is invalid. */
-export function tailAddress(options: TailOptions, config: AddressConfig): Result<TailAddress, string> {
-  const instance = instanceAddress(options.host, config)
+export function buildTailAddress(options: TailOptions, config: AddressConfig): Result<TailAddress, string> {
+  const instance = resolveInstanceAddress(options.host, config)
   if (!instance.ok) return instance
   const query = queryOf(options)
   if (!query.ok) return query

@@ -3,14 +3,14 @@ import { describe, it } from 'node:test'
 import { parseJson } from '#core/json.ts'
 import { plainTerminal } from '../client/terminal.ts'
 import type { Data } from './live-view.ts'
-import { jsonLineOf, lineOf } from './tail-lines.ts'
+import { formatJsonLine, formatLine } from './tail-lines.ts'
 
 const at = '2026-11-22T01:02:27.290Z'
 
 /** A line without its padding. */
 function line(kind: string, json: string, isJson = false): string {
   const data = parseJson(json) as Data
-  return isJson ? jsonLineOf(kind, data) : lineOf(kind, data).replaceAll(/ {3,}/g, '  ')
+  return isJson ? formatJsonLine(kind, data) : formatLine(kind, data).replaceAll(/ {3,}/g, '  ')
 }
 
 function event(rest: string, isJson = false): string {
@@ -56,25 +56,29 @@ describe('a line of pennon tail', () => {
     const hidden = '\u202e\u2066\u200b\u200d\ufeff\u00ad\u2028\u2029\u{e0041}\ud800'
     const escapes = String.raw`\u202e\u2066\u200b\u200d\ufeff\u00ad\u2028\u2029\udb40\udc41\ud800`
     const sent = { captured_at: 'at', event: `paid${hidden}`, distinct_id: 'Zoë 🦊', properties: { name: hidden } }
-    const line = lineOf('event', sent)
+    const line = formatLine('event', sent)
     assert.equal(line.replaceAll(/ {3,}/g, '  '), `at  paid${escapes}  Zoë 🦊  {"name":"${escapes}"}`)
-    const asJson = jsonLineOf('event', sent)
+    const asJson = formatJsonLine('event', sent)
     assert.ok(asJson.includes(escapes) && !asJson.includes(hidden[0]!))
     assert.equal(JSON.parse(asJson).event, `paid${hidden}`)
   })
 
   it('is a row of a table, cut to the width of a terminal but not in a pipe', () => {
-    const titles = lineOf('ready', {})
+    const titles = formatLine('ready', {})
     const long = { captured_at: at, event: 'a name that is longer than its column', distinct_id: 'ada', properties: {} }
-    const shown = lineOf('event', { ...long, event: 'paid' })
+    const shown = formatLine('event', { ...long, event: 'paid' })
     for (const [title, cell] of [
       ['EVENT', 'paid'],
       ['DISTINCT ID', 'ada'],
       ['PROPERTIES', '{}'],
     ] as const)
       assert.equal(titles.indexOf(title), shown.indexOf(cell), title)
-    assert.ok(lineOf('event', long).includes('a name that is longer than its column  ada'))
-    const narrow = lineOf('event', { ...long, properties: { text: 'x'.repeat(100) } }, { ...plainTerminal, width: 90 })
+    assert.ok(formatLine('event', long).includes('a name that is longer than its column  ada'))
+    const narrow = formatLine(
+      'event',
+      { ...long, properties: { text: 'x'.repeat(100) } },
+      { ...plainTerminal, width: 90 },
+    )
     assert.equal(narrow.length, 90)
     assert.ok(narrow.includes('a name that is longer t…  ada'), narrow)
   })

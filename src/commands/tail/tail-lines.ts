@@ -1,17 +1,17 @@
 // Formats each message of `pennon tail` as exactly one line, no matter what clients sent. A line is a row of a table that
 // never ends, so the columns have fixed widths. On a terminal, what does not fit is truncated; a pipe gets everything.
 
-import { printable } from '#core/printable.ts'
+import { toPrintable } from '#core/printable.ts'
 import { plainTerminal, type Terminal } from '../client/terminal.ts'
-import { cutToWidth, textWidth } from '../client/text-width.ts'
+import { measureTextWidth, truncateToWidth } from '../client/text-width.ts'
 import type { Data } from './live-view.ts'
 
 /** @returns the whole message as JSON. */
-export function jsonLineOf(kind: string, data: Data): string {
-  return printable(JSON.stringify({ type: kind, ...data }))
+export function formatJsonLine(kind: string, data: Data): string {
+  return toPrintable(JSON.stringify({ type: kind, ...data }))
 }
 
-export function lineOf(kind: string, data: Data, terminal: Terminal = plainTerminal): string {
+export function formatLine(kind: string, data: Data, terminal: Terminal = plainTerminal): string {
   switch (kind) {
     case 'ready':
       return terminal.paint('bold', formatRow(['TIME', 'EVENT', 'DISTINCT ID', 'PROPERTIES'], terminal))
@@ -30,14 +30,14 @@ const gap = '  '
 
 function formatRow(cells: readonly string[], { width }: Terminal): string {
   const padded = cells.map((cell, index) => {
-    const text = printable(cell)
+    const text = toPrintable(cell)
     const columns = widths[index]
     if (index === cells.length - 1 || columns === undefined) return text
-    const shown = width === null ? text : cutToWidth(text, columns)
-    return shown + ' '.repeat(Math.max(0, columns - textWidth(shown)))
+    const shown = width === null ? text : truncateToWidth(text, columns)
+    return shown + ' '.repeat(Math.max(0, columns - measureTextWidth(shown)))
   })
   const line = padded.join(gap)
-  return width === null ? line : cutToWidth(line, width)
+  return width === null ? line : truncateToWidth(line, width)
 }
 
 /**

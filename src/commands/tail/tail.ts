@@ -2,14 +2,14 @@
 // itself when the instance restarts or the connection breaks.
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { endWithOutput } from '../client/end-with-output.ts'
+import { exitAfterOutput } from '../client/end-with-output.ts'
 import { warnOfOtherPort } from '../client/run-client.ts'
-import { terminalOf } from '../client/terminal.ts'
+import { createTerminal } from '../client/terminal.ts'
 import { readConfigOrRefuse, refuse } from '../refuse.ts'
-import { keepWatching } from './keep-watching.ts'
+import { watchWithReconnects } from './keep-watching.ts'
 import { notPennon, watchLiveView } from './live-view.ts'
-import { type TailOptions, tailAddress } from './tail-address.ts'
-import { jsonLineOf, lineOf } from './tail-lines.ts'
+import { buildTailAddress, type TailOptions } from './tail-address.ts'
+import { formatJsonLine, formatLine } from './tail-lines.ts'
 
 export type { TailOptions }
 
@@ -20,16 +20,16 @@ const silentAfterMs = 45_000
 export async function tail(options: TailOptions): Promise<void> {
   const config = readConfigOrRefuse()
   const { personalKey } = config
-  const address = tailAddress(options, config)
+  const address = buildTailAddress(options, config)
   if (!address.ok) refuse(address.error)
   warnOfOtherPort(options.host, config)
   if (personalKey === null) refuse('Set PENNON_PERSONAL_KEY to a personal API key with the scope query:read.')
   const { instance, view } = address.value
-  const notices = tailNotices(instance, options.rejected, Date.now)
+  const notices = createTailNotices(instance, options.rejected, Date.now)
   const monotonicNowMs = () => performance.now()
-  endWithOutput()
+  exitAfterOutput()
   let hasHead = false
-  const { reason, wasOpen } = await keepWatching({
+  const { reason, wasOpen } = await watchWithReconnects({
     watch: onReady =>
       watchLiveView({
         url: view,
@@ -41,7 +41,8 @@ export async function tail(options: TailOptions): Promise<void> {
           // Every reconnected view sends it again; the table has one header.
           if (kind === 'ready' && options.json !== true && hasHead) return
           if (kind === 'ready') hasHead = true
-          const line = options.json === true ? jsonLineOf(kind, data) : lineOf(kind, data, terminalOf(process.stdout))
+          const line =
+            options.json === true ? formatJsonLine(kind, data) : formatLine(kind, data, createTerminal(process.stdout))
           process.stdout.write(`${line}\n`)
         },
       }),
@@ -68,7 +69,7 @@ const remedy = '. Set the URL of the instance with --host, or the PORT and HOST 
  * @param instance the address of the private API.
  * @param rejected whether the view shows rejects, which `/events/` does not list.
  */
-export function tailNotices(instance: string, rejected: boolean, nowMs: () => number) {
+export function createTailNotices(instance: string, rejected: boolean, nowMs: () => number) {
   const view = () => `${new Date(nowMs()).toISOString()} the live view of ${instance}`
   const meanwhile = rejected ? '/events/ and /rejected_events/' : '/events/'
   return {

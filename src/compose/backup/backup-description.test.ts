@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { type BackupDescription, decodeDescription, encodeDescription } from './backup-description.ts'
+import { type BackupDescription, decodeBackupDescription, encodeBackupDescription } from './backup-description.ts'
 
 const whole: BackupDescription = {
   format: 2,
@@ -14,14 +14,14 @@ const whole: BackupDescription = {
 
 describe('the description of a backup', () => {
   it('is decoded as it was encoded', () => {
-    assert.deepEqual(decodeDescription(encodeDescription(whole)), whole)
+    assert.deepEqual(decodeBackupDescription(encodeBackupDescription(whole)), whole)
   })
 
   it('is refused in an earlier format, with the last version that reads it', () => {
     const { rows: _, ...before } = { ...whole, format: 1, schema: null }
     const expected =
       'was written by Pennon 0.1.0 or earlier, and 0.1.0 is the last version that can open it: restore it with that version'
-    assert.equal(decodeDescription(JSON.stringify(before)), expected)
+    assert.equal(decodeBackupDescription(JSON.stringify(before)), expected)
   })
 
   it('is refused if damaged, with the place in printable characters', () => {
@@ -46,7 +46,7 @@ describe('the description of a backup', () => {
         /^has format 3, which this version cannot read; it was written by Pennon [\x20-\x7e]+$/,
       ],
     ] as const) {
-      const decoded = decodeDescription(text)
+      const decoded = decodeBackupDescription(text)
       assert.match(typeof decoded === 'string' ? decoded : 'it was taken', expected)
     }
   })

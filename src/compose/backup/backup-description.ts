@@ -2,7 +2,7 @@
 
 import Type, { type Static } from 'typebox'
 import { Compile } from 'typebox/compile'
-import { printable } from '#core/printable.ts'
+import { toPrintable } from '#core/printable.ts'
 import { isTooOld } from '#ports/port-error.ts'
 
 export const descriptionName = 'backup.json'
@@ -30,12 +30,12 @@ export type BackupDescription = Static<typeof descriptionSchema>
 
 const validator = Compile(descriptionSchema)
 
-export function encodeDescription(description: BackupDescription): string {
+export function encodeBackupDescription(description: BackupDescription): string {
   return `${JSON.stringify(description, null, 2)}\n`
 }
 
 /** @returns the description, or why it cannot be used, as the rest of a sentence about it. */
-export function decodeDescription(text: string): BackupDescription | string {
+export function decodeBackupDescription(text: string): BackupDescription | string {
   let value: unknown
   try {
     value = JSON.parse(text)
@@ -48,9 +48,9 @@ export function decodeDescription(text: string): BackupDescription | string {
   if (typeof format === 'number' && format !== backupFormat)
     return `has format ${format}, which this version cannot read; it was written by Pennon ${shortText(pennon)}`
   const place = validator.Errors(value)[0]?.instancePath ?? ''
-  return place === '' ? 'is damaged' : `is damaged at ${printable(place)}`
+  return place === '' ? 'is damaged' : `is damaged at ${toPrintable(place)}`
 }
 
 function shortText(value: unknown): string {
-  return typeof value === 'string' ? printable(value.slice(0, 40)) : 'of an unknown version'
+  return typeof value === 'string' ? toPrintable(value.slice(0, 40)) : 'of an unknown version'
 }

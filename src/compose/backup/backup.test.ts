@@ -18,7 +18,7 @@ import { openedReader } from '../../../tests/support/sqlite-log-files.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { aCapturedEvent, encodedEvents } from '../../../tests/support/values.ts'
 import { HeldSegments } from '../log/held-segments.ts'
-import { backUp } from './backup.ts'
+import { backUpInstance } from './backup.ts'
 
 describe('a backup', () => {
   it('records no higher log position than it contains, however much is appended while it is written', async t => {
@@ -116,7 +116,7 @@ async function instance(t: TestContext) {
   const config = readConfig({ PENNON_DATA: dataFolder, PENNON_MIN_FREE_BYTES: '1' })
   assert.ok(config.ok, config.ok ? '' : config.error)
   const backUpNow = (checkStop: () => void = () => undefined) =>
-    backUp(config.value, file, { nowMs: Date.now, checkStop, onProgress: () => undefined })
+    backUpInstance(config.value, file, { nowMs: Date.now, checkStop, onProgress: () => undefined })
   return { folder, file, appender, backUpNow }
 }
 

@@ -8,7 +8,7 @@ import { existsSync, linkSync, rmSync, statSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { copyDatabase, openHeldDatabase } from '#adapters/backup-file/copy-database.ts'
+import { copyDatabase, openDatabaseForCopying } from '#adapters/backup-file/copy-database.ts'
 import { syncFolder } from '#adapters/backup-file/sync-folder.ts'
 import { UnfitNameError } from '#adapters/backup-file/tar-header.ts'
 import { createBackup } from '#adapters/backup-file/write-backup.ts'
@@ -25,12 +25,12 @@ import { err, ok, type Result } from '#core/result.ts'
 import { PortError } from '#ports/port-error.ts'
 import { acquireDataLock, type DataLock, readLockHolder } from '#processes/data-lock.ts'
 import { version } from '#version.ts'
-import { holdSegments } from '../log/held-segments.ts'
+import { holdLogSegments } from '../log/held-segments.ts'
 import { findAccessProblem } from '../stores/existing-state.ts'
 import { findStateProblem } from '../stores/store-faults.ts'
-import { type BackupDescription, backupFormat, descriptionName, encodeDescription } from './backup-description.ts'
-import { takeDraftFolder } from './draft-folder.ts'
-import { holdFreeze, removeAbandonedFreezes } from './held-freezes.ts'
+import { type BackupDescription, backupFormat, descriptionName, encodeBackupDescription } from './backup-description.ts'
+import { createDraftFolder } from './draft-folder.ts'
+import { freezeUntilReleased, removeAbandonedFreezes } from './held-freezes.ts'
 
 export interface BackupReport {
   readonly bytes: number
@@ -60,7 +60,7 @@ class BackupRefused extends Error {}
  * @returns one line for the operator when no backup was made.
  * @throws errors other than those of files, stores or space.
  */
-export async function backUp(
+export async function backUpInstance(
   config: Config,
   file: string,
   options: BackupOptions,
@@ -99,13 +99,13 @@ async function backUpOrThrow(
   if (unfit !== null) throw new BackupRefused(unfit)
   if (!existsSync(dirname(file))) throw new BackupRefused(`The folder ${dirname(file)} does not exist.`)
   const drafts = `${file}.partial`
-  const removeDrafts = takeDraftFolder(drafts)
+  const removeDrafts = createDraftFolder(drafts)
   if (removeDrafts === null) throw new BackupRefused(`Another backup to ${file} is running.`)
   undo.push(removeDrafts)
   const lock = await acquireDataLock(dataFolder, { command: 'backup', waitMsMax: 0 })
   if (lock.ok) undo.push(lock.value.release)
 
-  const segments = holdSegments(config)
+  const segments = holdLogSegments(config)
   undo.push(() => segments.close())
   const state = config.databaseUrl === null ? await copyState(dataFolder, drafts) : null
   const events = config.clickhouseUrl === null ? await findEvents(dataFolder, lock) : null
@@ -131,7 +131,7 @@ async function backUpOrThrow(
   const progress = setInterval(() => options.onProgress(writer.bytes, bytesInAll), 500)
   const hasEncryptionKey = existsSync(join(dataFolder, keyFileName))
   try {
-    await writer.addContent(descriptionName, encodeDescription(description))
+    await writer.addContent(descriptionName, encodeBackupDescription(description))
     if (hasEncryptionKey) await writer.addFile(keyFileName, join(dataFolder, keyFileName))
     if (state !== null) {
       await writer.addFile('state.db', state.path)
@@ -151,7 +151,7 @@ async function backUpOrThrow(
 
 async function copyState(dataFolder: string, drafts: string) {
   const path = stateFilePath(drafts)
-  const database = openHeldDatabase(stateFilePath(dataFolder))
+  const database = openDatabaseForCopying(stateFilePath(dataFolder))
   try {
     await copyDatabase(database, path)
   } finally {
@@ -176,7 +176,7 @@ async function findEvents(dataFolder: string, lock: Result<DataLock, string>): P
     throw new BackupRefused(`No backup was made: ${lock.error}`)
   for (let attempt = 1; ; attempt++) {
     try {
-      return await holdFreeze(dataFolder)
+      return await freezeUntilReleased(dataFolder)
     } catch (cause) {
       if (!(cause instanceof PortError) || !cause.retryable) throw cause
       if (attempt === engineWait.tries)

@@ -9,7 +9,7 @@ const lockName = 'lock.db'
  * Creates a folder for unfinished files inside an existing folder. Removes what a killed command left there. @returns a
  * function that removes the new folder; null if another process uses it.
  */
-export function takeDraftFolder(folder: string): (() => void) | null {
+export function createDraftFolder(folder: string): (() => void) | null {
   if (!existsSync(folder)) mkdirSync(folder, { mode: 0o700 })
   const release = tryFileLock(join(folder, lockName))
   if (release === null) return null

@@ -15,7 +15,7 @@ import { shareFileLock, tryFileLock } from '#processes/data-lock.ts'
 const lockName = 'backups.db'
 
 /** Freezes the event store until the files are released. @throws PortError `unavailable` if the engine does not answer. */
-export async function holdFreeze(dataFolder: string): Promise<EventFiles> {
+export async function freezeUntilReleased(dataFolder: string): Promise<EventFiles> {
   removeAbandonedFreezes(dataFolder)
   const unlock = shareFileLock(join(dataFolder, lockName))
   try {

@@ -12,7 +12,7 @@ import { err, ok, type Result } from '#core/result.ts'
 import { UnfitSchemaError } from '#ports/port-error.ts'
 import { acquireDataLock } from '#processes/data-lock.ts'
 import { restoringFolderOf } from '../stores/store-faults.ts'
-import { type BackupDescription, decodeDescription, descriptionName } from './backup-description.ts'
+import { type BackupDescription, decodeBackupDescription, descriptionName } from './backup-description.ts'
 
 export interface RestoreReport {
   readonly description: BackupDescription
@@ -34,7 +34,7 @@ export interface RestoreOptions {
  * @returns one line for the operator if nothing was restored; then the folder is unchanged.
  * @throws what `checkStop` throws; then the folder is unchanged, too.
  */
-export async function restore(
+export async function restoreFromBackup(
   config: Config,
   file: string,
   { onProgress, checkStop, isForVerifying = false }: RestoreOptions,
@@ -67,7 +67,7 @@ export async function restore(
       checkStop()
       onProgress(bytes, bytesInAll)
     })
-    const description = decodeDescription(readFileSync(join(unpacked, descriptionName), 'utf8'))
+    const description = decodeBackupDescription(readFileSync(join(unpacked, descriptionName), 'utf8'))
     if (typeof description === 'string')
       return err(`${file} cannot be restored: ${descriptionName} in it ${description}. Nothing was changed.`)
     const unfit = isForVerifying ? null : findBackupProblem(description, config)

@@ -6,20 +6,20 @@ import { accessSync, constants, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { createClickHouseClients } from '#adapters/clickhouse/connection/clickhouse-clients.ts'
 import { readEngineEndpoint } from '#adapters/clickhouse-embedded/engine-endpoint.ts'
-import { engineLibraryPath } from '#adapters/clickhouse-embedded/engine-library.ts'
+import { findEngineLibraryPath } from '#adapters/clickhouse-embedded/engine-library.ts'
 import { prepareEngine } from '#adapters/clickhouse-embedded/start-engine.ts'
 import { countSqliteRows, findSqliteDamage } from '#adapters/sqlite/find-schema.ts'
 import type { Config } from '#config.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { howToInstall, missingPackage } from '#distribution.ts'
-import { machineEnvironment } from '#processes/child-environment.ts'
+import { pickMachineEnvironment } from '#processes/child-environment.ts'
 import { SupervisedChild } from '#processes/supervisor.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { openLogReader } from '../log/log.ts'
 import { findLogFaults } from '../stores/store-faults.ts'
 import type { BackupDescription } from './backup-description.ts'
-import { takeDraftFolder } from './draft-folder.ts'
-import { restore } from './restore.ts'
+import { createDraftFolder } from './draft-folder.ts'
+import { restoreFromBackup } from './restore.ts'
 
 export interface VerifyReport {
   readonly description: BackupDescription
@@ -50,7 +50,7 @@ const engineStartsMax = 3
  * @returns one line for the operator if the backup could not be restored or read.
  * @throws the signal's reason when aborted; then nothing is left on disk, either.
  */
-export async function verifyBackup(
+export async function verifyBackupFile(
   config: Config,
   file: string,
   options: VerifyOptions,
@@ -62,15 +62,19 @@ export async function verifyBackup(
     return err(`${dirname(file)} is not writable: the backup is temporarily restored beside its file.`)
   }
   const scratch = `${file}.verifying`
-  const remove = takeDraftFolder(scratch)
+  const remove = createDraftFolder(scratch)
   if (remove === null) return err(`${file} is being verified by another process.`)
   const dataFolder = join(scratch, 'data')
   try {
     const { onProgress, signal } = options
     const checkStop = () => signal.throwIfAborted()
-    const restored = await restore({ ...config, dataFolder }, file, { onProgress, checkStop, isForVerifying: true })
+    const restored = await restoreFromBackup({ ...config, dataFolder }, file, {
+      onProgress,
+      checkStop,
+      isForVerifying: true,
+    })
     if (!restored.ok) return restored
-    if (restored.value.description.events && engineLibraryPath() === null)
+    if (restored.value.description.events && findEngineLibraryPath() === null)
       return err(`${missingPackage('chdb')}, which is needed to count the events of a backup: ${howToInstall('chdb')}.`)
     return ok(await inspectBackup({ ...config, dataFolder }, restored.value, options))
   } finally {
@@ -132,7 +136,13 @@ async function countEvents(
   const answers = Promise.withResolvers<boolean>()
   let endCount = 0
   const engine = new SupervisedChild({
-    ...{ name: 'events', mainPath, env: machineEnvironment(environment), logger: silentLogger(), random: Math.random },
+    ...{
+      name: 'events',
+      mainPath,
+      env: pickMachineEnvironment(environment),
+      logger: silentLogger(),
+      random: Math.random,
+    },
     args: async () => (await prepareEngine(dataFolder, { isAsFound: true })).args,
     onMessage: () => answers.resolve(true),
     onExit: () => {

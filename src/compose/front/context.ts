@@ -3,7 +3,7 @@
 import { randomBytes, randomFillSync, randomUUID } from 'node:crypto'
 import { systemTimers } from '#adapters/system/timers.ts'
 import type { Config } from '#config.ts'
-import { pooledRandomUint32, type RandomUint32 } from '#core/capture/event-uuid.ts'
+import { createPooledRandomUint32, type RandomUint32 } from '#core/capture/event-uuid.ts'
 import type { LogStream, Traffic } from '#core/events/log-stream.ts'
 import type { ProcessedUntil } from '#core/events/processed-until.ts'
 import { createStateOutageLogger, type NoteStateAway } from '#http/shared/state-away.ts'
@@ -56,7 +56,7 @@ export interface FrontContext extends FrontSurroundings, Machine {
 }
 
 /** @param over for tests: replaces parts of the machine. */
-export function frontContext(surroundings: FrontSurroundings, over: Partial<Machine> = {}): FrontContext {
+export function createFrontContext(surroundings: FrontSurroundings, over: Partial<Machine> = {}): FrontContext {
   const { config, logger } = surroundings
   const trustedProxies = parseTrustedProxies(config.trustedProxies.join(','))
   if (!trustedProxies.ok) throw new Error(`PENNON_TRUSTED_PROXIES: ${trustedProxies.error}`)
@@ -65,7 +65,7 @@ export function frontContext(surroundings: FrontSurroundings, over: Partial<Mach
     monotonicNowMs: () => performance.now(),
     newUuid: randomUUID,
     randomBytes,
-    random: pooledRandomUint32(randomFillSync),
+    random: createPooledRandomUint32(randomFillSync),
     ...over,
   }
   const noteStateAway = createStateOutageLogger(logger, machine.monotonicNowMs)

@@ -7,7 +7,7 @@ import { type EventQuotas, startEventQuotas } from '#services/capture/event-quot
 import { type RefusedCounter, startRefusedCounter } from '#services/capture/refused-counter.ts'
 import { type FlagRequestCounter, startFlagRequestCounter } from '#services/flags/flag-request-counter.ts'
 import { type PersonalKeyUses, startPersonalKeyUses } from '#services/manage/personal-key-uses.ts'
-import { type MissingEvents, startMissingEvents } from '#services/progress/missing-events.ts'
+import { type MissingEvents, startMissingEventsReader } from '#services/progress/missing-events.ts'
 import type { FrontContext } from './context.ts'
 
 const periods = {
@@ -48,7 +48,7 @@ export function startCounters(
     eventQuotas: startEventQuotas({ usage: management, clock, logger, readMs: eventQuotaReadMs }),
     refused: startRefusedCounter({ store: management, clock, logger, flushMs: refusedFlushMs }),
     keyUses: startPersonalKeyUses({ management, clock, logger, metrics, delayMs: keyUsesDelayMs }),
-    missingEvents: startMissingEvents({ marks: management, logger, readMs: missingEventsReadMs }),
+    missingEvents: startMissingEventsReader({ marks: management, logger, readMs: missingEventsReadMs }),
   }
   opened.defer(async () => {
     const late = sleep(lastFlushMsMax, 'late', { ref: false })

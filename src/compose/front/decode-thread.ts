@@ -1,43 +1,46 @@
 // The code of a decode thread: it runs the same pure functions as the event loop, one function for each kind of job.
 
 import { randomFillSync } from 'node:crypto'
-import { answerJobs } from '#adapters/decode-threads/answer-jobs.ts'
-import { pooledRandomUint32 } from '#core/capture/event-uuid.ts'
-import { freeBytes } from '#core/free-bytes.ts'
+import { serveThreadJobs } from '#adapters/decode-threads/answer-jobs.ts'
+import { createPooledRandomUint32 } from '#core/capture/event-uuid.ts'
+import { releaseBytesMemory } from '#core/free-bytes.ts'
 import { lowerThreadPriority } from '#telemetry/thread-priority.ts'
-import { decodeAndPrepare, type PreparedCapture } from '#wire/capture/decode-capture.ts'
+import { decodeAndPrepareCapture, type PreparedCapture } from '#wire/capture/decode-capture.ts'
 import { type PreparedV1Capture, prepareV1Capture } from '#wire/capture-v1/decode-batch.ts'
-import { decodeFlags, packFlags } from '#wire/flags/decode-flags.ts'
+import { decodeFlagsRequest, packFlagsRequest } from '#wire/flags/decode-flags.ts'
 import { readOtlp } from '#wire/otlp/read-otlp.ts'
-import { decodeRecording } from '#wire/recordings/decode-recording.ts'
+import { decodeRecordingRequest } from '#wire/recordings/decode-recording.ts'
 import type { DecodeJobs } from '#wire/threads/decode-jobs.ts'
 
 lowerThreadPriority()
-const random = pooledRandomUint32(randomFillSync)
+const random = createPooledRandomUint32(randomFillSync)
 
-answerJobs<DecodeJobs>({
+serveThreadJobs<DecodeJobs>({
   capture: ({ input, reportRecentFromMs, ...received }) => {
     const capture = { ...input, body: asBuffer(input.body) }
-    const outcome = decodeAndPrepare(capture, { ...received, random }, reportRecentFromMs)
-    freeBytes(input.body)
+    const outcome = decodeAndPrepareCapture(capture, { ...received, random }, reportRecentFromMs)
+    releaseBytesMemory(input.body)
     return { outcome, moved: buffersOfTable(outcome) }
   },
   capture_v1: ({ input, received }) => {
     const outcome = prepareV1Capture({ ...input, body: asBuffer(input.body) }, received)
-    freeBytes(input.body)
+    releaseBytesMemory(input.body)
     return { outcome, moved: buffersOfTable(outcome) }
   },
   flags: ({ body, context }) => ({
-    outcome: packFlags(decodeFlags({ ...body, bytes: asBuffer(body.bytes) }, context)),
+    outcome: packFlagsRequest(decodeFlagsRequest({ ...body, bytes: asBuffer(body.bytes) }, context)),
   }),
   otlp: ({ input }) => {
     const outcome = readOtlp({ ...input, body: asBuffer(input.body) })
-    freeBytes(input.body)
+    releaseBytesMemory(input.body)
     return { outcome }
   },
   recording: ({ input, receivedAtMs, userAgent }) => {
-    const outcome = decodeRecording({ ...input, body: asBuffer(input.body) }, { receivedAtMs, random, userAgent })
-    freeBytes(input.body)
+    const outcome = decodeRecordingRequest(
+      { ...input, body: asBuffer(input.body) },
+      { receivedAtMs, random, userAgent },
+    )
+    releaseBytesMemory(input.body)
     return { outcome, moved: outcome.kind === 'prepared' ? [outcome.record.bytes.buffer] : [] }
   },
 })

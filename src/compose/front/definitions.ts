@@ -1,7 +1,7 @@
 // Starts the definitions that a front serves, and passes changes on to change streams, the live view, the check of keys,
 // and quotas.
 
-import { type CompiledProject, compileProjectSteps } from '#core/flags/evaluation/compile-project.ts'
+import { type CompiledProject, compileProjectInSteps } from '#core/flags/evaluation/compile-project.ts'
 import type { PersonalKeyStore } from '#ports/state/project-store.ts'
 import { type ChangeHub, createChangeHub } from '#services/flags/change-hub.ts'
 import { type DefinitionCache, startDefinitionCache } from '#services/flags/definition-cache.ts'
@@ -54,7 +54,7 @@ export async function startServingDefinitions(
     compile: async (changed, previous: CompiledProject | null) => {
       flagRequests.follow(changed.project)
       eventQuotas.follow(changed.project)
-      const compiled = await runInSlices(compileProjectSteps(changed, previous))
+      const compiled = await runInSlices(compileProjectInSteps(changed, previous))
       for (const problem of compiled.problems)
         logger.warn({ projectId: changed.project.id, ...problem }, 'a stored flag cannot be evaluated')
       return compiled

@@ -16,7 +16,7 @@ import { openLogWriter } from '../log/log-writer.ts'
 import type { StateWriter } from '../stores/state.ts'
 import { openSalts } from '../stores/stores.ts'
 import { composeCapture } from './capture.ts'
-import { type FrontContext, type FrontSurroundings, frontContext } from './context.ts'
+import { createFrontContext, type FrontContext, type FrontSurroundings } from './context.ts'
 import { startCounters } from './counters.ts'
 import { createDecodePool } from './decode-pool.ts'
 import { startServingDefinitions } from './definitions.ts'
@@ -54,7 +54,7 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
   const { config, host, logger, metrics } = options
   await using opened = new AsyncDisposableStack()
   const stores = await openFrontStores(options, opened)
-  const context = frontContext(options)
+  const context = createFrontContext(options)
   const counters = startCounters(context, stores.management, opened)
   const liveEvents = composeLiveEvents(context, stores.logReader)
   const definitions = await startServingDefinitions(context, stores, counters, liveEvents.recheck, opened)

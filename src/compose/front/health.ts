@@ -2,17 +2,17 @@
 // processes.
 
 import type { Config } from '#config.ts'
-import { type HealthDeps, healthRoutes, metricsRoute } from '#http/handlers/health.ts'
+import { createMetricsRoute, type HealthDeps, healthRoutes } from '#http/handlers/health.ts'
 import type { Route } from '#http/shared/route.ts'
 import type { EventLogReader, EventLogRetention, LogCondition } from '#ports/log/event-log.ts'
 import { PortError } from '#ports/port-error.ts'
 import { aggregateMetrics, type Metrics } from '#telemetry/metrics.ts'
 import type { HealthParts } from './parts.ts'
 
-/** `metricsRoute` is separate, because only the port of the private API has it. */
+/** `createMetricsRoute` is separate, because only the port of the private API has it. */
 export function composeHealth(parts: HealthParts): { routes: readonly Route[]; metricsRoute: Route } {
   const deps = healthDeps(parts)
-  return { routes: healthRoutes(deps), metricsRoute: metricsRoute(deps) }
+  return { routes: healthRoutes(deps), metricsRoute: createMetricsRoute(deps) }
 }
 
 function healthDeps({ config, definitions, stores, counters, eventLog, metrics, host }: HealthParts): HealthDeps {

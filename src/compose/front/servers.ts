@@ -63,7 +63,7 @@ export function composeServers(
       const { host, port, adminPort, eventsPort } = config
       const url = await publicServer.listen({ host, port })
       const adminUrl = adminServer === null ? null : await adminServer.listen({ host, port: adminPort! })
-      const eventsUrl = eventsServer === null ? null : await listenOn(eventsServer, host, eventsPort!)
+      const eventsUrl = eventsServer === null ? null : await listenOnPort(eventsServer, host, eventsPort!)
       return { url, adminUrl, eventsUrl }
     },
   }
@@ -82,7 +82,7 @@ export function composeEventsServer(parts: EventsPortParts, connections: Connect
 }
 
 /** @throws the error of `listen`, with its code. */
-export async function listenOn(server: Server, host: string, port: number): Promise<string> {
+export async function listenOnPort(server: Server, host: string, port: number): Promise<string> {
   server.listen(port, host)
   await once(server, 'listening')
   const { address, family, port: actual } = server.address() as AddressInfo

@@ -7,7 +7,7 @@ import {
   removeEngineEndpoint,
   writeEngineEndpoint,
 } from '#adapters/clickhouse-embedded/engine-endpoint.ts'
-import { FollowedLinkError, removeFollowedLinks } from '#adapters/clickhouse-embedded/followed-links.ts'
+import { FollowedLinkError, removeCopiedLinkFolders } from '#adapters/clickhouse-embedded/followed-links.ts'
 import { prepareEngine } from '#adapters/clickhouse-embedded/start-engine.ts'
 import type { Config } from '#config.ts'
 import { err, ok, type Result } from '#core/result.ts'
@@ -29,7 +29,7 @@ export interface EmbeddedEngine {
 }
 
 /** @param onChange called with whether the engine is unavailable. It is unavailable at first. */
-export function followEmbeddedEngine(
+export function watchEmbeddedEngine(
   config: Config,
   logger: Logger,
   onChange: (isAway: boolean) => void,
@@ -88,10 +88,10 @@ export function followEmbeddedEngine(
  * For a start: repairs a folder that was copied by following its links, on which no engine would start. @returns one line
  * for the operator if it must be repaired manually.
  */
-export function mendCopiedEngine({ clickhouseUrl, dataFolder }: Config, logger: Logger): Result<null, string> {
+export function repairCopiedEngineFolder({ clickhouseUrl, dataFolder }: Config, logger: Logger): Result<null, string> {
   if (clickhouseUrl !== null) return ok(null)
   try {
-    const removed = removeFollowedLinks(dataFolder)
+    const removed = removeCopiedLinkFolders(dataFolder)
     if (removed.length > 0)
       logger.warn(
         { folderCount: removed.length },

@@ -11,14 +11,14 @@ import { type Bootstrapped, checkFirstStart, ensureFirstStart } from '#services/
 import { bindLog, findLogMismatch } from '#services/progress/bind-log.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { openLogReader, prepareLog, readLogId } from '../log/log.ts'
-import { statePlaceOf } from '../stores/state.ts'
+import { describeStatePlace } from '../stores/state.ts'
 
 /**
  * Creates the first project and keys if they are missing.
  * @param beforeKeys called only if some are missing.
  * @throws with a message for the operator.
  */
-export function bootstrap(
+export function bootstrapInstance(
   config: Config,
   clock: Clock,
   management: ManagementStore,
@@ -37,7 +37,7 @@ export function checkBootstrap(config: Config, management: ManagementStore): Pro
  * @returns one line for the operator if the data folder's log belongs to another state.
  * @throws like `bindLog`.
  */
-export async function bindOwnLog(
+export async function bindLogToState(
   config: Config,
   logger: Logger,
   management: ManagementStore,
@@ -46,7 +46,7 @@ export async function bindOwnLog(
     management,
     ...prepareLog(config),
     host: hostname(),
-    statePlace: await statePlaceOf(config),
+    statePlace: await describeStatePlace(config),
     newUuid: randomUUID,
     warn: line => logger.warn(line),
   })
@@ -57,7 +57,7 @@ export async function bindOwnLog(
  * @returns the reason if not, as the rest of a sentence about the state; null if it does.
  * @throws as reading the log does.
  */
-export async function judgeReturnedState(config: Config, found: ReturnedState): Promise<string | null> {
+export async function checkReturnedState(config: Config, found: ReturnedState): Promise<string | null> {
   const reader = openLogReader(config)
   try {
     return await findLogMismatch(found, {

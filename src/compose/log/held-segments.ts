@@ -2,14 +2,14 @@
 
 import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import { copyDatabase, type HeldDatabase, openHeldDatabase } from '#adapters/backup-file/copy-database.ts'
+import { copyDatabase, type HeldDatabase, openDatabaseForCopying } from '#adapters/backup-file/copy-database.ts'
 import type { BackupWriter } from '#adapters/backup-file/write-backup.ts'
 import { embeddedStreamNames } from '#adapters/sqlite-log/embedded-streams.ts'
 import { listSegments, type SegmentName } from '#adapters/sqlite-log/segment-file.ts'
-import { markPath } from '#adapters/sqlite-log/stream-mark.ts'
+import { buildMarkPath } from '#adapters/sqlite-log/stream-mark.ts'
 import type { Config } from '#config.ts'
 import type { LogStream } from '#core/events/log-stream.ts'
-import { logFolder } from './log.ts'
+import { logFolderOf } from './log.ts'
 
 interface HeldSegment {
   readonly segment: SegmentName
@@ -18,8 +18,8 @@ interface HeldSegment {
   readonly reason: string | null
 }
 
-export function holdSegments(config: Config): HeldSegments {
-  return new HeldSegments(logFolder(config))
+export function holdLogSegments(config: Config): HeldSegments {
+  return new HeldSegments(logFolderOf(config))
 }
 
 /**
@@ -43,7 +43,7 @@ export class HeldSegments {
   holdNewer(): void {
     for (const stream of embeddedStreamNames) {
       // The mark is read before the segments, so that the held segments reach it.
-      const mark = markPath(join(this.#folder, stream))
+      const mark = buildMarkPath(join(this.#folder, stream))
       if (existsSync(mark)) this.#marks.set(stream, readFileSync(mark))
       const known = this.#held.get(stream) ?? []
       this.#held.set(stream, [...known, ...this.#holdAfter(stream, known.at(-1)?.segment.firstOffset ?? -1)])
@@ -91,8 +91,9 @@ export class HeldSegments {
    * the segments contain.
    */
   async addTo(writer: BackupWriter, draft: string): Promise<void> {
-    for (const [stream, mark] of this.#marks) await writer.addContent(join('log', basename(markPath(stream))), mark)
-    const marks = embeddedStreamNames.map(markPath)
+    for (const [stream, mark] of this.#marks)
+      await writer.addContent(join('log', basename(buildMarkPath(stream))), mark)
+    const marks = embeddedStreamNames.map(buildMarkPath)
     for (const place of ['', ...embeddedStreamNames])
       for (const name of filesIn(join(this.#folder, place)).filter(isBesideSegments))
         if (!marks.includes(join(place, name)))
@@ -120,7 +121,7 @@ export class HeldSegments {
   #hold(segment: SegmentName): HeldSegment | null {
     if (segment.form === 'damaged') return { segment, database: null, reason: 'it was set aside' }
     try {
-      return { segment, database: openHeldDatabase(segment.path), reason: null }
+      return { segment, database: openDatabaseForCopying(segment.path), reason: null }
     } catch (cause) {
       if (!String((cause as { code?: string }).code).startsWith('SQLITE_')) throw cause
       return existsSync(segment.path) ? { segment, database: null, reason: (cause as Error).message } : null

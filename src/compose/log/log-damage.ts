@@ -4,12 +4,12 @@
 import { join } from 'node:path'
 import { embeddedStreamNames } from '#adapters/sqlite-log/embedded-streams.ts'
 import { LogIdentityError, readLogIdentity } from '#adapters/sqlite-log/log-identity.ts'
-import { openReadable, toReadError } from '#adapters/sqlite-log/readable-segment.ts'
+import { openReadableSegment, toSegmentReadError } from '#adapters/sqlite-log/readable-segment.ts'
 import { createMissingEndError, listSegments, type SegmentName } from '#adapters/sqlite-log/segment-file.ts'
 import { readStreamMark } from '#adapters/sqlite-log/stream-mark.ts'
 import type { Config } from '#config.ts'
 import { PortError } from '#ports/port-error.ts'
-import { logFolder } from './log.ts'
+import { logFolderOf } from './log.ts'
 
 export type LogDamage =
   /** `message` is a line for people about the file of the log's id. */
@@ -20,7 +20,7 @@ export type LogDamage =
 
 /** @throws any error that is not damage. */
 export function findLogDamage(config: Config): readonly LogDamage[] {
-  const folder = logFolder(config)
+  const folder = logFolderOf(config)
   return [...damageOfIdentity(folder), ...embeddedStreamNames.flatMap(stream => damageOfStream(join(folder, stream)))]
 }
 
@@ -47,7 +47,7 @@ function damageOfSegment(segment: SegmentName, markedOffset: number): LogDamage[
   const { path, form } = segment
   if (form === 'damaged') return [{ kind: 'set_aside', path }]
   try {
-    const opened = openReadable(segment, 'look')
+    const opened = openReadableSegment(segment, 'look')
     try {
       const endOffset = opened.endOffset()
       if (endOffset < markedOffset) throw createMissingEndError(endOffset, markedOffset)
@@ -56,7 +56,7 @@ function damageOfSegment(segment: SegmentName, markedOffset: number): LogDamage[
     }
     return []
   } catch (cause) {
-    const failure = toReadError(cause, path)
+    const failure = toSegmentReadError(cause, path)
     if (!(failure instanceof PortError)) throw failure
     // Only damage counts: a segment that disappeared during the check was processed, and a busy one can be read.
     return failure.code === 'corrupt' ? [{ kind: 'segment', path, cause: failure }] : []

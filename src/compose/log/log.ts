@@ -3,7 +3,12 @@
 
 import { join, resolve } from 'node:path'
 import { embeddedStreamNames } from '#adapters/sqlite-log/embedded-streams.ts'
-import { hasLogSegments, readLogIdentity, tidyStreams, writeLogIdentity } from '#adapters/sqlite-log/log-identity.ts'
+import {
+  hasLogSegments,
+  readLogIdentity,
+  removeOrphansOfStreams,
+  writeLogIdentity,
+} from '#adapters/sqlite-log/log-identity.ts'
 import { damagedSegmentLine } from '#adapters/sqlite-log/segment-file.ts'
 import { openSqliteLogReader, type SqliteLogReader } from '#adapters/sqlite-log/sqlite-log-reader.ts'
 import type { Config } from '#config.ts'
@@ -22,7 +27,7 @@ export function openLogReader(
   const { logBytesMax, freeBytesMin } = config
   return openSqliteLogReader({
     isAsFound,
-    folder: logFolder(config),
+    folder: logFolderOf(config),
     logBytesMax,
     minFreeBytes: freeBytesMin,
     ...(mender && {
@@ -33,24 +38,24 @@ export function openLogReader(
 
 /** The id of the log; null if the log does not exist yet. @throws LogIdentityError, system errors. */
 export function readLogId(config: Config): string | null {
-  return readLogIdentity(logFolder(config))
+  return readLogIdentity(logFolderOf(config))
 }
 
 /** Whether anything was ever appended to the log, or could have been. */
 export function hasLog(config: Config): boolean {
-  return hasLogSegments(logFolder(config))
+  return hasLogSegments(logFolderOf(config))
 }
 
 /** Id, streams and segments of the log as found; changes nothing. @throws LogIdentityError, system errors. */
 export function readLogBinding(config: Config): FindBindingDeps['log'] {
-  const folder = resolve(logFolder(config))
+  const folder = resolve(logFolderOf(config))
   return { id: readLogIdentity(folder), streams: embeddedStreamNames, hasSegments: hasLogSegments(folder) }
 }
 
 /** Prepares the log for a start, which binds it to the state. @throws LogIdentityError, system errors. */
 export function prepareLog(config: Config): Pick<BindLogDeps, 'folder' | 'log'> {
-  const folder = resolve(logFolder(config))
-  tidyStreams(folder)
+  const folder = resolve(logFolderOf(config))
+  removeOrphansOfStreams(folder)
   return {
     folder,
     log: {
@@ -61,6 +66,6 @@ export function prepareLog(config: Config): Pick<BindLogDeps, 'folder' | 'log'> 
 }
 
 /** The folder of the log, which has a folder for each stream. */
-export function logFolder(config: Config): string {
+export function logFolderOf(config: Config): string {
   return join(config.dataFolder, 'log')
 }

@@ -6,17 +6,17 @@ import { findTablesProblem } from '#adapters/clickhouse/migrate.ts'
 import { findSchemaProblem } from '#adapters/sql/known-migrations.ts'
 import type { Config } from '#config.ts'
 
-export { engineLibraryPath } from '#adapters/clickhouse-embedded/engine-library.ts'
+export { findEngineLibraryPath } from '#adapters/clickhouse-embedded/engine-library.ts'
 export { parseEndpointUrl }
 
 /** Calls `checkPostgres`, which is loaded only when there is a server to ask. */
-export async function checkPostgresAt(url: string) {
+export async function checkPostgresUrl(url: string) {
   const { checkPostgres } = await import('#adapters/postgres/check-postgres.ts')
   return checkPostgres(url)
 }
 
 /**
- * For a database in which `checkPostgresAt` found state.
+ * For a database in which `checkPostgresUrl` found state.
  * @returns one line for the operator if another version wrote it, which a start would refuse.
  */
 export async function findPostgresProblem(url: string): Promise<string | null> {
@@ -29,7 +29,7 @@ export async function findEventStoreProblem({ clickhouseUrl, queryTimeoutSeconds
   return clickhouseUrl === null ? null : findTablesProblem(parseEndpointUrl(clickhouseUrl), queryTimeoutSeconds)
 }
 
-export function sqliteVersion(): string {
+export function readSqliteVersion(): string {
   const database = new Database(':memory:')
   try {
     return database.prepare<[], string>('SELECT sqlite_version()').pluck().get()!

@@ -64,13 +64,18 @@ export async function openInstanceState(
   }
   const { url } = urls
   const found = await checkDatabases(urls, logger)
-  const { takeInstanceLock } = await import('#adapters/postgres/instance-lock.ts')
-  const locked = await namePlaceInErrors(url, () => takeInstanceLock({ ...options, url, logger }))
+  const { acquireInstanceLock } = await import('#adapters/postgres/instance-lock.ts')
+  const locked = await namePlaceInErrors(url, () => acquireInstanceLock({ ...options, url, logger }))
   if (!locked.ok) return locked
   const { judgeReturns, release } = locked.value
   try {
     const management = await openPostgresState(url, found, logger)
-    return ok({ management, place: `${await statePlaceOf(config)}, schema ${found.schema}`, judgeReturns, release })
+    return ok({
+      management,
+      place: `${await describeStatePlace(config)}, schema ${found.schema}`,
+      judgeReturns,
+      release,
+    })
   } catch (cause) {
     await release()
     throw cause
@@ -88,15 +93,15 @@ export function stateUrlsOf(config: Config): { url: string; readUrl: string | nu
 }
 
 /** `PostgreSQL at host:port/database`; null when the state is in the data folder. */
-export async function statePlaceOf(config: Config): Promise<string | null> {
+export async function describeStatePlace(config: Config): Promise<string | null> {
   if (config.databaseUrl === null) return null
-  const { describePlace: placeOf } = await import('#adapters/postgres/check-postgres.ts')
+  const { describeServer: placeOf } = await import('#adapters/postgres/check-postgres.ts')
   return `PostgreSQL at ${placeOf(config.databaseUrl)}`
 }
 
 async function openPostgresState(url: string, found: FoundState, logger: Logger): Promise<StateWriter> {
-  const { makePostgresSchema } = await import('#adapters/postgres/check-postgres.ts')
-  if (!found.isMade) await namePlaceInErrors(url, () => makePostgresSchema(url, found.schema))
+  const { createPostgresSchema } = await import('#adapters/postgres/check-postgres.ts')
+  if (!found.isMade) await namePlaceInErrors(url, () => createPostgresSchema(url, found.schema))
   const { migratePostgres, openPostgresManagementStore } = await import(
     '#adapters/postgres/postgres-management-store.ts'
   )
@@ -112,7 +117,7 @@ async function openPostgresState(url: string, found: FoundState, logger: Logger)
 
 /** @throws an Error with a line for the operator instead of a PortError. */
 async function namePlaceInErrors<T>(url: string, work: () => Promise<T>): Promise<T> {
-  const { describePlace: placeOf } = await import('#adapters/postgres/check-postgres.ts')
+  const { describeServer: placeOf } = await import('#adapters/postgres/check-postgres.ts')
   try {
     return await work()
   } catch (cause) {

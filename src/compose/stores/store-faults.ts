@@ -3,16 +3,20 @@
 
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { engineFolder } from '#adapters/clickhouse-embedded/engine-endpoint.ts'
-import { engineLibraryPath, findLibraryProblem, hasEngineBuild } from '#adapters/clickhouse-embedded/engine-library.ts'
+import { engineFolderOf } from '#adapters/clickhouse-embedded/engine-endpoint.ts'
+import {
+  findEngineLibraryPath,
+  findLibraryProblem,
+  hasEngineBuild,
+} from '#adapters/clickhouse-embedded/engine-library.ts'
 import { findSchemaProblem, isNewestSchema } from '#adapters/sql/known-migrations.ts'
-import { findSettledSchema, findSqliteDamage, findSqliteSchema } from '#adapters/sqlite/find-schema.ts'
+import { findSchemaWithoutWal, findSqliteDamage, findSqliteSchema } from '#adapters/sqlite/find-schema.ts'
 import { stateFilePath } from '#adapters/sqlite/open-sqlite.ts'
 import type { Config } from '#config.ts'
 import { howToInstall, inDocs, missingPackage, reinstall } from '#distribution.ts'
 import { PortError } from '#ports/port-error.ts'
 import { findBindingRefusal } from '#services/progress/bind-log.ts'
-import { hasLog, logFolder, readLogBinding } from '../log/log.ts'
+import { hasLog, logFolderOf, readLogBinding } from '../log/log.ts'
 import { findLogDamage, type LogDamage } from '../log/log-damage.ts'
 
 export interface StoreFault {
@@ -35,7 +39,7 @@ export function restoringFolderOf(dataFolder: string): string {
  * @returns one line for the operator if this version cannot follow the version that wrote the state; null otherwise.
  */
 export function findStateProblem({ databaseUrl, dataFolder }: Config): string | null {
-  const schema = databaseUrl === null ? findSettledSchema(dataFolder) : null
+  const schema = databaseUrl === null ? findSchemaWithoutWal(dataFolder) : null
   return schema === null ? null : findSchemaProblem(schema)
 }
 
@@ -54,17 +58,17 @@ export function findStateFault(config: Config): StoreFault | null {
   try {
     const schema = findSqliteSchema(dataFolder)
     const unfit = findSchemaProblem(schema ?? 0)
-    if (unfit !== null) return faultOfLine(unfit)
+    if (unfit !== null) return parseFaultLine(unfit)
     if (schema !== null) return null
   } catch (cause) {
-    return stateDamage(config, cause)
+    return toStateFault(config, cause)
   }
   const interrupted = findInterruptedRestore(dataFolder)
   if (interrupted !== null) return interrupted
   // Only starts create these, and each start creates its state first.
   const others = [
     ...(hasLog(config) ? ['log/'] : []),
-    ...(existsSync(join(engineFolder(dataFolder), 'endpoint.json')) ? ['events/'] : []),
+    ...(existsSync(join(engineFolderOf(dataFolder), 'endpoint.json')) ? ['events/'] : []),
   ]
   if (others.length === 0) return null
   return {
@@ -95,22 +99,22 @@ export async function findForeignLog(config: Config): Promise<StoreFault | null>
   const { openSqliteManagementStore } = await import('#adapters/sqlite/sqlite-management-store.ts')
   const management = openSqliteManagementStore({ dataFolder: config.dataFolder, access: 'read' })
   try {
-    const log = { folder: logFolder(config), log: readLogBinding(config) }
+    const log = { folder: logFolderOf(config), log: readLogBinding(config) }
     const refusal = await findBindingRefusal({ management, ...log, statePlace: null })
-    return refusal === null ? null : faultOfLine(refusal)
+    return refusal === null ? null : parseFaultLine(refusal)
   } finally {
     await management.close()
   }
 }
 
 /** @param line for people, with the fault in its first sentence and the remedy in the rest. */
-export function faultOfLine(line: string): StoreFault {
+export function parseFaultLine(line: string): StoreFault {
   const [found, ...remedy] = line.replace(/\.$/, '').split('. ')
   return { found: found!, remedy: remedy.join('. ') }
 }
 
 /** @throws `cause` if it is not damage of the state. */
-export function stateDamage({ dataFolder }: Pick<Config, 'dataFolder'>, cause: unknown): StoreFault {
+export function toStateFault({ dataFolder }: Pick<Config, 'dataFolder'>, cause: unknown): StoreFault {
   if (!(cause instanceof PortError && cause.port === 'state' && cause.code === 'corrupt')) throw cause
   return damageFault(stateFilePath(dataFolder), cause)
 }
@@ -123,7 +127,7 @@ function damageFault(path: string, cause: PortError): StoreFault {
 
 /** Whether the embedded event store is configured and not installed. */
 export function findEngineFault({ clickhouseUrl }: Pick<Config, 'clickhouseUrl'>): StoreFault | null {
-  if (clickhouseUrl !== null || engineLibraryPath() !== null) return null
+  if (clickhouseUrl !== null || findEngineLibraryPath() !== null) return null
   if (!hasEngineBuild())
     return {
       found: `There is no embedded event store for this system (${process.platform} on ${process.arch}): it runs on Linux with glibc and on macOS, x64 and arm64`,
@@ -137,7 +141,7 @@ export function findEngineFault({ clickhouseUrl }: Pick<Config, 'clickhouseUrl'>
 
 /** Whether the embedded event store is installed and cannot be loaded. Loads it in a short-lived process. */
 export async function findEngineDamage({ clickhouseUrl }: Config): Promise<StoreFault | null> {
-  const path = engineLibraryPath()
+  const path = findEngineLibraryPath()
   if (clickhouseUrl !== null || path === null) return null
   const reason = await findLibraryProblem(path)
   if (reason === null) return null
@@ -152,7 +156,7 @@ export async function findEngineDamage({ clickhouseUrl }: Config): Promise<Store
  * @returns how far it was read, a fault, or null without a file.
  * @throws PortError
  */
-export function readStateThrough(config: Config): StoreFault | 'read' | 'opened' | null {
+export function readWholeState(config: Config): StoreFault | 'read' | 'opened' | null {
   const path = stateFilePath(config.dataFolder)
   const { size } = statSync(path, { throwIfNoEntry: false }) ?? { size: 0 }
   if (size === 0) return null
@@ -162,7 +166,7 @@ export function readStateThrough(config: Config): StoreFault | 'read' | 'opened'
     if (damage === null) return 'read'
     return { found: `${path} is damaged (${damage.replaceAll(/\s*\n\s*/g, ' ')})`, remedy: upperCased(restore) }
   } catch (cause) {
-    return stateDamage(config, cause)
+    return toStateFault(config, cause)
   }
 }
 

@@ -1,7 +1,7 @@
 // Removes from a refused body what identifies the visitors of its cookieless events, before the reject store keeps it.
 // Source: docs/wire/ingestion.md 13.6.
 
-import { compactJson, isJsonObject, type JsonObject, type JsonValue, ownValue, parseJson } from '../json.ts'
+import { isJsonObject, type JsonObject, type JsonValue, ownValue, parseJson, toCompactJson } from '../json.ts'
 import { identifyingNames } from './cookieless-event.ts'
 
 const isIdentifying: ReadonlySet<string> = new Set(identifyingNames)
@@ -42,7 +42,7 @@ export function stripVisitorsFromBody(text: string): string | null {
     return isNamed ? '' : null
   }
   const stripped = stripEvents(body, depthMax)
-  return stripped === body ? null : compactJson(stripped)
+  return stripped === body ? null : toCompactJson(stripped)
 }
 
 /** Returns the same value if it contains no event of cookieless mode. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { findModeDrop, readVisitor, stripIdentifyingMembers } from './cookieless-event.ts'
+import { findDropByMode, readVisitor, stripIdentifyingMembers } from './cookieless-event.ts'
 
 describe('what an event says about its visitor', () => {
   it('is read from the text properties, however they are written; of a repeated name, the last one counts', () => {
@@ -48,7 +48,7 @@ describe('what an event says about its visitor', () => {
 
 it('a project’s mode drops merges first, then identification when it cannot be stored, and everything when it is off', () => {
   const names = ['$create_alias', '$merge_dangerously', '$identify', 'e']
-  const drops = ([0, 1, 2] as const).map(mode => names.map(name => findModeDrop(name, mode)))
+  const drops = ([0, 1, 2] as const).map(mode => names.map(name => findDropByMode(name, mode)))
   const [merge, off] = ['cookieless_unsupported_event', 'cookieless_team_disabled']
   assert.deepEqual(drops, [
     [merge, merge, off, off],

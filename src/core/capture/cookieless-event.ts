@@ -5,7 +5,7 @@
 import { cookielessSentinel } from '../cookieless/visitor-hash.ts'
 import type { CapturedEvent } from '../events/captured-event.ts'
 import { isTruthy } from '../events/group-identity.ts'
-import { editedMembers, keyAt, type Member, MemberNames, membersNamed, stringEnd } from '../json-text.ts'
+import { editMembers, findMembersNamed, findStringEnd, type Member, MemberNames, readKeyAt } from '../json-text.ts'
 import type { SettledVisitor } from '../log/record-codec.ts'
 import type { CookielessMode } from '../project.ts'
 
@@ -29,7 +29,7 @@ export const missingProperties: Readonly<Partial<Record<CookielessDrop, string>>
 }
 
 /** Why the project's mode drops an event, regardless of its content; null when the event is hashed. */
-export function findModeDrop(name: string, mode: CookielessMode): CookielessDrop | null {
+export function findDropByMode(name: string, mode: CookielessMode): CookielessDrop | null {
   if (name === '$create_alias' || name === '$merge_dangerously') return 'cookieless_unsupported_event'
   if (name === '$identify' && mode === 1) return 'cookieless_stateless_no_identify'
   return mode === 0 ? 'cookieless_team_disabled' : null
@@ -39,7 +39,7 @@ export function findModeDrop(name: string, mode: CookielessMode): CookielessDrop
  * Why an event that was sent as an import is dropped; null when it is stored as it was sent, since exports have ids
  * that are hashes already.
  */
-export function findImportDrop(distinctId: string): CookielessDrop | null {
+export function findDropOfImport(distinctId: string): CookielessDrop | null {
   return distinctId === cookielessSentinel ? 'cookieless_timestamp_out_of_range' : null
 }
 
@@ -86,10 +86,10 @@ const ofVisitor = new MemberNames(visitorNames)
  */
 export function readVisitor(
   propertiesJson: string,
-  members: readonly Member[] = membersNamed(propertiesJson, ofVisitor),
+  members: readonly Member[] = findMembersNamed(propertiesJson, ofVisitor),
 ): { readonly facts: VisitorFacts; readonly strippedJson: string } {
   const facts: VisitorFacts = { ip: '', userAgent: '', host: '', extra: '', timezone: '', isGeoipDisabled: false }
-  const strippedJson = editedMembers(propertiesJson, members, ({ name, valueStart, end }) => {
+  const strippedJson = editMembers(propertiesJson, members, ({ name, valueStart, end }) => {
     const fact = textFacts.get(name)
     if (fact !== undefined) facts[fact] = textAt(propertiesJson, valueStart, end)
     switch (name as (typeof visitorNames)[number]) {
@@ -112,15 +112,15 @@ export function readVisitor(
 /** The text of an object without what identifies the visitor; undefined when there is nothing to remove. */
 export function stripIdentifyingMembers(text: string): string | undefined {
   if (text.charCodeAt(0) !== openBrace) return undefined
-  const members = membersNamed(text, identifying)
-  return members.length === 0 ? undefined : editedMembers(text, members, () => null)
+  const members = findMembersNamed(text, identifying)
+  return members.length === 0 ? undefined : editMembers(text, members, () => null)
 }
 
 /**
  * An event of cookieless mode without what identifies its visitor, and the facts about the visitor that were removed.
  * @param members as for `readVisitor`.
  */
-export function withoutVisitor(
+export function extractVisitor(
   event: CapturedEvent,
   members?: readonly Member[],
 ): { readonly event: CapturedEvent; readonly visitor: VisitorFacts } {
@@ -160,7 +160,7 @@ const partCharsMax = 4_096
 /** The string value of a member, truncated to `partCharsMax` characters; '' for a value that is not a string. */
 function textAt(text: string, start: number, end: number): string {
   if (text.charCodeAt(start) !== quote) return ''
-  const value = keyAt(text, start, text.charCodeAt(end - 1) === quote ? end : stringEnd(text, start))
+  const value = readKeyAt(text, start, text.charCodeAt(end - 1) === quote ? end : findStringEnd(text, start))
   return value.length <= partCharsMax ? value : value.slice(0, partCharsMax)
 }
 

@@ -6,13 +6,13 @@ import { loadWhole } from '../../../tests/support/state.ts'
 import { aCapturedReject, anEvent, aProject, recordsAt } from '../../../tests/support/values.ts'
 import { edgeNote, type LogRecord } from '../events/captured-event.ts'
 import type { Traffic } from '../events/log-stream.ts'
-import { chunkSubjects, parseChunk } from '../processing/parse-chunk.ts'
+import { listChunkSubjects, parseChunk } from '../processing/parse-chunk.ts'
 import { processChunk } from '../processing/process-chunk.ts'
 
 async function warningsOf(records: readonly LogRecord[], traffic: Traffic = 'live') {
   const store = memoryChunkStore(memoryState([aProject()]))
   const chunk = parseChunk({ stream: 'main', traffic, records: recordsAt(records, 10) }, new Map())
-  const { changes, rows } = processChunk(chunk, await loadWhole(store, chunkSubjects(chunk)), {
+  const { changes, rows } = processChunk(chunk, await loadWhole(store, listChunkSubjects(chunk)), {
     logId: 'log',
     lookUpGeoip: () => null,
   })

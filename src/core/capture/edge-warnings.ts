@@ -15,7 +15,7 @@ export const noteWarnings = [
   { note: edgeNote.personsSwitchedOff, type: 'person_processing_disabled', field: 'distinct_id' },
 ] as const
 
-export function warnOfNotes(event: CapturedEvent, warn: (type: string, details: JsonObject) => void): void {
+export function createWarningsFromNotes(event: CapturedEvent, warn: (type: string, details: JsonObject) => void): void {
   for (const { note, type, field } of noteWarnings) {
     if ((event.notes & note) === 0) continue
     warn(type, { eventUuid: event.uuid, event: event.name, distinctId: event.distinctId, field })
@@ -23,7 +23,7 @@ export function warnOfNotes(event: CapturedEvent, warn: (type: string, details: 
 }
 
 /** The details of a reject's warning, without the fields that could not be read. */
-export function rejectDetails(rejectId: string, reject: CapturedReject): JsonObject {
+export function describeReject(rejectId: string, reject: CapturedReject): JsonObject {
   const details: JsonObject = { rejectId }
   if (reject.field !== '') details.field = reject.field
   if (reject.uuid !== '') details.eventUuid = reject.uuid

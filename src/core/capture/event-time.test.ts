@@ -1,12 +1,17 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { type EventTimeInput, eventTime, type StrictEventTimeInput, strictEventTime } from './event-time.ts'
+import {
+  type EventTimeInput,
+  resolveEventTime,
+  resolveStrictEventTime,
+  type StrictEventTimeInput,
+} from './event-time.ts'
 
 const receivedAtMs = Date.parse('2025-07-01T11:00:00Z')
 const hourMs = 3_600_000
 
 function timeOf(over: Partial<EventTimeInput>): string {
-  const time = eventTime({
+  const time = resolveEventTime({
     timestamp: null,
     offsetMs: null,
     ignoreSentAt: false,
@@ -60,7 +65,7 @@ describe('eventTime of a historical migration', () => {
 })
 
 function strictTimeOf(timestamp: string, over: Partial<StrictEventTimeInput> = {}): string {
-  const time = strictEventTime({
+  const time = resolveStrictEventTime({
     timestamp,
     disableSkewCorrection: false,
     sentAtMs: receivedAtMs,

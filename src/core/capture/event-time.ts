@@ -32,7 +32,7 @@ const yearZeroMs = Date.parse('0000-01-01T00:00:00Z')
  * event data cannot be deleted one by one later (docs/wire/service.md §8.1).
  * Source: docs/wire/service.md §2.3 and §4.4; docs/wire/ingestion.md 3; docs/wire/import.md §3.6; vectors.
  */
-export function eventTime(input: EventTimeInput): Result<number, 'timestamp_invalid'> {
+export function resolveEventTime(input: EventTimeInput): Result<number, 'timestamp_invalid'> {
   const written = input.timestamp === null ? null : parseStorableTime(input.timestamp)
   if (input.historicalMigration) {
     if (input.timestamp === null) return ok(input.receivedAtMs)
@@ -68,13 +68,13 @@ export interface StrictEventTimeInput {
 }
 
 /**
- * When an event of protocol v1 happened, in epoch ms (UTC). Its time must be RFC 3339 with a zone. Unlike `eventTime`,
+ * When an event of protocol v1 happened, in epoch ms (UTC). Its time must be RFC 3339 with a zone. Unlike `resolveEventTime`,
  * a live event's time may lie any distance in the future if its client disables the correction, and unreadable text
  * never becomes the server's time.
  * @returns err('timestamp_invalid') for any other text and for instants that cannot be stored. Source:
  *   docs/wire/ingestion.md 3, 4.1, 4.3; docs/wire/import.md §3.6.
  */
-export function strictEventTime(input: StrictEventTimeInput): Result<number, 'timestamp_invalid'> {
+export function resolveStrictEventTime(input: StrictEventTimeInput): Result<number, 'timestamp_invalid'> {
   const written = parseStrictTimestampText(input.timestamp)
   const { receivedAtMs, sentAtMs, historicalMigration } = input
   const isAsWritten = historicalMigration || input.disableSkewCorrection

@@ -3,29 +3,29 @@ import { randomFillSync } from 'node:crypto'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { parseUuid } from '../events/uuid.ts'
-import { newEventUuid, pooledRandomUint32 } from './event-uuid.ts'
+import { createEventUuid, createPooledRandomUint32 } from './event-uuid.ts'
 
 describe('newEventUuid', () => {
   it('has the layout of a UUIDv7 with the event time in front', () => {
-    const uuid = newEventUuid(0x0123_4567_89ab, () => 0xffff_ffff)
+    const uuid = createEventUuid(0x0123_4567_89ab, () => 0xffff_ffff)
     assert.equal(uuid, '01234567-89ab-7fff-bfff-ffffffffffff')
     assert.equal(
-      newEventUuid(0x0123_4567_89ab, () => 0),
+      createEventUuid(0x0123_4567_89ab, () => 0),
       '01234567-89ab-7000-8000-000000000000',
     )
   })
   it('counts times before 1970 as 1970', () => {
     assert.equal(
-      newEventUuid(-1, () => 0),
+      createEventUuid(-1, () => 0),
       '00000000-0000-7000-8000-000000000000',
     )
   })
   it('keeps the time of any event and never repeats', () => {
-    const random = pooledRandomUint32(randomFillSync)
+    const random = createPooledRandomUint32(randomFillSync)
     const seen = new Set<string>()
     fc.assert(
       fc.property(fc.integer({ min: 0, max: Date.UTC(2300, 0, 1) }), timestampMs => {
-        const uuid = newEventUuid(timestampMs, random)
+        const uuid = createEventUuid(timestampMs, random)
         assert.equal(parseUuid(uuid), uuid)
         assert.equal(Number.parseInt(uuid.replaceAll('-', '').slice(0, 12), 16), timestampMs)
         assert.ok(!seen.has(uuid))
@@ -39,7 +39,7 @@ describe('newEventUuid', () => {
 describe('pooledRandomUint32', () => {
   it('returns every integer of the pool once and then refills it', () => {
     let filled = 0
-    const random = pooledRandomUint32(pool => {
+    const random = createPooledRandomUint32(pool => {
       pool.forEach((_, index) => {
         pool[index] = filled * pool.length + index
       })

@@ -9,7 +9,7 @@ export type RandomUint32 = () => number
  * @param timestampMs epoch ms; times before 1970 count as 1970.
  * Source: docs/wire/ingestion.md 2.6.
  */
-export function newEventUuid(timestampMs: number, random: RandomUint32): string {
+export function createEventUuid(timestampMs: number, random: RandomUint32): string {
   const ms = Math.max(timestampMs, 0)
   const time = `${hex8(Math.floor(ms / 0x1_0000))}-${hex4(ms % 0x1_0000)}`
   const bits = random()
@@ -19,7 +19,7 @@ export function newEventUuid(timestampMs: number, random: RandomUint32): string 
 }
 
 /** Takes 32-bit integers from a pool that `fill` refills 4 KiB at a time: one system call per thousand integers. */
-export function pooledRandomUint32(fill: (pool: Uint32Array<ArrayBuffer>) => void): RandomUint32 {
+export function createPooledRandomUint32(fill: (pool: Uint32Array<ArrayBuffer>) => void): RandomUint32 {
   const pool = new Uint32Array(1024)
   let next = pool.length
   return () => {

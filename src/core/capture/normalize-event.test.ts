@@ -4,7 +4,7 @@ import { anIncomingEvent } from '../../../tests/support/incoming-requests.ts'
 import { edgeNote } from '../events/captured-event.ts'
 import type { IncomingEvent } from './incoming-event.ts'
 import { type EventContext, eventBytesMax, laneOf, normalizeDistinctId, normalizeEvent } from './normalize-event.ts'
-import { cutRejectBody, rejectBodyBytesMax } from './reject-body.ts'
+import { rejectBodyBytesMax, truncateRejectBody } from './reject-body.ts'
 
 const context: EventContext = {
   projectId: 7,
@@ -152,8 +152,8 @@ it('normalizeDistinctId has no id for blanks alone, replaces NUL, and cuts betwe
 
 describe('cutRejectBody', () => {
   it('keeps short texts, and cuts long ones by bytes without splitting a character', () => {
-    assert.equal(cutRejectBody('€'), '€')
-    const cut = cutRejectBody('€'.repeat(rejectBodyBytesMax))
+    assert.equal(truncateRejectBody('€'), '€')
+    const cut = truncateRejectBody('€'.repeat(rejectBodyBytesMax))
     assert.equal(cut, '€'.repeat(Math.floor(rejectBodyBytesMax / 3)))
   })
 })

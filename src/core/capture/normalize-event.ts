@@ -1,12 +1,12 @@
 // Turns one item of a capture request into a captured event, or into the reason why it cannot be one. Applies the rules
 // of names, distinct ids, times, uuids and lanes; `prepare-events.ts` decides what a bad item means for its request.
 
-import { cutToCodePoints } from '../code-points.ts'
+import { truncateToCodePoints } from '../code-points.ts'
 import { type CapturedEvent, edgeNote, importWithoutJob, type Lane } from '../events/captured-event.ts'
 import { capturedDistinctIdLengthMax } from '../events/distinct-id.ts'
 import { err, ok, type Result } from '../result.ts'
-import { eventTime, isTimeUnreadable } from './event-time.ts'
-import { newEventUuid, type RandomUint32 } from './event-uuid.ts'
+import { isTimeUnreadable, resolveEventTime } from './event-time.ts'
+import { createEventUuid, type RandomUint32 } from './event-uuid.ts'
 import type { IncomingEvent } from './incoming-event.ts'
 
 /** What the events of one request share, in either protocol. */
@@ -68,7 +68,7 @@ export function normalizeEvent(item: IncomingEvent, context: EventContext): Resu
     receivedAtMs,
     historicalMigration: context.historicalMigration,
   }
-  const time = eventTime(timeInput)
+  const time = resolveEventTime(timeInput)
   if (!time.ok) return time
   const timestampMs = time.value
   const sentId = item.distinctId === null ? '' : storableId(item.distinctId)
@@ -76,10 +76,10 @@ export function normalizeEvent(item: IncomingEvent, context: EventContext): Resu
   if (item.cookielessModeInvalid) return err('invalid_cookieless_mode')
   const ownLane = laneOf(item.name, context.historicalMigration)
   if (!fitsTheLog(item, ownLane)) return err(ownLane === 'ai' ? 'ai_event_too_large' : 'event_too_large')
-  const rerouted = ownLane === 'main' && isOldEnough(timestampMs, context)
+  const rerouted = ownLane === 'main' && isOldEnoughToReroute(timestampMs, context)
   const historicalMigration = context.historicalMigration || rerouted
   const name = toStoredName(item.name, historicalMigration)
-  const distinctId = cutToCodePoints(sentId, capturedDistinctIdLengthMax)
+  const distinctId = truncateToCodePoints(sentId, capturedDistinctIdLengthMax)
   const timeUnreadable = timestampMs === receivedAtMs && isTimeUnreadable(timeInput)
   return ok({
     projectId: context.projectId,
@@ -97,7 +97,7 @@ export function normalizeEvent(item: IncomingEvent, context: EventContext): Resu
     capturedAtMs: context.capturedAtMs,
     timestampMs,
     sentAtMs,
-    uuid: item.uuid ?? newEventUuid(timestampMs, context.random),
+    uuid: item.uuid ?? createEventUuid(timestampMs, context.random),
     name,
     distinctId,
     ip: item.captureInternal ? '127.0.0.1' : context.ip,
@@ -109,7 +109,7 @@ export function normalizeEvent(item: IncomingEvent, context: EventContext): Resu
 }
 
 /** Whether a live event of the main lane becomes an import. Source: docs/wire/ingestion.md 5, age rerouting. */
-export function isOldEnough(
+export function isOldEnoughToReroute(
   timestampMs: number,
   { rerouteOlderThanMs, receivedAtMs }: Pick<RequestContext, 'rerouteOlderThanMs' | 'receivedAtMs'>,
 ): boolean {
@@ -120,7 +120,7 @@ export function isOldEnough(
  * Replaces NUL by U+FFFD and truncates to 200 code points. Gives '' for an id of blanks only, and keeps blanks otherwise.
  */
 export function normalizeDistinctId(text: string): string {
-  return cutToCodePoints(storableId(text), capturedDistinctIdLengthMax)
+  return truncateToCodePoints(storableId(text), capturedDistinctIdLengthMax)
 }
 
 function storableId(text: string): string {
@@ -158,16 +158,16 @@ export function laneOf(name: string, historicalMigration: boolean): Lane {
  */
 export function toStoredName(name: string, historicalMigration: boolean): string {
   if (historicalMigration && name === '$group_identify') return '$groupidentify'
-  return cutToCodePoints(name, nameLengthMax)
+  return truncateToCodePoints(name, nameLengthMax)
 }
 
 function fitsTheLog({ propertiesJson, setJson, setOnceJson }: IncomingEvent, lane: Lane): boolean {
   const texts = propertiesJson + (setJson ?? '') + (setOnceJson ?? '')
-  return !isLongerThan(texts, lane === 'ai' ? aiEventBytesMax : eventBytesMax)
+  return !isLongerThanBytes(texts, lane === 'ai' ? aiEventBytesMax : eventBytesMax)
 }
 
 /** Whether a text has more than `bytesMax` bytes in UTF-8; only long texts are measured. */
-export function isLongerThan(text: string, bytesMax: number): boolean {
+export function isLongerThanBytes(text: string, bytesMax: number): boolean {
   return text.length * 3 > bytesMax && Buffer.byteLength(text, 'utf8') > bytesMax
 }
 

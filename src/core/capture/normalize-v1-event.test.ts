@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { anIncomingV1Event } from '../../../tests/support/incoming-requests.ts'
 import type { CapturedEvent } from '../events/captured-event.ts'
-import { rawNumber } from '../json.ts'
+import { createRawNumber } from '../json.ts'
 import type { IncomingV1Event } from './incoming-event.ts'
 import { aiEventBytesMax, eventBytesMax } from './normalize-event.ts'
 import { isIllegalV1DistinctId, normalizeV1Event, type V1EventContext } from './normalize-v1-event.ts'
@@ -170,7 +170,14 @@ describe('normalizeV1Event', () => {
     for (const option of ['cookieless_mode', 'disable_skew_correction', 'process_person_profile'])
       for (const value of ['maybe', '', 'yes', {}, []])
         assert.deepEqual(dropOf({ options: { [option]: value } }), ['invalid_options', `options.${option}`])
-    for (const value of [1.5, true, {}, rawNumber('12.0'), rawNumber('1e2'), rawNumber('9'.repeat(21))])
+    for (const value of [
+      1.5,
+      true,
+      {},
+      createRawNumber('12.0'),
+      createRawNumber('1e2'),
+      createRawNumber('9'.repeat(21)),
+    ])
       assert.deepEqual(dropOf({ options: { product_tour_id: value } }), ['invalid_options', 'options.product_tour_id'])
   })
 

@@ -7,15 +7,15 @@ import { type CapturedEvent, importWithoutJob } from '../events/captured-event.t
 import { capturedDistinctIdBytesMax } from '../events/distinct-id.ts'
 import { appendMembers } from '../events/properties-draft.ts'
 import { isRawNumber, type JsonObject, type JsonValue, numberOf } from '../json.ts'
-import { withoutMembers } from '../json-text.ts'
+import { removeMembers } from '../json-text.ts'
 import { err, ok, type Result } from '../result.ts'
-import { strictEventTime } from './event-time.ts'
+import { resolveStrictEventTime } from './event-time.ts'
 import type { IncomingV1Event } from './incoming-event.ts'
 import {
   aiEventBytesMax,
   eventBytesMax,
-  isLongerThan,
-  isOldEnough,
+  isLongerThanBytes,
+  isOldEnoughToReroute,
   laneOf,
   type RequestContext,
   toStoredName,
@@ -59,15 +59,16 @@ export function normalizeV1Event(item: IncomingV1Event, context: V1EventContext)
   const { name, distinctId, propertiesJson } = item
   if (name === '$performance_event') return toDropResult('dropped_performance_event', 'event')
   if (name === '') return toDropResult('missing_event_name', 'event')
-  if (isLongerThan(name, nameBytesMax)) return toDropResult('event_name_too_long', 'event')
+  if (isLongerThanBytes(name, nameBytesMax)) return toDropResult('event_name_too_long', 'event')
   if (distinctId === '') return toDropResult('missing_distinct_id', 'distinct_id')
-  if (isLongerThan(distinctId, capturedDistinctIdBytesMax)) return toDropResult('distinct_id_too_large', 'distinct_id')
+  if (isLongerThanBytes(distinctId, capturedDistinctIdBytesMax))
+    return toDropResult('distinct_id_too_large', 'distinct_id')
   // The time needs the options, so they are read first, but faults are still reported in the order of `v1DropReasons`.
   const options = readOptions(item.options)
   const { receivedAtMs, sentAtMs } = context
   const disableSkewCorrection = options.ok && options.value.disableSkewCorrection === true
   const { timestamp } = item
-  const time = strictEventTime({
+  const time = resolveStrictEventTime({
     timestamp,
     disableSkewCorrection,
     sentAtMs,
@@ -81,9 +82,9 @@ export function normalizeV1Event(item: IncomingV1Event, context: V1EventContext)
   if (context.aiOnly && ownLane !== 'ai') return toDropResult('misrouted_event', 'event')
   const completeJson = spliceV1Fields(propertiesJson, item, options.value, context.sdk)
   const bytesMax = ownLane === 'ai' ? aiEventBytesMax : eventBytesMax
-  if (isLongerThan(completeJson, bytesMax))
+  if (isLongerThanBytes(completeJson, bytesMax))
     return toDropResult(ownLane === 'ai' ? 'ai_event_too_big' : 'event_too_big', 'properties')
-  const isRerouted = ownLane === 'main' && isOldEnough(time.value, context)
+  const isRerouted = ownLane === 'main' && isOldEnoughToReroute(time.value, context)
   const historicalMigration = context.historicalMigration || isRerouted
   return ok({
     projectId: context.projectId,
@@ -176,7 +177,7 @@ function readOptions(sent: unknown): Result<V1Options, string> {
 }
 
 /** Whether a valid event is of cookieless mode: the option decides, or else the property. */
-export function isCookielessV1({ options, properties }: IncomingV1Event): boolean {
+export function isCookielessV1Event({ options, properties }: IncomingV1Event): boolean {
   const sent = readOptions(options)
   return ((sent.ok ? sent.value.cookielessMode : null) ?? properties.$cookieless_mode) === true
 }
@@ -219,5 +220,5 @@ function spliceV1Fields(text: string, item: IncomingV1Event, options: V1Options,
     injected.$lib_version = sdk.version
   }
   const repeated = Object.keys(injected).filter(key => Object.hasOwn(item.properties, key))
-  return appendMembers(repeated.length === 0 ? text : withoutMembers(text, new Set(repeated)), injected)
+  return appendMembers(repeated.length === 0 ? text : removeMembers(text, new Set(repeated)), injected)
 }

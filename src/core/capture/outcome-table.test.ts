@@ -3,27 +3,27 @@ import { describe, it } from 'node:test'
 import { decoded, outcomesOf } from '../../../tests/support/incoming-requests.ts'
 import { aCapturedEvent, aCapturedReject } from '../../../tests/support/values.ts'
 import { type CapturedEvent, lanes } from '../events/captured-event.ts'
-import { settledVisitor } from '../log/record-codec.ts'
+import { createSettledVisitor } from '../log/record-codec.ts'
 import { runAllSteps } from '../maybe-steps.ts'
 import type { VisitorFacts } from './cookieless-event.ts'
 import {
-  compact,
+  compactTable,
   EventRewriter,
   findLeftOutReason,
   hasGeneratedUuidAt,
+  hasRecordAt,
   hasVisitorAt,
-  isKeptAt,
-  keepRejects,
+  keepFirstRejects,
   laneAt,
   type OutcomeTable,
   resourceAt,
-  setCode,
-  setEveryCode,
+  setEveryOutcomeCode,
   setLane,
+  setOutcomeCode,
   TableRecords,
   TableWriter,
 } from './outcome-table.ts'
-import { importOnlyCode, okCode, outcomes, overQuotaCode, rejectCodes, unknownKeyCode } from './outcomes.ts'
+import { codeOfOverQuota, importOnlyCode, okCode, outcomes, rejectCodes, unknownKeyCode } from './outcomes.ts'
 import { eventResources } from './quota-resource.ts'
 
 const shown = (ip: string): VisitorFacts => ({
@@ -43,7 +43,7 @@ function tableOf(events: readonly CapturedEvent[], rejectCount = 0): OutcomeTabl
 const eventsOf = (table: OutcomeTable, traffic: 'live' | 'import' = 'live') =>
   decoded(table[traffic]).map(record => record.kind === 'event' && record.event)
 
-const stepsOf = (table: OutcomeTable) => [...compact(table)].length
+const stepsOf = (table: OutcomeTable) => [...compactTable(table)].length
 
 describe('a row', () => {
   it('keeps each of its columns whatever is written to the others', () => {
@@ -54,7 +54,7 @@ describe('a row', () => {
         visitor: shown('203.0.113.7'),
       })
       const table = writer.finish()
-      setCode(table, 0, code)
+      setOutcomeCode(table, 0, code)
       for (const lane of lanes) {
         setLane(table, 0, lane)
         assert.deepEqual(
@@ -75,7 +75,7 @@ describe('a row', () => {
     const texts = outcomes.map(({ result, reason }) => `${result} ${reason}`)
     assert.equal(new Set(texts).size, texts.length)
     for (const resource of eventResources)
-      assert.deepEqual(outcomes[overQuotaCode(resource)]!.reason, `${resource}_over_quota`)
+      assert.deepEqual(outcomes[codeOfOverQuota(resource)]!.reason, `${resource}_over_quota`)
   })
 })
 
@@ -90,13 +90,13 @@ describe('removing records that are not stored from the runs', () => {
       }),
     )
     const table = tableOf(events)
-    for (const row of [0, 3, 5]) setCode(table, row, importOnlyCode)
-    runAllSteps(compact(table))
+    for (const row of [0, 3, 5]) setOutcomeCode(table, row, importOnlyCode)
+    runAllSteps(compactTable(table))
     const records = new TableRecords(table)
     assert.equal(records.at(4).uuid, events[4]!.uuid, 'rows point to their moved records')
     assert.equal(records.at(6).uuid, events[6]!.uuid)
     assert.deepEqual(
-      [0, 1, 2, 3, 4, 5, 6].filter(row => !isKeptAt(table, row)),
+      [0, 1, 2, 3, 4, 5, 6].filter(row => !hasRecordAt(table, row)),
       [0, 3, 5],
     )
     assert.deepEqual(eventsOf(table), [events[1], events[2], events[4]])
@@ -106,10 +106,10 @@ describe('removing records that are not stored from the runs', () => {
   it('keeps the runs themselves when all records stay, and none when no record stays', () => {
     const table = tableOf([aCapturedEvent(1), aCapturedEvent(2)], 1)
     const bytes = table.live!.bytes
-    runAllSteps(compact(table))
+    runAllSteps(compactTable(table))
     assert.equal(table.live!.bytes, bytes)
-    setEveryCode(table, unknownKeyCode)
-    runAllSteps(compact(table))
+    setEveryOutcomeCode(table, unknownKeyCode)
+    runAllSteps(compactTable(table))
     assert.equal(table.live, null)
     assert.equal(table.rejects!.recordCount, 1, 'rejects are not affected')
   })
@@ -117,8 +117,8 @@ describe('removing records that are not stored from the runs', () => {
   it('releases a long run, so that it can be transferred', () => {
     const long = aCapturedEvent(2, { propertiesJson: `{"x":"${'y'.repeat(400_000)}"}` })
     const table = tableOf([aCapturedEvent(1), long])
-    setCode(table, 0, importOnlyCode)
-    runAllSteps(compact(table))
+    setOutcomeCode(table, 0, importOnlyCode)
+    runAllSteps(compactTable(table))
     const { bytes } = table.live!
     assert.equal(bytes.byteLength, bytes.buffer.byteLength)
     assert.deepEqual(eventsOf(table), [long])
@@ -134,13 +134,13 @@ describe('removing records that are not stored from the runs', () => {
     const names = (table: OutcomeTable) =>
       decoded(table.rejects).map(record => record.kind === 'reject' && record.reject.name)
     const table = tableOf([aCapturedEvent(1)], 3)
-    keepRejects(table, 2)
+    keepFirstRejects(table, 2)
     assert.deepEqual(
-      [0, 1, 2, 3].map(row => isKeptAt(table, row)),
+      [0, 1, 2, 3].map(row => hasRecordAt(table, row)),
       [true, true, true, false],
     )
     assert.deepEqual(names(table), ['reject 1', 'reject 2'])
-    keepRejects(table, 0)
+    keepFirstRejects(table, 0)
     assert.equal(table.rejects, null)
   })
 })
@@ -149,13 +149,13 @@ describe('the reason why nothing of a request was stored', () => {
   it('comes from its first event that a quota or import-only left out, and is null if any is stored', () => {
     const table = tableOf([aCapturedEvent(1), aCapturedEvent(2)], 1)
     assert.equal(findLeftOutReason(table), null)
-    setCode(table, 0, overQuotaCode('exceptions'))
+    setOutcomeCode(table, 0, codeOfOverQuota('exceptions'))
     assert.equal(findLeftOutReason(table), null, 'the other event is stored')
-    setCode(table, 1, overQuotaCode('events'))
+    setOutcomeCode(table, 1, codeOfOverQuota('events'))
     assert.equal(findLeftOutReason(table), 'exceptions_over_quota')
-    setEveryCode(table, importOnlyCode)
+    setEveryOutcomeCode(table, importOnlyCode)
     assert.equal(findLeftOutReason(table), 'non_historical_import_drop')
-    setEveryCode(table, unknownKeyCode)
+    setEveryOutcomeCode(table, unknownKeyCode)
     assert.equal(findLeftOutReason(table), null)
     assert.equal(findLeftOutReason(tableOf([], 2)), null, 'rejects have another reason')
   })
@@ -184,7 +184,7 @@ describe('events whose visitors are settled', () => {
     const table = tableOf(events, 1)
     const rewriter = new EventRewriter(table)
     const distinctId = 'Zoë 🐎 with a longer name'
-    const settled = settledVisitor(distinctId, '{}', '"b":2')
+    const settled = createSettledVisitor(distinctId, '{}', '"b":2')
     const visitor = { stateful: null, location: null }
     const changed = { ...events[2]!, distinctId, visitor, propertiesJson: '{"a":1.0,"b":2}' }
     for (const row of [0, 1, 2, 3]) rewriter.add(row, row === 2 ? settled : null)

@@ -5,14 +5,14 @@
 
 import { type CapturedEvent, type CapturedReject, type Lane, lanes } from '../events/captured-event.ts'
 import { type Traffic, trafficOf } from '../events/log-stream.ts'
-import { freeBytes } from '../free-bytes.ts'
+import { releaseBytesMemory } from '../free-bytes.ts'
 import { type EncodedRecords, RecordEncoder, type SettledVisitor } from '../log/record-codec.ts'
 import { RecordView } from '../log/record-view.ts'
 import type { Steps } from '../maybe-steps.ts'
 import { isSameVisitor, type VisitorFacts } from './cookieless-event.ts'
 import type { EventRefusal } from './normalize-event.ts'
-import { importOnlyCode, type Outcome, outcomes, resourceOverQuota } from './outcomes.ts'
-import { type EventResource, eventResources, resourceOf } from './quota-resource.ts'
+import { importOnlyCode, type Outcome, outcomes, resourceOfOverQuotaCode } from './outcomes.ts'
+import { type EventResource, eventResourceOf, eventResources } from './quota-resource.ts'
 
 export interface OutcomeTable {
   /** Two cells per row: where its record begins, or -1; and its `column`s. */
@@ -56,21 +56,21 @@ export function rowCountOf({ cells }: OutcomeTable): number {
   return cells.length / cellsPerRow
 }
 
-export function codeAt(table: OutcomeTable, row: number): number {
+export function outcomeCodeAt(table: OutcomeTable, row: number): number {
   return readColumn(table, row, column.code)
 }
 
 export function outcomeAt(table: OutcomeTable, row: number): Outcome {
-  return outcomes[codeAt(table, row)]!
+  return outcomes[outcomeCodeAt(table, row)]!
 }
 
 /** Changes an item's outcome. If items with the new outcome are not stored, its record is not appended to the log. */
-export function setCode(table: OutcomeTable, row: number, code: number): void {
+export function setOutcomeCode(table: OutcomeTable, row: number, code: number): void {
   writeColumn(table, row, column.code, code)
 }
 
-export function setEveryCode(table: OutcomeTable, code: number): void {
-  for (let row = 0; row < rowCountOf(table); row++) setCode(table, row, code)
+export function setEveryOutcomeCode(table: OutcomeTable, code: number): void {
+  for (let row = 0; row < rowCountOf(table); row++) setOutcomeCode(table, row, code)
 }
 
 export function laneAt(table: OutcomeTable, row: number): Lane {
@@ -141,7 +141,7 @@ export interface RequestRefusal {
 }
 
 /** The first bad item that refuses the whole request, or null. */
-export function requestRefusal(table: OutcomeTable): RequestRefusal | null {
+export function readRequestRefusal(table: OutcomeTable): RequestRefusal | null {
   for (let row = 0; row < rowCountOf(table); row++) {
     if (readColumn(table, row, column.refusesRequest) === 0) continue
     const { result, reason } = outcomeAt(table, row)
@@ -161,8 +161,8 @@ export function findLeftOutReason(table: OutcomeTable): string | null {
   for (let row = 0; row < rowCountOf(table); row++) {
     const { isStored, reason } = outcomeAt(table, row)
     if (isStored) return null
-    const code = codeAt(table, row)
-    if (code === importOnlyCode || resourceOverQuota(code) !== null) first ??= reason
+    const code = outcomeCodeAt(table, row)
+    if (code === importOnlyCode || resourceOfOverQuotaCode(code) !== null) first ??= reason
   }
   return first
 }
@@ -184,7 +184,7 @@ export class TableWriter {
     const { lane } = event
     const encoder = this.#encoderOf(trafficOf(lane))
     // No quota applies to imports. Source: docs/wire/ingestion.md 5.
-    const resource = event.historicalMigration ? null : resourceOf(event.name, event.propertiesJson)
+    const resource = event.historicalMigration ? null : eventResourceOf(event.name, event.propertiesJson)
     const flags = (isUuidMade ? toBit(column.isUuidMade) : 0) | (visitor === null ? 0 : toBit(column.hasVisitor))
     if (visitor !== null) this.#addVisitor(visitor)
     this.#addRow(row, encoder, code, lane, resource, flags)
@@ -284,7 +284,7 @@ const bytesPerStep = 1024 * 1024
  * Removes the records that are not stored from the live events and the imports, in place; the remaining records keep their
  * order. Works in steps, since a run may be as long as a request.
  */
-export function* compact(table: OutcomeTable): Steps<void> {
+export function* compactTable(table: OutcomeTable): Steps<void> {
   for (const traffic of ['live', 'import'] as const) {
     const records = table[traffic]
     if (records !== null) table[traffic] = yield* compactRecords(table, traffic, records)
@@ -318,7 +318,7 @@ function* compactRecords(
     yield
   }
   if (recordCount > 0) return { bytes: shortenBytes(bytes, end), recordCount }
-  freeBytes(bytes)
+  releaseBytesMemory(bytes)
   return null
 }
 
@@ -350,7 +350,7 @@ export class EventRewriter {
   finish(): void {
     const table = this.#table
     for (const traffic of ['live', 'import'] as const) {
-      if (table[traffic] !== null) freeBytes(table[traffic].bytes)
+      if (table[traffic] !== null) releaseBytesMemory(table[traffic].bytes)
       table[traffic] = this.#encoders[traffic]?.finish() ?? null
     }
     for (let row = 0; row < rowCountOf(table); row++)
@@ -359,14 +359,14 @@ export class EventRewriter {
 }
 
 /** Whether the row's item did not become an event. */
-export function isNoEventAt(table: OutcomeTable, row: number): boolean {
+export function isNotEventAt(table: OutcomeTable, row: number): boolean {
   return readColumn(table, row, column.isReject) === 1
 }
 
 /**
  * Keeps the first `count` rejects, in the order in which they were found, and removes the records of all further rejects.
  */
-export function keepRejects(table: OutcomeTable, count: number): void {
+export function keepFirstRejects(table: OutcomeTable, count: number): void {
   const { cells, rejects } = table
   if (rejects === null) return
   const view = new RecordView(rejects.bytes)
@@ -378,12 +378,12 @@ export function keepRejects(table: OutcomeTable, count: number): void {
 }
 
 /** Frees the records of a request of which nothing is stored, once its answer is ready. */
-export function freeTable({ live, import: imports, rejects }: OutcomeTable): void {
-  for (const records of [live, imports, rejects]) if (records !== null) freeBytes(records.bytes)
+export function freeOutcomeTable({ live, import: imports, rejects }: OutcomeTable): void {
+  for (const records of [live, imports, rejects]) if (records !== null) releaseBytesMemory(records.bytes)
 }
 
 /** Whether the row still has its record. */
-export function isKeptAt({ cells }: OutcomeTable, row: number): boolean {
+export function hasRecordAt({ cells }: OutcomeTable, row: number): boolean {
   return cells[row * cellsPerRow] !== -1
 }
 

@@ -49,12 +49,12 @@ export const importOnlyCode = defineOutcome('drop', 'non_historical_import_drop'
 const firstOverQuotaCode = list.length
 for (const resource of eventResources) defineOutcome('drop', `${resource}_over_quota`, false)
 
-export function overQuotaCode(resource: EventResource): number {
+export function codeOfOverQuota(resource: EventResource): number {
   return firstOverQuotaCode + eventResources.indexOf(resource)
 }
 
 /** The quota that an outcome is about; null for any other outcome. */
-export function resourceOverQuota(code: number): EventResource | null {
+export function resourceOfOverQuotaCode(code: number): EventResource | null {
   return eventResources[code - firstOverQuotaCode] ?? null
 }
 

@@ -15,8 +15,8 @@ import {
   isRejectAt,
   laneAt,
   type OutcomeTable,
+  readRequestRefusal,
   rejectCountMax,
-  requestRefusal,
   resourceAt,
   rowCountOf,
   TableRecords,
@@ -47,7 +47,7 @@ const rowsOf = <T>(table: OutcomeTable, read: (row: number) => T) =>
 describe('prepareEvents', () => {
   it('refuses the request for its first bad event', () => {
     const table = aTable([anIncomingEvent(), anIncomingEvent({ distinctId: ' ' }), anIncomingEvent({ name: '' })])
-    assert.deepEqual(requestRefusal(table), {
+    assert.deepEqual(readRequestRefusal(table), {
       row: 1,
       reason: 'missing_distinct_id',
       field: 'batch.1.distinct_id',
@@ -60,7 +60,7 @@ describe('prepareEvents', () => {
   it('leaves out events of an import whose time cannot be read, and keeps the others', () => {
     const items = [anIncomingEvent({ timestamp: 'soon' }), anIncomingEvent(), anIncomingEvent({ name: '$exception' })]
     const table = aTable(items, { historicalMigration: true })
-    assert.equal(requestRefusal(table), null)
+    assert.equal(readRequestRefusal(table), null)
     assert.deepEqual(outcomesOf(table), ['reject: timestamp_invalid', 'ok', 'ok'])
     assert.deepEqual([table.import?.recordCount, table.live?.recordCount], [1, 1])
     assert.deepEqual(
@@ -106,7 +106,7 @@ describe('prepareEvents', () => {
         ['dropped_performance_event', '', ''],
       ],
     )
-    assert.equal(requestRefusal(table), null)
+    assert.equal(readRequestRefusal(table), null)
   })
 
   it('reports to the client of an itemised event the first of several problems', () => {

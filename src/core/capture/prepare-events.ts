@@ -9,13 +9,13 @@ import {
   type RejectedBody,
   type RejectSource,
 } from '../events/captured-event.ts'
-import { findDrop } from '../events/event-drops.ts'
+import { findEventDrop } from '../events/event-drops.ts'
 import { type JsonObject, parsePlainJson } from '../json.ts'
 import type { Member } from '../json-text.ts'
 import { noIngestionSettings } from '../project.ts'
 import { err, type Result } from '../result.ts'
 import { mayHaveVisitors } from './cookieless-body.ts'
-import { findImportDrop, type SettleVisitor, withoutVisitor } from './cookieless-event.ts'
+import { extractVisitor, findDropOfImport, type SettleVisitor } from './cookieless-event.ts'
 import { noteWarnings } from './edge-warnings.ts'
 import type { RandomUint32 } from './event-uuid.ts'
 import {
@@ -29,7 +29,7 @@ import {
   toRefusedItem,
 } from './incoming-event.ts'
 import { type EventContext, normalizeEvent, type RequestContext, refusedFields } from './normalize-event.ts'
-import { isCookielessV1, normalizeV1Event, type V1EventContext } from './normalize-v1-event.ts'
+import { isCookielessV1Event, normalizeV1Event, type V1EventContext } from './normalize-v1-event.ts'
 import { type OutcomeTable, rejectCountMax, TableWriter } from './outcome-table.ts'
 import {
   cookielessDropCodes,
@@ -41,8 +41,8 @@ import {
   warningCodes,
   workerDropCodes,
 } from './outcomes.ts'
-import { type EventResource, resourceOf } from './quota-resource.ts'
-import { cutItem, toKeptBody } from './reject-body.ts'
+import { type EventResource, eventResourceOf } from './quota-resource.ts'
+import { toStoredRejectBody, truncateItem } from './reject-body.ts'
 
 /** A request whose events were prepared; its project is not known yet. */
 export interface PreparedRequest {
@@ -139,7 +139,7 @@ const itemisedV0: typeof v0 = { ...v0, codeOf: reportedCodeOf }
 const v1: Protocol<IncomingV1Event, V1EventContext> = {
   name: 'v1',
   normalize: normalizeV1Event,
-  isCookieless: isCookielessV1,
+  isCookieless: isCookielessV1Event,
   membersOf: () => undefined,
   codeOf: ({ personProcessingForcedOff }) => (personProcessingForcedOff ? personlessCode : okCode),
   sourceOf: ({ sdk, aiOnly }) => ({ v1: { sdk, aiOnly } }),
@@ -168,14 +168,14 @@ function prepareItems<Event extends IncomingEvent | IncomingV1Event, Context ext
     if (event.ok) {
       const isCookieless = protocol.isCookieless(item)
       if (isCookieless && settle === undefined) settle = visitorsOf?.(request.token) ?? null
-      addEvent(table, row, event.value, protocol.codeOf(event.value), {
+      addEventRow(table, row, event.value, protocol.codeOf(event.value), {
         isUuidMade: item.uuid === null,
         isCookieless,
         isImport: historicalMigration,
         members: protocol.membersOf(item),
         settle: settle ?? null,
       })
-    } else rejects.add(row, item, event.error, resourceOf(item.name, item.propertiesJson ?? '{}'))
+    } else rejects.add(row, item, event.error, eventResourceOf(item.name, item.propertiesJson ?? '{}'))
   }
   for (let row = 0; row < items.length; row++) {
     const item = items[row]!
@@ -189,7 +189,7 @@ function prepareItems<Event extends IncomingEvent | IncomingV1Event, Context ext
  * @param about `isImport`: its whole request is an import, whose visitors were hashed at the source. `members`: as for
  * `readVisitor`.
  */
-export function addEvent(
+export function addEventRow(
   table: TableWriter,
   row: number,
   event: CapturedEvent,
@@ -204,11 +204,11 @@ export function addEvent(
 ): void {
   const { isUuidMade, isCookieless, isImport, members, settle = null } = about
   if (!isCookieless || isImport) {
-    const drop = isCookieless ? findImportDrop(event.distinctId) : null
+    const drop = isCookieless ? findDropOfImport(event.distinctId) : null
     table.addEvent(row, event, drop === null ? code : cookielessDropCodes[drop], { isUuidMade, visitor: null })
     return
   }
-  const { event: stripped, visitor } = withoutVisitor(event, members)
+  const { event: stripped, visitor } = extractVisitor(event, members)
   const settled = settle === null ? null : settle(stripped, visitor)
   table.addEvent(row, stripped, code, { isUuidMade, visitor: settled === null ? visitor : null, settled })
 }
@@ -240,7 +240,7 @@ class RejectWriter<Event, Context extends RequestContext> {
     const { sentAtMs, rerouteOlderThanMs } = this.#context
     const refusesRequest = !isItemised && reason !== 'timestamp_invalid'
     const isKept = !refusesRequest && ++this.#count <= rejectCountMax
-    const { text: body, source } = toKeptBody(isKept ? sourceJson(row) : '', {
+    const { text: body, source } = toStoredRejectBody(isKept ? sourceJson(row) : '', {
       kind: 'item',
       protocol: this.#protocol.name,
       engage: false,
@@ -279,7 +279,7 @@ class RejectWriter<Event, Context extends RequestContext> {
     const { projectId, token, historicalMigration, importJobId, receivedAtMs, capturedAtMs } = this.#context
     const lane: Lane = historicalMigration ? 'historical' : 'main'
     const context = { projectId, token, lane, historicalMigration, importJobId, receivedAtMs, capturedAtMs }
-    return { ...context, reason, field, ...cutItem(toRefusedItem(item)) }
+    return { ...context, reason, field, ...truncateItem(toRefusedItem(item)) }
   }
 }
 
@@ -304,7 +304,7 @@ function reportedCodeOf(event: CapturedEvent): number {
   // Parses the properties again, but only for itemised requests: nothing else here needs them parsed.
   const properties = parsePlainJson(event.propertiesJson) as JsonObject
   const isPersonless = properties.$process_person_profile === false
-  const drop = findDrop(event, properties, { ingestion: noIngestionSettings }, isPersonless)
+  const drop = findEventDrop(event, properties, { ingestion: noIngestionSettings }, isPersonless)
   if (drop !== null) return workerDropCodes[drop.reason]
   const warning = noteWarnings.find(({ note }) => (event.notes & note) !== 0)
   return warning === undefined ? okCode : warningCodes[warning.type]

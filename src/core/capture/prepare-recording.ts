@@ -5,8 +5,8 @@
 import type { RejectedBody } from '../events/captured-event.ts'
 import type { EncodedRecords } from '../log/record-codec.ts'
 import { encodeRecording } from '../log/recording-codec.ts'
-import { eventTime } from './event-time.ts'
-import { newEventUuid, type RandomUint32 } from './event-uuid.ts'
+import { resolveEventTime } from './event-time.ts'
+import { createEventUuid, type RandomUint32 } from './event-uuid.ts'
 import type { RefusedItem } from './incoming-event.ts'
 import { normalizeDistinctId } from './normalize-event.ts'
 import { packItems } from './packed-items.ts'
@@ -112,7 +112,7 @@ export function prepareRecording(
     receivedAtMs,
     capturedAtMs: receivedAtMs,
     timestampMs,
-    uuid: recording.uuid ?? newEventUuid(timestampMs, random),
+    uuid: recording.uuid ?? createEventUuid(timestampMs, random),
     sessionId,
     windowId: (recording.windowId ?? sessionId).slice(0, windowIdLengthMax).toWellFormed(),
     distinctId,
@@ -127,7 +127,14 @@ export function prepareRecording(
 /** The time of a live event: the time of receipt when it cannot be read. */
 function timeOf(recording: IncomingRecording, receivedAtMs: number): number {
   const { timestamp, offsetMs, ignoreSentAt, sentAtMs } = recording
-  const time = eventTime({ timestamp, offsetMs, ignoreSentAt, sentAtMs, receivedAtMs, historicalMigration: false })
+  const time = resolveEventTime({
+    timestamp,
+    offsetMs,
+    ignoreSentAt,
+    sentAtMs,
+    receivedAtMs,
+    historicalMigration: false,
+  })
   return time.ok ? time.value : receivedAtMs
 }
 

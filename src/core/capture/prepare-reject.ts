@@ -7,7 +7,7 @@ import type { RandomUint32 } from './event-uuid.ts'
 import type { IncomingEvent, IncomingRequest, IncomingV1Request } from './incoming-event.ts'
 import { type OutcomeTable, TableWriter } from './outcome-table.ts'
 import { okCode } from './outcomes.ts'
-import { addEvent, prepareEvents, prepareV1Events } from './prepare-events.ts'
+import { addEventRow, prepareEvents, prepareV1Events } from './prepare-events.ts'
 import { parseZonedTimestampText } from './timestamp-text.ts'
 
 /** What is known of a reject besides its body. */
@@ -83,7 +83,7 @@ export function prepareRejectedEvent(
   }
   const table = new TableWriter(1)
   const { isCookieless } = item
-  addEvent(table, 0, event, okCode, { isUuidMade: false, isCookieless, isImport: event.historicalMigration })
+  addEventRow(table, 0, event, okCode, { isUuidMade: false, isCookieless, isImport: event.historicalMigration })
   return table.finish()
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { noQuotas } from '../project.ts'
-import { quotaOf, quotaResourceOf, resourceOf } from './quota-resource.ts'
+import { eventResourceOf, quotaOf, quotaResourceOf } from './quota-resource.ts'
 
 const no = () => false
 const yes = () => true
@@ -23,8 +23,8 @@ test('the surveys of a product tour are ordinary events', () => {
 
 test('a tour is found in the text of the properties, which may be long and is not parsed', t => {
   const parses = t.mock.method(JSON, 'parse').mock
-  assert.equal(resourceOf('survey sent', '{"pr\\u00e9nom":"Zo\\u00e9","$product_tour\\u005fid":null}'), 'events')
-  assert.equal(resourceOf('survey sent', '{"pr\\u00e9nom":"$product_tour_id"}'), 'survey_responses')
+  assert.equal(eventResourceOf('survey sent', '{"pr\\u00e9nom":"Zo\\u00e9","$product_tour\\u005fid":null}'), 'events')
+  assert.equal(eventResourceOf('survey sent', '{"pr\\u00e9nom":"$product_tour_id"}'), 'survey_responses')
   assert.ok(
     parses.calls.every(call => String(call.arguments[0]).length < 30),
     'only keys with escapes',

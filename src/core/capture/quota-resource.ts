@@ -1,7 +1,7 @@
 // Which of a project's quotas an event counts against. Every live event counts against the `events` quota. Some also have a
 // separate quota; they are accepted until that separate quota is used up, even when `events` is used up.
 
-import { MemberNames, membersNamed } from '../json-text.ts'
+import { findMembersNamed, MemberNames } from '../json-text.ts'
 import type { Quotas } from '../project.ts'
 import { surveyEvents } from '../surveys/survey-events.ts'
 
@@ -31,11 +31,11 @@ export function quotaResourceOf(name: string, hasProductTour: () => boolean): Ev
 }
 
 /** `quotaResourceOf` for an event whose properties are JSON text. */
-export function resourceOf(name: string, propertiesJson: string): EventResource {
+export function eventResourceOf(name: string, propertiesJson: string): EventResource {
   return quotaResourceOf(name, () => {
     // The key is in the text either literally or with a `\u` escape; without both there is no need to look closely.
     if (!propertiesJson.includes(`"${productTourProperty}"`) && !propertiesJson.includes('\\u')) return false
-    return membersNamed(propertiesJson, productTour).length > 0
+    return findMembersNamed(propertiesJson, productTour).length > 0
   })
 }
 

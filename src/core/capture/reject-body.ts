@@ -8,7 +8,7 @@ export const rejectBodyBytesMax = 64 * 1024
 const idLengthMax = 200
 
 /** Truncates a reject's body to the size that the reject store keeps, never in the middle of a character. */
-export function cutRejectBody(text: string): string {
+export function truncateRejectBody(text: string): string {
   if (text.length * 3 <= rejectBodyBytesMax) return text
   const bytes = Buffer.from(text.slice(0, rejectBodyBytesMax), 'utf8')
   let end = Math.min(bytes.length, rejectBodyBytesMax)
@@ -17,7 +17,7 @@ export function cutRejectBody(text: string): string {
 }
 
 /** Truncates the fields that identify a rejected item, since a client may send texts of any length. */
-export function cutItem({ uuid, name, distinctId }: RefusedItem): RefusedItem {
+export function truncateItem({ uuid, name, distinctId }: RefusedItem): RefusedItem {
   return { uuid, name: name.slice(0, idLengthMax), distinctId: distinctId.slice(0, idLengthMax) }
 }
 
@@ -25,10 +25,10 @@ export function cutItem({ uuid, name, distinctId }: RefusedItem): RefusedItem {
  * Truncates a body and records whether anything was removed. An empty body is marked as not replayable. For a request with
  * cookieless events, neither their visitors nor the sender's address are kept.
  */
-export function toKeptBody(sent: string, source: Omit<RejectSource, 'isCut'>): KeptBody {
+export function toStoredRejectBody(sent: string, source: Omit<RejectSource, 'isCut'>): KeptBody {
   const stripped = stripVisitorsFromBody(sent)
   const whole = stripped ?? sent
-  const text = cutRejectBody(whole)
+  const text = truncateRejectBody(whole)
   const kind = text === '' ? null : source.kind
   return {
     text,
@@ -37,8 +37,8 @@ export function toKeptBody(sent: string, source: Omit<RejectSource, 'isCut'>): K
 }
 
 /** A body that is kept for reading only and is never replayed. */
-export function toReadOnlyBody(sent: string): KeptBody {
-  return toKeptBody(sent, notReadAgain)
+export function toReadOnlyRejectBody(sent: string): KeptBody {
+  return toStoredRejectBody(sent, notReadAgain)
 }
 
 const notReadAgain = {

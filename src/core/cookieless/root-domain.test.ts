@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { rootDomain } from './root-domain.ts'
+import { findRootDomain } from './root-domain.ts'
 
 it('finds the part of a host that its subdomains share', () => {
   for (const [host, root] of [
@@ -22,7 +22,7 @@ it('finds the part of a host that its subdomains share', () => {
     ['http://', 'http://'],
     ['file:///etc/hosts', 'file:///etc/hosts'],
   ] as const) {
-    assert.equal(rootDomain(host), root, host)
-    assert.equal(rootDomain(host), root, `${host}, remembered`)
+    assert.equal(findRootDomain(host), root, host)
+    assert.equal(findRootDomain(host), root, `${host}, remembered`)
   }
 })

@@ -13,7 +13,7 @@ const known = new Map<string, string>()
  * @param host a host, with or without port, or the address of a page.
  * @returns '' for ''; a text that is not a host is returned unchanged.
  */
-export function rootDomain(host: string): string {
+export function findRootDomain(host: string): string {
   const found = known.get(host)
   if (found !== undefined) return found
   const root = computeRootDomain(host)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { visitorAddress } from './visitor-address.ts'
+import { normalizeVisitorAddress } from './visitor-address.ts'
 
 it('normalises the spelling of an address', () => {
   for (const [text, expected] of [
@@ -14,5 +14,5 @@ it('normalises the spelling of an address', () => {
     ['a]:80/', 'a]:80/'],
     ['nowhere', 'nowhere'],
   ] as const)
-    assert.equal(visitorAddress(text), expected, text)
+    assert.equal(normalizeVisitorAddress(text), expected, text)
 })

@@ -4,7 +4,7 @@
  * An IPv6 address in its shortest form, or as IPv4 when it maps an IPv4 address; any other text unchanged. Source:
  * docs/wire/ingestion.md 13.4.
  */
-export function visitorAddress(text: string): string {
+export function normalizeVisitorAddress(text: string): string {
   if (!text.includes(':')) return text
   const host = URL.parse(`http://[${text}]`)?.hostname
   if (host === undefined) return text

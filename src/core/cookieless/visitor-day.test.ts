@@ -1,21 +1,27 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { closesAtMs, findDaysToKeep, isDayOpen, statelessSessionId, visitorDay } from './visitor-day.ts'
+import {
+  computeDayCloseMs,
+  deriveStatelessSessionId,
+  findDaysToKeep,
+  findVisitorDay,
+  isDayOpen,
+} from './visitor-day.ts'
 
 const at = (text: string) => Date.parse(text)
 
 describe('the day of a visitor without cookies', () => {
   it("is a day of the visitor's zone, else of the project's, else of UTC", () => {
     const time = at('2025-01-01T03:00:00Z')
-    assert.equal(visitorDay(time, 'America/Sao_Paulo', 'UTC').day, '2025-01-01')
-    assert.equal(visitorDay(time, null, 'America/New_York').day, '2024-12-31')
+    assert.equal(findVisitorDay(time, 'America/Sao_Paulo', 'UTC').day, '2025-01-01')
+    assert.equal(findVisitorDay(time, null, 'America/New_York').day, '2024-12-31')
     for (const zone of ['Not/A/Zone', '', '+05:00', 'x'.repeat(1_000)])
-      assert.equal(visitorDay(time, zone, 'America/New_York').day, '2024-12-31', zone)
-    assert.equal(visitorDay(time, 'Not/A/Zone', 'neither').day, '2025-01-01')
+      assert.equal(findVisitorDay(time, zone, 'America/New_York').day, '2024-12-31', zone)
+    assert.equal(findVisitorDay(time, 'Not/A/Zone', 'neither').day, '2025-01-01')
   })
 
   it('begins and ends with its zone, however long it is', () => {
-    const berlin = (text: string) => visitorDay(at(text), 'Europe/Berlin')
+    const berlin = (text: string) => findVisitorDay(at(text), 'Europe/Berlin')
     assert.equal(new Date(berlin('2025-03-30T12:00:00Z').startMs).toISOString(), '2025-03-29T23:00:00.000Z')
     assert.equal(berlin('2025-03-30T21:59:59Z').day, '2025-03-30')
     assert.equal(berlin('2025-03-30T22:00:00Z').day, '2025-03-31')
@@ -28,7 +34,7 @@ describe('the day of a visitor without cookies', () => {
     assert.ok(isDayOpen(day, at('2025-11-09T12:00:00Z')))
     assert.ok(isDayOpen(day, at('2025-11-13T13:59:59Z')))
     assert.ok(!isDayOpen(day, at('2025-11-13T14:00:00Z')))
-    assert.equal(closesAtMs(day), at('2025-11-13T14:00:00Z'))
+    assert.equal(computeDayCloseMs(day), at('2025-11-13T14:00:00Z'))
   })
 
   it('is kept from before it begins anywhere until it closes', () => {
@@ -38,16 +44,16 @@ describe('the day of a visitor without cookies', () => {
       const nowMs = at('2025-11-13T00:00:00Z') + hour * 3_600_000
       const { first, last } = findDaysToKeep(nowMs)
       for (const zone of ['Pacific/Kiritimati', 'UTC', 'Pacific/Pago_Pago']) {
-        const { day } = visitorDay(nowMs, zone)
+        const { day } = findVisitorDay(nowMs, zone)
         assert.ok(first <= day && day <= last, `${day} in ${zone}`)
       }
-      assert.ok(closesAtMs(first) > nowMs)
+      assert.ok(computeDayCloseMs(first) > nowMs)
     }
   })
 
   it('gives a session that lasts all day', () => {
     const hash = Buffer.from('jZfBjkLcdjlQTVmIKIhC3Q==', 'base64')
-    const { startMs } = visitorDay(at('2024-12-31T10:00:00Z'), 'Europe/London')
-    assert.equal(statelessSessionId(startMs, hash), '01941a03-2000-7d97-818e-42dc7639504d')
+    const { startMs } = findVisitorDay(at('2024-12-31T10:00:00Z'), 'Europe/London')
+    assert.equal(deriveStatelessSessionId(startMs, hash), '01941a03-2000-7d97-818e-42dc7639504d')
   })
 })

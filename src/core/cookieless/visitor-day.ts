@@ -27,7 +27,7 @@ const knownDays = new Map<string, VisitorDay>()
  * @param timeMs when the event happened, epoch ms.
  * @param zones IANA names; the first one that exists counts, and UTC if none exists.
  */
-export function visitorDay(timeMs: number, ...zones: readonly (string | null)[]): VisitorDay {
+export function findVisitorDay(timeMs: number, ...zones: readonly (string | null)[]): VisitorDay {
   for (const zone of zones) {
     if (zone === null) continue
     const known = knownDays.get(zone)
@@ -44,11 +44,11 @@ export function visitorDay(timeMs: number, ...zones: readonly (string | null)[])
 
 /** Whether something may still be hashed with the day's salt. @param day `2026-11-28`. */
 export function isDayOpen(day: string, nowMs: number): boolean {
-  return nowMs >= utcMidnightMs(day) - openBeforeMs && nowMs < closesAtMs(day)
+  return nowMs >= utcMidnightMs(day) - openBeforeMs && nowMs < computeDayCloseMs(day)
 }
 
 /** When everything that makes a day's visitors recognisable is deleted, epoch ms. */
-export function closesAtMs(day: string): number {
+export function computeDayCloseMs(day: string): number {
   return utcMidnightMs(day) + openAfterMs
 }
 
@@ -87,7 +87,7 @@ export function isDayInRange({ first, last }: DayRange, day: string): boolean {
  * the hash.
  * @param hash the base hash.
  */
-export function statelessSessionId(startMs: number, hash: Uint8Array): string {
+export function deriveStatelessSessionId(startMs: number, hash: Uint8Array): string {
   const bytes = Buffer.alloc(16)
   bytes.writeUIntBE(Math.max(startMs, 0), 0, 6)
   bytes.set(hash.subarray(0, 10), 6)

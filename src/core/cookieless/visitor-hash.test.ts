@@ -2,18 +2,18 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { sipHash128 } from './siphash.ts'
 import {
-  cutUserAgent,
-  hashedDeviceId,
-  hashedDistinctId,
-  hashText,
-  identifiedHash,
+  buildHashedDeviceId,
+  buildHashedDistinctId,
+  computeVisitorHash,
+  encodeVisitorHash,
+  hashIdentifiedVisitor,
+  truncateUserAgent,
   type VisitorParts,
-  visitorHash,
 } from './visitor-hash.ts'
 
 const salt = Buffer.from('AQIDBAUGBwgJCgsMDQ4PEA==', 'base64')
 const fridge: VisitorParts = { projectId: 1, address: '1.2.3.4', userAgent: 'Smart Fridge', extra: '' }
-const hashOf = (parts: Partial<VisitorParts>) => visitorHash(salt, { ...fridge, ...parts }, 'example.com')
+const hashOf = (parts: Partial<VisitorParts>) => computeVisitorHash(salt, { ...fridge, ...parts }, 'example.com')
 
 describe('the hash of a visitor without cookies', () => {
   it('is SipHash-2-4 with 128 bits', () => {
@@ -33,11 +33,11 @@ describe('the hash of a visitor without cookies', () => {
   })
 
   it("equals PostHog's", () => {
-    const hash = visitorHash(salt, fridge, 'example.com')
+    const hash = computeVisitorHash(salt, fridge, 'example.com')
     assert.equal(Buffer.from(hash).toString('base64'), 'sjSJh5qV4gsbEAc2DG6w7g==')
-    assert.equal(hashText(hash), 'sjSJh5qV4gsbEAc2DG6w7g')
-    assert.equal(hashedDistinctId(hashText(hash)), 'cookieless_sjSJh5qV4gsbEAc2DG6w7g')
-    assert.equal(hashedDeviceId(hashText(hash)), 'cookielessd_sjSJh5qV4gsbEAc2DG6w7g')
+    assert.equal(encodeVisitorHash(hash), 'sjSJh5qV4gsbEAc2DG6w7g')
+    assert.equal(buildHashedDistinctId(encodeVisitorHash(hash)), 'cookieless_sjSJh5qV4gsbEAc2DG6w7g')
+    assert.equal(buildHashedDeviceId(encodeVisitorHash(hash)), 'cookielessd_sjSJh5qV4gsbEAc2DG6w7g')
   })
 
   it('uses only the first 100 code points of the text that the page adds to it', () => {
@@ -50,19 +50,23 @@ describe('the hash of a visitor without cookies', () => {
     const base = hashOf({})
     const all = [
       ...[base, hashOf({ projectId: 2 }), hashOf({ address: '1.2.3.5' }), hashOf({ userAgent: 'Kettle' })],
-      ...[hashOf({ extra: 'x' }), visitorHash(salt, fridge, 'example.org'), identifiedHash(salt, base, 1)],
       ...[
-        identifiedHash(salt, base, 2),
-        identifiedHash(salt, base, -1),
-        visitorHash(Buffer.alloc(16), fridge, 'example.com'),
+        hashOf({ extra: 'x' }),
+        computeVisitorHash(salt, fridge, 'example.org'),
+        hashIdentifiedVisitor(salt, base, 1),
+      ],
+      ...[
+        hashIdentifiedVisitor(salt, base, 2),
+        hashIdentifiedVisitor(salt, base, -1),
+        computeVisitorHash(Buffer.alloc(16), fridge, 'example.com'),
       ],
     ]
-    assert.equal(new Set(all.map(hashText)).size, all.length)
-    assert.equal(identifiedHash(salt, base, 0), base)
+    assert.equal(new Set(all.map(encodeVisitorHash)).size, all.length)
+    assert.equal(hashIdentifiedVisitor(salt, base, 0), base)
   })
 
   it('takes user agents as posthog-js cuts them', () => {
-    assert.equal(cutUserAgent('x'.repeat(1_000)), 'x'.repeat(1_000))
-    assert.equal(cutUserAgent('x'.repeat(1_001)), `${'x'.repeat(997)}...`)
+    assert.equal(truncateUserAgent('x'.repeat(1_000)), 'x'.repeat(1_000))
+    assert.equal(truncateUserAgent('x'.repeat(1_001)), `${'x'.repeat(997)}...`)
   })
 })

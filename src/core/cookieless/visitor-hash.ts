@@ -2,7 +2,7 @@
 // that is deleted, an id can no longer be traced to an address. Source: docs/wire/ingestion.md 13; PostHog's
 // cookieless.
 
-import { cutToCodePoints } from '../code-points.ts'
+import { truncateToCodePoints } from '../code-points.ts'
 import { sipHash128 } from './siphash.ts'
 
 /** The distinct id that posthog-js sends without cookies. */
@@ -22,40 +22,40 @@ const extraLengthMax = 100
 /**
  * The base hash of a visitor, 16 bytes.
  * @param salt the day's salt, 16 bytes.
- * @param root the root domain of the page (`rootDomain`).
+ * @param root the root domain of the page (`findRootDomain`).
  */
-export function visitorHash(salt: Uint8Array, parts: VisitorParts, root: string): Uint8Array<ArrayBuffer> {
+export function computeVisitorHash(salt: Uint8Array, parts: VisitorParts, root: string): Uint8Array<ArrayBuffer> {
   const { projectId, address, userAgent, extra } = parts
-  return hashOf(salt, `${projectId}-${address}-${root}-${userAgent}-0-${cutToCodePoints(extra, extraLengthMax)}`)
+  return hashOf(salt, `${projectId}-${address}-${root}-${userAgent}-0-${truncateToCodePoints(extra, extraLengthMax)}`)
 }
 
 /**
  * The hash of a visitor. @param identifies how often the visitor identified before on the same day; 0 gives the base hash.
  * May be -1, for a page that was left open over midnight.
  */
-export function identifiedHash(salt: Uint8Array, hash: Uint8Array, identifies: number): Uint8Array {
-  return identifies === 0 ? hash : hashOf(salt, `${hashText(hash)}-${identifies}`)
+export function hashIdentifiedVisitor(salt: Uint8Array, hash: Uint8Array, identifies: number): Uint8Array {
+  return identifies === 0 ? hash : hashOf(salt, `${encodeVisitorHash(hash)}-${identifies}`)
 }
 
 /** Standard base64 without `=`: 22 characters. */
-export function hashText(hash: Uint8Array): string {
+export function encodeVisitorHash(hash: Uint8Array): string {
   return Buffer.from(hash.buffer, hash.byteOffset, hash.length).toString('base64').slice(0, 22)
 }
 
-/** @param hash its text (`hashText`). */
-export function hashedDistinctId(hash: string): string {
+/** @param hash its text (`encodeVisitorHash`). */
+export function buildHashedDistinctId(hash: string): string {
   return `cookieless_${hash}`
 }
 
 /** @param hash the text of the base hash. */
-export function hashedDeviceId(hash: string): string {
+export function buildHashedDeviceId(hash: string): string {
   return `cookielessd_${hash}`
 }
 
 const userAgentLengthMax = 1_000
 
 /** Truncated the way posthog-js does it: a user agent of more than 1,000 UTF-16 units keeps 997 and gets an ellipsis. */
-export function cutUserAgent(text: string): string {
+export function truncateUserAgent(text: string): string {
   return text.length > userAgentLengthMax ? `${text.slice(0, userAgentLengthMax - 3)}...` : text
 }
 

@@ -2,7 +2,7 @@
 // requests share, and most batches are looked up once and turn out to be new.
 
 import { dayMs } from '../time.ts'
-import { type EventIdentity, identityKey } from './stored-event.ts'
+import { buildIdentityKey, type EventIdentity } from './stored-event.ts'
 
 /** With more ids than this, a filter would exclude hardly anything from a search. */
 const idsMax = 1_000
@@ -31,7 +31,7 @@ export class SummaryWriter {
   add(identity: EventIdentity): boolean {
     const { timestampMs, event, distinctId, uuid } = identity
     const before = this.#keys.size
-    this.#keys.add(identityKey(identity))
+    this.#keys.add(buildIdentityKey(identity))
     if (this.#keys.size === before) return false
     this.#days.add(Math.floor(timestampMs / dayMs))
     this.#names.add(event)

@@ -181,7 +181,7 @@ export type LogRecord =
   | (DamagedRecord & { readonly appendedAtMs: number })
 
 /** What was accepted as this record; null for a damaged one. */
-export function itemOf(
+export function acceptedItemOf(
   record:
     | { readonly kind: 'event' | 'failed'; readonly event: CapturedEvent }
     | { readonly kind: 'recording' | 'failed_recording'; readonly recording: CapturedRecording }

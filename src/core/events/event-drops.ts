@@ -6,7 +6,7 @@ import type { CapturedEvent } from './captured-event.ts'
 import { storedDistinctIdLengthMax } from './distinct-id.ts'
 import { groupEventNames, mergeEventNames } from './event-names.ts'
 import { groupKeyLengthMax, readGroupKey } from './group-identity.ts'
-import { cutForWarning } from './warning-types.ts'
+import { truncateForWarning } from './warning-types.ts'
 
 export const dropReasons = [
   'unknown_project',
@@ -42,7 +42,7 @@ type DroppableEvent = Pick<
  *   event is kept.
  * Source: docs/wire/ingestion.md 6.1 steps 2, 3, 5 and 6; 6.2, 6.5, 6.7, 2.7.
  */
-export function findDrop(
+export function findEventDrop(
   event: DroppableEvent,
   properties: JsonObject,
   project: Pick<Project, 'ingestion'>,
@@ -52,12 +52,15 @@ export function findDrop(
   if (name.startsWith('$$')) {
     if (name === '$$heatmap') return { reason: 'heatmap', warning: null }
     if (name === '$$client_ingestion_warning') {
-      const message = cutForWarning(ownValue(properties, '$$client_ingestion_warning_message') ?? '', messageLengthMax)
+      const message = truncateForWarning(
+        ownValue(properties, '$$client_ingestion_warning_message') ?? '',
+        messageLengthMax,
+      )
       return makeDrop('client_ingestion_warning', event, { message })
     }
   }
   if (distinctId.length > storedDistinctIdLengthMax)
-    return makeDrop('skipping_event_invalid_distinct_id', event, { distinctId: cutForWarning(distinctId) })
+    return makeDrop('skipping_event_invalid_distinct_id', event, { distinctId: truncateForWarning(distinctId) })
   if (mergeEventNames.has(name)) {
     const anonId = ownValue(properties, '$anon_distinct_id')
     if (isUnusableId(anonId)) return makeDrop('invalid_anon_distinct_id', event, { receivedType: typeNameOf(anonId) })
@@ -68,7 +71,7 @@ export function findDrop(
     const key = readGroupKey(properties)
     if (key !== null && key.length > groupKeyLengthMax)
       return makeDrop('group_key_too_long', event, {
-        groupKey: cutForWarning(key),
+        groupKey: truncateForWarning(key),
         groupKeyLength: key.length,
         maxLength: groupKeyLengthMax,
       })

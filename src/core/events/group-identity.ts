@@ -15,13 +15,13 @@ export function readGroupIdentity(properties: JsonObject): GroupIdentity | null 
   const typeName = ownValue(properties, '$group_type')
   if (typeof typeName !== 'string' || typeName === '' || typeName.length > typeNameLengthMax) return null
   const key = readGroupKey(properties)
-  return key === null ? null : { typeName: storableText(typeName), key }
+  return key === null ? null : { typeName: replaceUnstorableText(typeName), key }
 }
 
 /** Reads the group key of a group event, which does not depend on the group type; null without a key. */
 export function readGroupKey(properties: JsonObject): string | null {
   const key = ownValue(properties, '$group_key')
-  return key === undefined || !isTruthy(key) ? null : storableText(textOf(key))
+  return key === undefined || !isTruthy(key) ? null : replaceUnstorableText(textOf(key))
 }
 
 export function isTruthy(value: JsonValue): boolean {
@@ -30,6 +30,6 @@ export function isTruthy(value: JsonValue): boolean {
 }
 
 /** Replaces what stores cannot keep: NUL and lone surrogates. Source: docs/wire/ingestion.md 2.2, 6.7. */
-export function storableText(text: string): string {
+export function replaceUnstorableText(text: string): string {
   return (text.includes('\0') ? text.replaceAll('\0', '\ufffd') : text).toWellFormed()
 }

@@ -12,7 +12,7 @@ export function trafficOf(lane: Lane): Traffic {
 }
 
 /** The lane under which to count an unreadable record. */
-export function usualLaneOf(traffic: Traffic): Lane {
+export function defaultLaneOf(traffic: Traffic): Lane {
   return traffic === 'import' ? 'historical' : 'main'
 }
 

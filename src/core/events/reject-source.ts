@@ -55,6 +55,6 @@ function decodeV1({ sdk, ai }: { readonly sdk?: unknown; readonly ai?: unknown }
 }
 
 /** Removes the address, for projects that keep no addresses. */
-export function withoutAddress(source: RejectSource | null): RejectSource | null {
+export function removeAddress(source: RejectSource | null): RejectSource | null {
   return source === null || source.ip === '' ? source : { ...source, ip: '' }
 }

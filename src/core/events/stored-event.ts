@@ -50,7 +50,7 @@ export interface StoredEvent {
 export type EventIdentity = Pick<StoredEvent, 'projectId' | 'timestampMs' | 'event' | 'distinctId' | 'uuid'>
 
 /** The same key for all copies of an event, and for no other event. */
-export function identityKey({ projectId, timestampMs, event, distinctId, uuid }: EventIdentity): string {
+export function buildIdentityKey({ projectId, timestampMs, event, distinctId, uuid }: EventIdentity): string {
   return `${projectId} ${Math.floor(timestampMs / dayMs)} ${uuid} ${event.length} ${event}${distinctId}`
 }
 

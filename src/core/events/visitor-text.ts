@@ -1,11 +1,11 @@
 // The text form of a cookieless event's visitor in the log.
 
 import type { GeoipLocation } from '../geoip.ts'
-import { compactJson, isJsonObject, type JsonObject, type JsonValue, ownValue, parseJson } from '../json.ts'
+import { isJsonObject, type JsonObject, type JsonValue, ownValue, parseJson, toCompactJson } from '../json.ts'
 import type { CookielessVisitor, StatefulVisitor } from './captured-event.ts'
 
 export function encodeVisitor({ stateful, location }: CookielessVisitor): string {
-  return compactJson({
+  return toCompactJson({
     ...(stateful === null
       ? {}
       : { hash: stateful.hash, day: stateful.day, ...(stateful.isSentinel ? { sentinel: true } : {}) }),

@@ -76,14 +76,14 @@ const sampleCountMax = 20
 const keptCountMax = 1_000
 
 /** How many warnings of a type are kept per project and UTC day. */
-export function warningSamplesPerDay(type: string): number {
+export function findWarningSamplesMax(type: string): number {
   return kindOf(type).isKept === true ? keptCountMax : sampleCountMax
 }
 
 const shownLengthMax = 200
 
 /** Truncates a client's value for a warning: warnings are stored, so their size is bounded. */
-export function cutForWarning(value: JsonValue, lengthMax = shownLengthMax): string {
+export function truncateForWarning(value: JsonValue, lengthMax = shownLengthMax): string {
   const text = textOf(value)
   return text.length <= lengthMax ? text : text.slice(0, lengthMax).toWellFormed()
 }

@@ -49,7 +49,7 @@ export const importJobNumberMax = 0xffff_ffff
  * events to a job. It never equals a job number in a row.
  * @param random unpredictable integers, 0 to 2^32 - 1.
  */
-export function newPublicImportJobId(random: () => number): number {
+export function createPublicImportJobId(random: () => number): number {
   const high = 1 + (random() % 0x1f_ffff)
   return high * 0x1_0000_0000 + random()
 }
@@ -80,7 +80,7 @@ export const usualOptions: ImportOptions = {
 }
 
 /** The options by their names in the private API. */
-export function showImportOptions(options: ImportOptions) {
+export function encodeImportOptions(options: ImportOptions) {
   return {
     person_properties: options.overwritesPersons ? ('overwrite' as const) : ('keep' as const),
     first_touch_backdate: options.backdatesFirstTouch,
@@ -92,7 +92,7 @@ export function showImportOptions(options: ImportOptions) {
 export interface ImportJob {
   /** The job number used in rows, partitions, marks and the staging overlay. Sequential, not a secret. */
   readonly id: number
-  /** The id that clients use: `newPublicImportJobId`. For implicit jobs, to which no client sends, the job number. */
+  /** The id that clients use: `createPublicImportJobId`. For implicit jobs, to which no client sends, the job number. */
   readonly publicId: number
   readonly projectId: number
   /** Rows stored while the job was pending; a row repeated within a chunk counts once. Null for an implicit job. */
@@ -136,14 +136,14 @@ export interface ImportJobStatus {
   readonly looksUpGeoip: boolean
 }
 
-export function isOpen(state: ImportJobState): state is OpenState {
+export function isJobOpen(state: ImportJobState): state is OpenState {
   return (openStates as readonly string[]).includes(state)
 }
 
 /** Whether the job's events are kept separate: until publishing has processed the last of them. */
-export function isPending({ state, step }: Pick<ImportJob, 'state' | 'step'>): boolean {
+export function isJobPending({ state, step }: Pick<ImportJob, 'state' | 'step'>): boolean {
   // A failed job may continue, and is discarded like an open one.
-  return isOpen(state) || state === 'failed' || (state === 'publishing' && step === 'draining')
+  return isJobOpen(state) || state === 'failed' || (state === 'publishing' && step === 'draining')
 }
 
 /**
@@ -170,13 +170,13 @@ export interface ImplicitJob {
 const until = ' until '
 
 /** @param day the stored form: `YYYY-MM-DD`, followed by the job's end if it was discarded. */
-export function toImplicitJob(id: number, day: string): ImplicitJob {
+export function parseImplicitJob(id: number, day: string): ImplicitJob {
   const at = day.indexOf(until)
   return { id, untilMs: at === -1 ? null : Number(day.slice(at + until.length)) }
 }
 
 /** The stored form of the day of a job that stops collecting now. */
-export function endedDay(day: string, nowMs: number): string {
+export function formatEndedDay(day: string, nowMs: number): string {
   return `${day}${until}${nowMs}`
 }
 

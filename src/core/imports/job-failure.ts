@@ -23,7 +23,7 @@ const troubles = {
 } as const
 
 /** The code for a failed store. @param port as adapters name it, such as `event-store`. */
-export function storeFailureCode(port: string, trouble: keyof typeof troubles): string {
+export function formatStoreFailureCode(port: string, trouble: keyof typeof troubles): string {
   const store = port.replaceAll('-', '_')
   return Object.hasOwn(stores, store) ? `${store}_${trouble}` : internalError
 }
@@ -39,6 +39,6 @@ const messages: ReadonlyMap<string, string> = new Map([
 ])
 
 /** A clause such as `the event store cannot be reached`. */
-export function failureMessage(code: string): string {
+export function formatJobFailure(code: string): string {
   return messages.get(code) ?? messages.get(internalError)!
 }

@@ -3,9 +3,9 @@ import { describe, it } from 'node:test'
 import {
   type BucketCalendar,
   type BucketInterval,
-  earlierBuckets,
-  makeBuckets,
-  previousPeriod,
+  createBuckets,
+  createEarlierBuckets,
+  findPreviousPeriod,
   type TimeRange,
 } from './buckets.ts'
 
@@ -15,7 +15,7 @@ const range = (from: string, end: string) => ({ fromMs: at(from), endMs: at(end)
 const instants = (edges: readonly number[]) => edges.map(ms => new Date(ms).toISOString().replace(':00.000Z', 'Z'))
 
 function bucketsOf(from: string, end: string, interval: BucketInterval, calendar = berlin) {
-  const buckets = makeBuckets(range(from, end), interval, calendar, 10_000)
+  const buckets = createBuckets(range(from, end), interval, calendar, 10_000)
   assert.ok(buckets !== null)
   assert.equal(buckets.edges.length, buckets.days.length + 1)
   return buckets
@@ -84,10 +84,10 @@ describe('makeBuckets', () => {
   it('starts weeks on Sunday or Monday, and cuts the first where the range starts exactly', () => {
     const wednesday = range('2026-04-08T00:00Z', '2026-04-21T00:00Z')
     const utc = { timezone: 'UTC', weekStartDay: 0 } as const
-    assert.deepEqual(makeBuckets(wednesday, 'week', utc, 9)?.days, ['2026-04-05', '2026-04-12', '2026-04-19'])
+    assert.deepEqual(createBuckets(wednesday, 'week', utc, 9)?.days, ['2026-04-05', '2026-04-12', '2026-04-19'])
     const monday = { timezone: 'UTC', weekStartDay: 1 } as const
-    assert.deepEqual(makeBuckets(wednesday, 'week', monday, 9)?.days, ['2026-04-06', '2026-04-13', '2026-04-20'])
-    const exact = makeBuckets({ ...wednesday, startsExactly: true }, 'week', utc, 9)
+    assert.deepEqual(createBuckets(wednesday, 'week', monday, 9)?.days, ['2026-04-06', '2026-04-13', '2026-04-20'])
+    const exact = createBuckets({ ...wednesday, startsExactly: true }, 'week', utc, 9)
     assert.deepEqual(exact?.days, ['2026-04-05', '2026-04-12', '2026-04-19'])
     assert.deepEqual(exact?.edges[0], wednesday.fromMs)
   })
@@ -111,10 +111,10 @@ describe('makeBuckets', () => {
       [{ fromMs: before - 1, endMs: before }, ['2011-12-29']],
       [{ fromMs: after, endMs: before, firstDay: skipped, lastDay: skipped }, ['2011-12-30']],
     ]
-    for (const [range, days] of ranges) assert.deepEqual(makeBuckets(range, 'day', calendar, 10)?.days, days)
-    const alone = makeBuckets(ranges[3]![0], 'day', calendar, 10)!
-    assert.deepEqual(earlierBuckets(alone, { days: 1 }, calendar).days, ['2011-12-29'])
-    assert.equal(makeBuckets(ranges[3]![0], 'hour', calendar, 10)?.days.length, 1)
+    for (const [range, days] of ranges) assert.deepEqual(createBuckets(range, 'day', calendar, 10)?.days, days)
+    const alone = createBuckets(ranges[3]![0], 'day', calendar, 10)!
+    assert.deepEqual(createEarlierBuckets(alone, { days: 1 }, calendar).days, ['2011-12-29'])
+    assert.equal(createBuckets(ranges[3]![0], 'hour', calendar, 10)?.days.length, 1)
   })
 
   it('begins days where the clock skips midnight', () => {
@@ -127,16 +127,16 @@ describe('makeBuckets', () => {
   })
 
   it('refuses more buckets than requested, and makes none of an empty range', () => {
-    assert.equal(makeBuckets(range('2026-01-01T00:00Z', '2026-01-11T00:00Z'), 'day', berlin, 10), null)
-    assert.equal(makeBuckets(range('1900-01-01T00:00Z', '2299-01-01T00:00Z'), 'hour', berlin, 10_000), null)
-    assert.deepEqual(makeBuckets(range('2026-01-02T00:00Z', '2026-01-02T00:00Z'), 'day', berlin, 10)?.days, [])
+    assert.equal(createBuckets(range('2026-01-01T00:00Z', '2026-01-11T00:00Z'), 'day', berlin, 10), null)
+    assert.equal(createBuckets(range('1900-01-01T00:00Z', '2299-01-01T00:00Z'), 'hour', berlin, 10_000), null)
+    assert.deepEqual(createBuckets(range('2026-01-02T00:00Z', '2026-01-02T00:00Z'), 'day', berlin, 10)?.days, [])
   })
 })
 
 describe('earlierBuckets', () => {
   const previous = (from: string, end: string, interval: BucketInterval) => {
     const current = bucketsOf(from, end, interval)
-    return earlierBuckets(current, previousPeriod(current), berlin)
+    return createEarlierBuckets(current, findPreviousPeriod(current), berlin)
   }
 
   it('puts the same number of buckets directly before the current ones', () => {
@@ -165,6 +165,6 @@ describe('earlierBuckets', () => {
 
   it('begins at the given shift', () => {
     const current = bucketsOf('2026-03-30T22:00Z', '2026-04-01T22:00Z', 'day')
-    assert.deepEqual(earlierBuckets(current, { months: 1 }, berlin).days, ['2026-02-28', '2026-03-01'])
+    assert.deepEqual(createEarlierBuckets(current, { months: 1 }, berlin).days, ['2026-02-28', '2026-03-01'])
   })
 })

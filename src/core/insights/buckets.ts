@@ -46,7 +46,7 @@ export interface Buckets {
  * @param countMax the most buckets that the caller can use.
  * @returns null when there would be more. A range that is empty has no bucket, unless it begins with a skipped day.
  */
-export function makeBuckets(
+export function createBuckets(
   range: TimeRange,
   interval: BucketInterval,
   calendar: BucketCalendar,
@@ -94,7 +94,11 @@ export function clampToRange({ endMs, firstDay }: Pick<TimeRange, 'endMs' | 'fir
  * `current` does: half of a month is compared with half a month.
  * @param shift the distance from the current start back to the earlier one.
  */
-export function earlierBuckets(current: Buckets, shift: Temporal.DurationLike, calendar: BucketCalendar): Buckets {
+export function createEarlierBuckets(
+  current: Buckets,
+  shift: Temporal.DurationLike,
+  calendar: BucketCalendar,
+): Buckets {
   const { interval, edges: currentEdges } = current
   const count = current.days.length
   if (count === 0) return current
@@ -113,7 +117,7 @@ export function earlierBuckets(current: Buckets, shift: Temporal.DurationLike, c
 }
 
 /** The default distance back to the previous period, which lies directly before the current one. */
-export function previousPeriod({ interval, days }: Buckets): Temporal.DurationLike {
+export function findPreviousPeriod({ interval, days }: Buckets): Temporal.DurationLike {
   const count = days.length
   switch (interval) {
     case 'hour':

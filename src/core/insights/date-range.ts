@@ -30,7 +30,7 @@ export type DateRange = Omit<TimeRange, 'fromMs'> & { readonly fromMs: number | 
 
 /**
  * The resulting range. A start that is a date, or a span of days or longer, is the start of that day, and a span of hours
- * the start of that hour; `makeBuckets` then begins with the whole bucket, except where a span of hours meets buckets of a
+ * the start of that hour; `createBuckets` then begins with the whole bucket, except where a span of hours meets buckets of a
  * day, and except for weeks: the first week begins with the start's day. The end is part of the range: the whole day, or
  * with buckets of an hour the whole hour, or the instant when it is an absolute time.
  */
@@ -56,7 +56,7 @@ export function readDateRange(
  * such a range has one more day than it says, and weekdays are compared with the same weekdays. Null for other ranges.
  * Source: PostHog's comparison of periods.
  */
-export function weeksCompared({ from, to }: WrittenDateRange, interval: BucketInterval): number | null {
+export function countComparedWeeks({ from, to }: WrittenDateRange, interval: BucketInterval): number | null {
   const days = interval === 'day' && to === null ? Number(/^-?(\d{1,5})d(?:Start)?$/.exec(from ?? '-7d')?.[1] ?? 0) : 0
   return days > 0 && days % 7 === 0 ? days / 7 : null
 }

@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { expectedVariants, testShares } from './exposure.ts'
+import { findExpectedVariants, testVariantShares } from './exposure.ts'
 
 const variants = (...percentages: number[]) => ({
   multivariate: {
     variants: percentages.map((rollout_percentage, index) => ({ key: `v${index}`, rollout_percentage })),
   },
 })
-const shares = (filters: object) => expectedVariants(filters as never).map(variant => variant.expectedShare)
+const shares = (filters: object) => findExpectedVariants(filters as never).map(variant => variant.expectedShare)
 const split = (...counts: [persons: number, expectedShare: number | null][]) =>
-  testShares(counts.map(([persons, expectedShare]) => ({ persons, expectedShare })))
+  testVariantShares(counts.map(([persons, expectedShare]) => ({ persons, expectedShare })))
 
 describe('expectedVariants', () => {
   it('lists the variants of the flag with their shares', () => {
-    assert.deepEqual(expectedVariants(variants(30, 70)), [
+    assert.deepEqual(findExpectedVariants(variants(30, 70)), [
       { variant: 'v0', expectedShare: 0.3 },
       { variant: 'v1', expectedShare: 0.7 },
     ])
@@ -26,9 +26,9 @@ describe('expectedVariants', () => {
       { variant: 'true', expectedShare: null },
       { variant: 'false', expectedShare: null },
     ]
-    assert.deepEqual(expectedVariants({}), boolean)
-    assert.deepEqual(expectedVariants({ groups: [{ rollout_percentage: 50 }] }), boolean)
-    assert.deepEqual(expectedVariants({ multivariate: 7 }), boolean)
+    assert.deepEqual(findExpectedVariants({}), boolean)
+    assert.deepEqual(findExpectedVariants({ groups: [{ rollout_percentage: 50 }] }), boolean)
+    assert.deepEqual(findExpectedVariants({ multivariate: 7 }), boolean)
     assert.deepEqual(shares(variants(0, 0)), [null, null])
     assert.deepEqual(shares({ ...variants(50, 50), aggregation_group_type_index: 0 }), [null, null])
     assert.deepEqual(shares({ ...variants(50, 50), groups: [{ aggregation_group_type_index: 1 }] }), [null, null])
@@ -40,7 +40,7 @@ describe('expectedVariants of rules', () => {
     rule_type: 'experiment',
     variants: weights.map((weight, index) => ({ key: `v${index}`, weight, value: true })),
   })
-  const ofRules = (...rules: object[]) => expectedVariants({ version: 2, rules } as never)
+  const ofRules = (...rules: object[]) => findExpectedVariants({ version: 2, rules } as never)
 
   it('lists the variants of the experiment with their weights', () => {
     assert.deepEqual(ofRules({ rule_type: 'targeted_release', value: true }, rule(30, 70)), [

@@ -1,9 +1,9 @@
 // Which answers of a flag expose a person to a variant, and whether the variants got their expected shares.
 
-import { readFilters, type StoredFilters, UnreadableFilters } from '../flags/definitions/flag-filters.ts'
+import { readStoredFilters, type StoredFilters, UnreadableFilters } from '../flags/definitions/flag-filters.ts'
 import { configVersion } from '../flags/definitions/read-rules.ts'
 import { isJsonObject, type JsonObject, type JsonValue, numberOf } from '../json.ts'
-import { chiSquareSurvival } from '../statistics/chi-square-survival.ts'
+import { computeChiSquareSurvival } from '../statistics/chi-square-survival.ts'
 
 export interface ExpectedVariant {
   readonly variant: string
@@ -28,7 +28,7 @@ export interface ShareTest {
  * how many subjects get each answer, so no share is expected. No share of persons is expected either when whole groups get
  * a variant.
  */
-export function expectedVariants(filters: JsonObject): readonly ExpectedVariant[] {
+export function findExpectedVariants(filters: JsonObject): readonly ExpectedVariant[] {
   if (configVersion(filters) === 2) return ruleVariants(filters) ?? trueAndFalse
   const read = readFiltersOrNull(filters)
   const variants = read?.variants ?? []
@@ -68,7 +68,7 @@ function isForGroups({ groupTypeIndex, sets }: StoredFilters): boolean {
 
 function readFiltersOrNull(filters: JsonObject): StoredFilters | null {
   try {
-    return readFilters(filters)
+    return readStoredFilters(filters)
   } catch (cause) {
     if (cause instanceof UnreadableFilters) return null
     throw cause
@@ -83,7 +83,7 @@ const expectedCountMin = 5
  * left out.
  * @returns null when fewer than two variants are expected, or fewer than five persons for one of them.
  */
-export function testShares(
+export function testVariantShares(
   variants: readonly { readonly persons: number; readonly expectedShare: number | null }[],
 ): ShareTest | null {
   const expected = variants.filter(({ expectedShare }) => expectedShare !== null && expectedShare > 0)
@@ -96,5 +96,5 @@ export function testShares(
     chiSquare += (persons - count) ** 2 / count
   }
   const degreesOfFreedom = expected.length - 1
-  return { chiSquare, degreesOfFreedom, pValue: chiSquareSurvival(chiSquare, degreesOfFreedom) }
+  return { chiSquare, degreesOfFreedom, pValue: computeChiSquareSurvival(chiSquare, degreesOfFreedom) }
 }

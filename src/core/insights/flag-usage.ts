@@ -31,7 +31,7 @@ export interface FlagUsage {
 const usageValuesMax = 25
 
 /** @param starts of all buckets. */
-export function rankUsage(
+export function rankFlagUsage(
   cells: readonly UsageCell[],
   starts: readonly number[],
   valuesMax: number = usageValuesMax,

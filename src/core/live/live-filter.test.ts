@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { aCapturedEvent, aCapturedReject } from '../../../tests/support/values.ts'
 import { type JsonValue, parseJson } from '../json.ts'
-import { LiveEvent, type LiveFilter, propertiesLookedIntoMax, rejectMatches } from './live-filter.ts'
+import { LiveEvent, type LiveFilter, matchesLiveFilter, propertiesLookedIntoMax } from './live-filter.ts'
 
 const everything: LiveFilter = {
   events: null,
@@ -39,8 +39,8 @@ describe('a filter of the live view', () => {
     assert.equal(matches(live, imported), 'no')
     assert.equal(matches(live, { lane: 'ai' }), 'yes')
     assert.equal(matches({ ...live, imports: true }, imported), 'yes')
-    assert.ok(!rejectMatches({ ...everything, ...live }, aCapturedReject(imported)))
-    assert.ok(rejectMatches({ ...everything, ...live, imports: true }, aCapturedReject(imported)))
+    assert.ok(!matchesLiveFilter({ ...everything, ...live }, aCapturedReject(imported)))
+    assert.ok(matchesLiveFilter({ ...everything, ...live, imports: true }, aCapturedReject(imported)))
   })
 
   it('compares properties as lists of stored events do', () => {
@@ -94,7 +94,7 @@ describe('a filter of the live view', () => {
 
   it('filters rejects by their known fields, unless rejects are unwanted', () => {
     const rejected = (over: Partial<LiveFilter>, reject = {}) =>
-      rejectMatches({ ...everything, ...over }, aCapturedReject({ name: '', distinctId: '', ...reject }))
+      matchesLiveFilter({ ...everything, ...over }, aCapturedReject({ name: '', distinctId: '', ...reject }))
     assert.ok(rejected({}))
     assert.ok(!rejected({ rejected: false }))
     assert.ok(!rejected({ lanes: new Set(['ai']) }))

@@ -64,7 +64,7 @@ export class LiveEvent {
  * Filters a reject by the fields that it has. A field that the reject lacks (an unreadable request has no event name)
  * is not tested.
  */
-export function rejectMatches(filter: LiveFilter, reject: CapturedReject): boolean {
+export function matchesLiveFilter(filter: LiveFilter, reject: CapturedReject): boolean {
   if (!filter.rejected || !filter.lanes.has(reject.lane)) return false
   if (reject.historicalMigration && !filter.imports) return false
   if (reject.name !== '' && filter.events?.has(reject.name) === false) return false

@@ -13,7 +13,7 @@ import {
   type RejectSource,
 } from '../events/captured-event.ts'
 import { encodeVisitor } from '../events/visitor-text.ts'
-import { assignProject, RecordEncoder, sealRecords, settledVisitor } from './record-codec.ts'
+import { addRecordChecksums, createSettledVisitor, RecordEncoder, writeProjectIdIntoRecords } from './record-codec.ts'
 import { RecordCursor } from './record-decoder.ts'
 import { kindEvent } from './record-layout.ts'
 import { encodeRecording } from './recording-codec.ts'
@@ -138,7 +138,7 @@ describe('record codec', () => {
         const bytesBefore = encoder.bytes
         const { bytes, recordCount } = encoder.finish()
         assert.equal(bytes.length, bytesBefore)
-        sealRecords(bytes)
+        addRecordChecksums(bytes)
         assert.deepEqual(decodeRecords(bytes, recordCount), expected)
         assert.deepEqual(decodeRecords(bytes), expected)
       }),
@@ -153,7 +153,7 @@ describe('record codec', () => {
         const { bytes } = encodeRecording(expected)
         assert.equal(bytes.length, bytes.buffer.byteLength, 'a separate buffer, ready to be transferred')
         const run = new Uint8Array(Buffer.concat([event, bytes, event]))
-        sealRecords(run)
+        addRecordChecksums(run)
         const [before, record, after] = decodeRecords(run, 3)
         assert.ok(before?.kind === 'event' && after?.kind === 'event' && record?.kind === 'recording')
         const items = new Uint8Array(record.recording.items)
@@ -172,8 +172,8 @@ describe('record codec', () => {
     const first = one.finish()
     other.addEvent(aCapturedEvent(4))
     const second = other.finish()
-    sealRecords(first.bytes)
-    sealRecords(second.bytes)
+    addRecordChecksums(first.bytes)
+    addRecordChecksums(second.bytes)
     assert.deepEqual(distinctIds(first.bytes), ['person-1', 'person-3'])
     assert.deepEqual(distinctIds(second.bytes), ['person-2', 'person-4'])
   })
@@ -185,7 +185,7 @@ describe('record codec', () => {
     assert.deepEqual([encoder.recordCount, encoder.bytes, encoder.finish().bytes.length], [0, 0, 0])
     encoder.addEvent(aCapturedEvent(2))
     const { bytes } = encoder.finish()
-    sealRecords(bytes)
+    addRecordChecksums(bytes)
     assert.deepEqual(distinctIds(bytes), ['person-2'])
   })
 
@@ -194,15 +194,15 @@ describe('record codec', () => {
     for (let n = 0; n < 400; n++) encoder.addEvent(aCapturedEvent(n))
     const { bytes } = encoder.finish()
     assert.equal(bytes.buffer.byteLength, bytes.byteLength)
-    sealRecords(bytes)
+    addRecordChecksums(bytes)
     assert.equal(decodeRecords(bytes, 400).length, 400)
   })
 
   it('assigns the project to every record of a run', () => {
     const events = encodedEvents([aCapturedEvent(1, { projectId: 0 }), aCapturedEvent(2, { projectId: 0 })])
     for (const { bytes } of [events, encodeRecording(aCapturedRecording(1, { projectId: 0 }))]) {
-      assignProject(bytes, 0x8765_4321)
-      sealRecords(bytes)
+      writeProjectIdIntoRecords(bytes, 0x8765_4321)
+      addRecordChecksums(bytes)
       for (const record of decodeRecords(bytes)) {
         const content = record.kind === 'event' ? record.event : record.kind === 'recording' && record.recording
         assert.ok(content !== false && content.projectId === 0x8765_4321)
@@ -221,10 +221,10 @@ describe('record codec', () => {
 
   it('returns where records begin when sealing, and refuses bytes that are not a run', () => {
     const { bytes } = encodedEvents([aCapturedEvent(1), aCapturedEvent(2)])
-    const places = sealRecords(bytes)
+    const places = addRecordChecksums(bytes)
     assert.equal(places.length, 3)
     assert.equal(places[2], bytes.length)
-    assert.throws(() => sealRecords(bytes.slice(0, bytes.length - 1)), RangeError)
+    assert.throws(() => addRecordChecksums(bytes.slice(0, bytes.length - 1)), RangeError)
   })
 })
 
@@ -248,7 +248,7 @@ describe('an encoded event whose visitor is settled later', () => {
         const { bytes } = run.finish()
         const encoder = new RecordEncoder()
         const membersText = hasMembers ? '"\u00e9":"\u00e9"' : ''
-        const visitor = settledVisitor(id, encodeVisitor(to), membersText)
+        const visitor = createSettledVisitor(id, encodeVisitor(to), membersText)
         encoder.addSettled(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length), start, visitor)
         const atOnce = new RecordEncoder()
         atOnce.addEvent(before, visitor)
@@ -265,7 +265,7 @@ describe('an encoded event whose visitor is settled later', () => {
 describe('record decoder', () => {
   it('reports a record with any byte changed as damaged and reads those around it', () => {
     const sound = sealed([aCapturedEvent(1), aCapturedEvent(2), aCapturedEvent(3)])
-    const [, start, end] = sealRecords(sound) as [number, number, number, number]
+    const [, start, end] = addRecordChecksums(sound) as [number, number, number, number]
     for (let at = start; at < end; at++) {
       const bytes = sound.slice()
       bytes[at]! ^= 0x5a
@@ -277,7 +277,7 @@ describe('record decoder', () => {
       )
     }
     const { bytes: recording } = encodeRecording(aCapturedRecording(1))
-    sealRecords(recording)
+    addRecordChecksums(recording)
     for (let at = 0; at < recording.length; at++) {
       const bytes = recording.slice()
       bytes[at]! ^= 0x5a
@@ -287,7 +287,7 @@ describe('record decoder', () => {
 
   it('accounts for every record that a damaged length swallows', () => {
     const bytes = sealed([aCapturedEvent(1), aCapturedEvent(2), aCapturedEvent(3), aCapturedEvent(4)])
-    const [, start] = sealRecords(bytes) as [number, number]
+    const [, start] = addRecordChecksums(bytes) as [number, number]
     bytes[start + 3] = 0xff
     const records = decodeRecords(bytes, 4)
     assert.deepEqual(
@@ -304,7 +304,7 @@ describe('record decoder', () => {
   it('treats a record of an unknown version as damaged', () => {
     const { bytes } = encodedEvents([aCapturedEvent(1), aCapturedEvent(2)])
     bytes[8] = 2
-    sealRecords(bytes)
+    addRecordChecksums(bytes)
     assert.deepEqual(
       decodeRecords(bytes, 2).map(record => record.kind),
       ['damaged', 'event'],
@@ -324,7 +324,7 @@ describe('record decoder', () => {
   it('skips records without decoding them and knows the size of the next', () => {
     const events = [aCapturedEvent(1), aCapturedEvent(22), aCapturedEvent(333, { projectId: 9 })]
     const bytes = sealed(events)
-    const places = sealRecords(bytes)
+    const places = addRecordChecksums(bytes)
     const cursor = new RecordCursor(bytes, 3)
     cursor.skip(2)
     assert.equal(cursor.nextBytes, places[3]! - places[2]!)
@@ -340,7 +340,7 @@ function sealed(events: readonly CapturedEvent[]): Uint8Array<ArrayBuffer> {
   for (const event of events) encoder.addEvent(event)
   encoder.addReject(aCapturedReject())
   const { bytes } = encoder.finish()
-  const places = sealRecords(bytes)
+  const places = addRecordChecksums(bytes)
   return bytes.slice(0, places[events.length])
 }
 

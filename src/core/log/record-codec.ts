@@ -33,7 +33,7 @@ const unmeasuredLength = 4096
 let spare: Buffer<ArrayBuffer> | null = null
 
 /**
- * Encodes events and rejects one after another, without checksums: the writing thread computes them (`sealRecords`). Takes
+ * Encodes events and rejects one after another, without checksums: the writing thread computes them (`addRecordChecksums`). Takes
  * about 0.5 µs for an event of 1 KB.
  * @throws RangeError if a project or import job id is not an unsigned 32-bit integer.
  */
@@ -218,7 +218,11 @@ export interface SettledVisitor {
  * @param visitorText the result of `encodeVisitor`.
  * @param membersText members to append to the properties, such as `"a":1,"b":2`; '' for none.
  */
-export function settledVisitor(distinctId: string | null, visitorText: string, membersText: string): SettledVisitor {
+export function createSettledVisitor(
+  distinctId: string | null,
+  visitorText: string,
+  membersText: string,
+): SettledVisitor {
   return {
     distinctIdLength: distinctId === null ? null : distinctId.length,
     visitorLength: visitorText.length,
@@ -246,10 +250,10 @@ function distinctIdBytes(run: Buffer, start: number): number {
 
 /**
  * Writes the project id into every record of a run that was encoded before its project was known. Call it only before
- * `sealRecords`. Works byte by byte, because most runs have one record and a DataView would cost more.
+ * `addRecordChecksums`. Works byte by byte, because most runs have one record and a DataView would cost more.
  * @throws RangeError for a project id that is not an unsigned 32-bit integer, and for bytes that are not a run of records.
  */
-export function assignProject(bytes: Uint8Array<ArrayBuffer>, projectId: number): void {
+export function writeProjectIdIntoRecords(bytes: Uint8Array<ArrayBuffer>, projectId: number): void {
   requireUint32(projectId, 'project id')
   for (let at = 0, size = 0; at < bytes.length; at += size) {
     size = (bytes[at]! | (bytes[at + 1]! << 8) | (bytes[at + 2]! << 16) | (bytes[at + 3]! << 24)) >>> 0
@@ -266,7 +270,7 @@ export function assignProject(bytes: Uint8Array<ArrayBuffer>, projectId: number)
  * @returns the start of each record and the end of the last one: `recordCount + 1` offsets.
  * @throws RangeError for bytes that are not a run of encoded records.
  */
-export function sealRecords(bytes: Uint8Array<ArrayBuffer>): number[] {
+export function addRecordChecksums(bytes: Uint8Array<ArrayBuffer>): number[] {
   const view = viewOf(bytes)
   const places = [0]
   for (let at = 0; at < bytes.length; ) {
@@ -279,7 +283,7 @@ export function sealRecords(bytes: Uint8Array<ArrayBuffer>): number[] {
 }
 
 /** The size of the record that begins at `at`, or 0 if the length there cannot be right. */
-export function recordBytesAt(view: DataView, at: number): number {
+export function readRecordBytesAt(view: DataView, at: number): number {
   const left = view.byteLength - at
   if (left < headerBytes) return 0
   const size = view.getUint32(at + field.size, true)
@@ -287,7 +291,7 @@ export function recordBytesAt(view: DataView, at: number): number {
 }
 
 function requireRecordBytes(view: DataView, at: number): number {
-  const size = recordBytesAt(view, at)
+  const size = readRecordBytesAt(view, at)
   if (size === 0) throw noRecordAt(at, view.byteLength)
   return size
 }

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { decodeRecords } from '../../../tests/support/decode-records.ts'
 import { aCapturedEvent, aCapturedReject } from '../../../tests/support/values.ts'
 import { edgeNote } from '../events/captured-event.ts'
-import { RecordEncoder, sealRecords } from './record-codec.ts'
+import { addRecordChecksums, RecordEncoder } from './record-codec.ts'
 import { RecordView } from './record-view.ts'
 
 const odd = { distinctId: 'Zoë 🐎', ip: '::1', propertiesJson: '{"a":"ü"}', setJson: '{"b":1}', setOnceJson: '{}' }
@@ -60,7 +60,7 @@ describe('a view of encoded records', () => {
     const view = new RecordView(bytes)
     view.moveTo(starts[0]!).switchPersonsOff()
     view.moveTo(starts[1]!).switchPersonsOff()
-    sealRecords(bytes)
+    addRecordChecksums(bytes)
     const notes = edgeNote.personsSwitchedOff
     assert.deepEqual(
       decodeRecords(bytes).map(record => record.kind === 'event' && record.event),

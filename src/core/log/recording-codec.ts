@@ -9,7 +9,7 @@ import { field, headerBytes, kindRecording, recordVersion } from './record-layou
 const recordingLane = lanes.indexOf('replay')
 
 /**
- * Encodes a run of one record in a separate buffer, without the checksum (`sealRecords`).
+ * Encodes a run of one record in a separate buffer, without the checksum (`addRecordChecksums`).
  * @throws RangeError if the project id or the count is not an unsigned 32-bit integer.
  */
 export function encodeRecording(recording: CapturedRecording): EncodedRecords {

@@ -69,7 +69,7 @@ export const emptyReport: RepairReport = {
   samples: [],
 }
 
-export function addReports(a: RepairReport, b: RepairReport): RepairReport {
+export function sumRepairReports(a: RepairReport, b: RepairReport): RepairReport {
   return {
     idCount: a.idCount + b.idCount,
     changedCount: a.changedCount + b.changedCount,
@@ -96,6 +96,6 @@ export interface PersonRepair<Request = RepairRequest> {
  * The uuid of the person that a distinct id gets by a split: as if the id had created the person, unless another person has
  * that uuid. @param attempt how many uuids were already taken. No distinct id contains a NUL.
  */
-export function splitUuid(projectId: number, distinctId: string, attempt: number): string {
+export function deriveSplitUuid(projectId: number, distinctId: string, attempt: number): string {
   return personUuid(projectId, attempt === 0 ? distinctId : `${distinctId}\0${attempt}`)
 }

@@ -68,7 +68,7 @@ export class ProfileDraft {
     const replaced = this.#replaced
     this.properties = { ...properties }
     // Undoing a removal in place could not restore the key's position among the other keys, so a copy is made.
-    if (replaced !== null) restoreReplaced(properties, replaced)
+    if (replaced !== null) restoreReplacedValues(properties, replaced)
     this.#replaced = null
   }
   setMark(key: string, mark: PropertyMark): void {
@@ -90,13 +90,16 @@ export class ProfileDraft {
 }
 
 /** Undoes what was changed in place. */
-export function restoreReplaced(properties: PropertyBag, replaced: ReadonlyMap<string, JsonValue | undefined>): void {
+export function restoreReplacedValues(
+  properties: PropertyBag,
+  replaced: ReadonlyMap<string, JsonValue | undefined>,
+): void {
   for (const [key, value] of replaced)
     if (value === undefined) delete properties[key]
     else setOwn(properties, key, value)
 }
 
 /** The comparison that decides whether a `$set` changes anything: lists and objects always count as different. */
-export function isSameValue(a: JsonValue | undefined, b: JsonValue | undefined): boolean {
+export function isSamePropertyValue(a: JsonValue | undefined, b: JsonValue | undefined): boolean {
   return a === b || (isRawNumber(a) && isRawNumber(b) && a.rawJSON === b.rawJSON)
 }

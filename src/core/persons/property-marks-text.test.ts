@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import type { PropertyMark, PropertyMarks } from './person.ts'
-import { decodeMarks, encodeMarks } from './property-marks-text.ts'
+import { decodePropertyMarks, encodePropertyMarks } from './property-marks-text.ts'
 
 const at = { timestampMs: fc.integer({ min: -1e14, max: 1e14 }), uuid: fc.constantFrom('u1', 'u2') }
 const mark = fc.record(
@@ -25,7 +25,7 @@ describe('the stored text of marks', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(keys, mark)), entries => {
         const marks = Object.fromEntries(entries) as PropertyMarks
-        const decoded = decodeMarks(encodeMarks(marks))
+        const decoded = decodePropertyMarks(encodePropertyMarks(marks))
         const byKey = (each: PropertyMarks) => Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1))
         assert.equal(JSON.stringify(byKey(decoded)), JSON.stringify(byKey(marks)))
       }),
@@ -34,12 +34,12 @@ describe('the stored text of marks', () => {
 
   it('contains a mark once for all its keys', () => {
     const shared: PropertyMark = { kind: 'live_once', timestampMs: 5, uuid: 'u', importJobId: 0 }
-    assert.equal(encodeMarks({ a: shared, b: { ...shared }, c: shared }), '[[[0,5,"u",0],["a","b","c"]]]')
-    assert.equal(encodeMarks({}), '[]')
+    assert.equal(encodePropertyMarks({ a: shared, b: { ...shared }, c: shared }), '[[[0,5,"u",0],["a","b","c"]]]')
+    assert.equal(encodePropertyMarks({}), '[]')
   })
 
   it('is refused by the decoder if it has another shape', () => {
     for (const text of ['{"a":1}', '[1]', '[[[9,1,"u",0],["a"]]]', '[[[0,1,"u",0]]]', 'nothing'])
-      assert.throws(() => decodeMarks(text))
+      assert.throws(() => decodePropertyMarks(text))
   })
 })

@@ -11,7 +11,7 @@ const kinds = [
   'import_unset',
 ] as const satisfies readonly PropertyMark['kind'][]
 
-export function encodeMarks(marks: PropertyMarks): string {
+export function encodePropertyMarks(marks: PropertyMarks): string {
   const keysOf = new Map<string, string[]>()
   let lastMark: PropertyMark | null = null
   let lastKeys: string[] = []
@@ -35,8 +35,8 @@ function markText({ kind, timestampMs, uuid, importJobId, once, unset }: Propert
 
 const noMarks: PropertyMarks = {}
 
-/** @throws Error for text that `encodeMarks` does not write. */
-export function decodeMarks(text: string): PropertyMarks {
+/** @throws Error for text that `encodePropertyMarks` does not write. */
+export function decodePropertyMarks(text: string): PropertyMarks {
   if (text === '[]') return noMarks
   const groups = parseJson(text)
   if (!Array.isArray(groups)) throw new Error('stored marks are not a list')

@@ -1,17 +1,17 @@
 // Applies one event to the chunk's working copy: updates its person and groups, and builds its row. This file decides the
 // order of the steps; the rules of each step are elsewhere (`person-step.ts`, `group-update.ts`).
 
-import { unsetKeys } from '#core/processing/properties/person-update.ts'
+import { parseUnsetKeys } from '#core/processing/properties/person-update.ts'
 import { aiEventBytesMax, eventBytesMax } from '../capture/normalize-event.ts'
 import { cookielessSentinel } from '../cookieless/visitor-hash.ts'
 import type { CapturedEvent } from '../events/captured-event.ts'
-import { type DropReason, findDrop } from '../events/event-drops.ts'
+import { type DropReason, findEventDrop } from '../events/event-drops.ts'
 import { groupEventNames, mergeEventNames } from '../events/event-names.ts'
 import { readGroupIdentity } from '../events/group-identity.ts'
 import type { LogStream } from '../events/log-stream.ts'
 import { PropertiesDraft } from '../events/properties-draft.ts'
 import type { StoredEvent } from '../events/stored-event.ts'
-import { cutForWarning } from '../events/warning-types.ts'
+import { truncateForWarning } from '../events/warning-types.ts'
 import type { JsonObject } from '../json.ts'
 import { noKeys } from '../persons/profile.ts'
 import type { Project } from '../project.ts'
@@ -19,12 +19,12 @@ import { dayMs } from '../time.ts'
 import { buildStoredEvent, type RowPerson } from './build-stored-event.ts'
 import type { ProjectState, WorkingPerson } from './chunk-state.ts'
 import { type DeduplicatedCall, type FlagCalls, isFlagCall, toDeduplicatedCall } from './deduplicate-flag-calls.ts'
-import { addAddress, addPersonMaps, type GeoipOf, type ProfileUse, type UpdateMaps } from './enrich-event.ts'
+import { addAddressAndLocation, addPersonMaps, type GeoipOf, type ProfileUse, type UpdateMaps } from './enrich-event.ts'
 import { applyGroupEvent } from './group-update.ts'
 import type { ParsedEvent } from './parse-chunk.ts'
 import { isIllegalDistinctId, type MergeRequest, readMergeRequest } from './person-merge.ts'
 import { applyPersonEvent, type RaiseWarning } from './person-step.ts'
-import { snapshotJson } from './snapshot.ts'
+import { buildSnapshotJson } from './snapshot.ts'
 
 export interface ApplyContext {
   readonly state: ProjectState
@@ -54,7 +54,7 @@ export function applyEvent(context: ApplyContext, item: ParsedEvent): AppliedEve
   const { state, warn } = context
   const { event, properties } = item
   const use = decideProfileUse(event, properties, state.project)
-  const drop = findDrop(event, properties, state.project, use === 'personless')
+  const drop = findEventDrop(event, properties, state.project, use === 'personless')
   if (drop !== null) {
     if (drop.warning !== null) warn(drop.reason, drop.warning)
     return { kind: 'dropped', reason: drop.reason }
@@ -69,7 +69,7 @@ export function applyEvent(context: ApplyContext, item: ParsedEvent): AppliedEve
   warnOfOddities(event, properties, use, warn)
   const keys = Object.keys(properties)
   const draft = new PropertiesDraft(event.propertiesJson, properties)
-  const geoip = addAddress(state.project, context, item, draft)
+  const geoip = addAddressAndLocation(state.project, context, item, draft)
   const maps = addPersonMaps(item, keys, geoip, use, draft)
   const person = resolvePerson(context, item, use, maps)
   if (groupEventNames.has(event.name) && use === 'full') describeGroup(context, item)
@@ -105,7 +105,7 @@ function warnOfOddities(event: CapturedEvent, properties: JsonObject, use: Profi
   const { uuid, timestampMs } = event
   const wish = properties.$process_person_profile
   if (wish !== undefined && typeof wish !== 'boolean' && (use === 'full' || use === 'read_only'))
-    warn('invalid_process_person_profile', { ...idsOf(event), $process_person_profile: cutForWarning(wish) })
+    warn('invalid_process_person_profile', { ...idsOf(event), $process_person_profile: truncateForWarning(wish) })
   // Uuids of imported events may have been generated on the day of the import.
   if (uuid[14] !== '7' || event.historicalMigration) return
   const uuidMs = Number.parseInt(uuid.slice(0, 8), 16) * 65_536 + Number.parseInt(uuid.slice(9, 13), 16)
@@ -113,7 +113,7 @@ function warnOfOddities(event: CapturedEvent, properties: JsonObject, use: Profi
   if (apartMs > divergenceMsMax)
     warn('event_uuid_timestamp_divergent', {
       ...idsOf(event),
-      lib: cutForWarning(properties.$lib ?? ''),
+      lib: truncateForWarning(properties.$lib ?? ''),
       eventTimestamp: new Date(timestampMs).toISOString(),
       uuidTimestamp: new Date(uuidMs).toISOString(),
       divergenceDays: Math.round(apartMs / dayMs),
@@ -160,7 +160,7 @@ function resolvePerson(context: ApplyContext, item: ParsedEvent, use: ProfileUse
       },
       warn,
     )
-    return toRowPerson(person, 'full', snapshotJson(person, isTooLarge ? null : maps.set))
+    return toRowPerson(person, 'full', buildSnapshotJson(person, isTooLarge ? null : maps.set))
   }
   const known = use === 'forced_off' ? undefined : state.findPerson(event.distinctId)
   if (known === undefined) {
@@ -169,7 +169,7 @@ function resolvePerson(context: ApplyContext, item: ParsedEvent, use: ProfileUse
     const mode = use === 'read_only' ? 'full' : 'propertyless'
     return { uuid, createdAtMs: noPersonCreatedAtMs, mode, propertiesJson: '{}' }
   }
-  if (use === 'read_only') return toRowPerson(known, 'full', snapshotJson(known, null))
+  if (use === 'read_only') return toRowPerson(known, 'full', buildSnapshotJson(known, null))
   const mayUpgrade = !state.project.ingestion.personProcessingOptOut
   const upgrades = mayUpgrade && event.timestampMs > known.createdAtMs + upgradeAfterMs
   return toRowPerson(known, upgrades ? 'force_upgrade' : 'propertyless', '{}')
@@ -193,7 +193,7 @@ function linkedIdOf(context: ApplyContext, item: ParsedEvent): string {
 }
 
 function readUnsetKeys({ event, properties }: ParsedEvent): readonly string[] {
-  return groupEventNames.has(event.name) ? noKeys : unsetKeys(properties.$unset)
+  return groupEventNames.has(event.name) ? noKeys : parseUnsetKeys(properties.$unset)
 }
 
 function toRowPerson(person: WorkingPerson, mode: RowPerson['mode'], propertiesJson: string): RowPerson {
@@ -207,7 +207,7 @@ function toRowPerson(person: WorkingPerson, mode: RowPerson['mode'], propertiesJ
 function warnOfRefusedGroupType(state: ProjectState, event: CapturedEvent, warn: RaiseWarning): void {
   const refused = state.takeRefusedGroupType()
   if (refused !== null)
-    warn('group_type_refused', { ...idsOf(event), groupType: cutForWarning(refused.name), why: refused.reason })
+    warn('group_type_refused', { ...idsOf(event), groupType: truncateForWarning(refused.name), why: refused.reason })
 }
 
 function describeGroup({ state, warn }: ApplyContext, { event, properties }: ParsedEvent): void {
@@ -216,7 +216,7 @@ function describeGroup({ state, warn }: ApplyContext, { event, properties }: Par
   const warning = applyGroupEvent(state, {
     ...identity,
     set: properties.$group_set,
-    unset: event.historicalMigration ? unsetKeys(properties.$group_unset) : noKeys,
+    unset: event.historicalMigration ? parseUnsetKeys(properties.$group_unset) : noKeys,
     timestampMs: event.timestampMs,
     uuid: event.uuid,
     importJobId: event.importJobId,

@@ -7,12 +7,12 @@ import type { LogStream } from '../events/log-stream.ts'
 import type { PropertiesDraft } from '../events/properties-draft.ts'
 import type { StoredEvent } from '../events/stored-event.ts'
 import { isUuid } from '../events/uuid.ts'
-import { cutForWarning } from '../events/warning-types.ts'
+import { truncateForWarning } from '../events/warning-types.ts'
 import { type JsonObject, type JsonValue, textOf } from '../json.ts'
 import type { ProjectState } from './chunk-state.ts'
-import { flagCallOf, flagCallTextBytesMax } from './deduplicate-flag-calls.ts'
+import { flagCallTextBytesMax, readFlagCall } from './deduplicate-flag-calls.ts'
 import type { ProfileUse } from './enrich-event.ts'
-import { isKeptWhenStripped, isStripped } from './feature-flag-called.ts'
+import { isFlagCallStripped, isKeptWhenStripped } from './feature-flag-called.ts'
 import { resolveGroups } from './group-update.ts'
 import type { ParsedEvent } from './parse-chunk.ts'
 import type { RaiseWarning } from './person-step.ts'
@@ -40,7 +40,7 @@ export function buildStoredEvent(
   removeInternals(properties, keys, event, use, draft)
   const groups = addGroups(state, item, use, draft)
   const sessionId = addSessionId(item, draft, warn)
-  if (isStripped(event.name, properties)) draft.keepOnly(isKeptWhenStripped)
+  if (isFlagCallStripped(event.name, properties)) draft.keepOnly(isKeptWhenStripped)
   return {
     projectId: event.projectId,
     uuid: event.uuid,
@@ -62,7 +62,7 @@ export function buildStoredEvent(
     sessionId,
     windowId: columnText(properties.$window_id),
     flags: flagsOf(properties, keys),
-    ...flagCallOf(event.name, properties),
+    ...readFlagCall(event.name, properties),
     linkedId,
     logStream,
     logOffset: item.offset,
@@ -124,7 +124,12 @@ function addSessionId({ event, properties }: ParsedEvent, draft: PropertiesDraft
   if (sessionId === undefined || sessionId === null) return ''
   if (typeof sessionId !== 'string' || !isUuid(sessionId)) {
     const { uuid, name, distinctId } = event
-    warn('invalid_event_session_id', { eventUuid: uuid, event: name, distinctId, sessionId: cutForWarning(sessionId) })
+    warn('invalid_event_session_id', {
+      eventUuid: uuid,
+      event: name,
+      distinctId,
+      sessionId: truncateForWarning(sessionId),
+    })
     return columnText(sessionId)
   }
   const lowered = sessionId.toLowerCase()

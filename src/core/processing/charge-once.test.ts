@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { aStoredEvent, imported } from '../../../tests/support/values.ts'
-import { identityKey } from '../events/stored-event.ts'
-import { chargeOnce, lateLiveEvents } from './charge-once.ts'
+import { buildIdentityKey } from '../events/stored-event.ts'
+import { chargeLateEventsOnce, findLateLiveEvents } from './charge-once.ts'
 
 const at = (text: string) => Date.parse(`${text}Z`)
 const happenedMs = at('2026-11-05T23:59:59.999')
@@ -10,7 +10,7 @@ const event = aStoredEvent({ timestampMs: happenedMs, capturedAtMs: at('2026-11-
 
 describe('live events that may already be charged', () => {
   it('are those accepted on a later UTC day than their own, without imports', () => {
-    assert.deepEqual(lateLiveEvents([event]), [event])
+    assert.deepEqual(findLateLiveEvents([event]), [event])
     const others = [
       aStoredEvent({ timestampMs: happenedMs, capturedAtMs: happenedMs }),
       aStoredEvent({ timestampMs: happenedMs, capturedAtMs: at('2026-11-05T00:00:00') }),
@@ -18,17 +18,17 @@ describe('live events that may already be charged', () => {
       imported(event, 1),
       imported(event, 7),
     ]
-    assert.deepEqual(lateLiveEvents(others), [])
+    assert.deepEqual(findLateLiveEvents(others), [])
     const old = aStoredEvent({ timestampMs: at('1950-01-01T00:00:00'), capturedAtMs: happenedMs })
-    assert.deepEqual(lateLiveEvents([...others, old, event]), [old, event])
+    assert.deepEqual(findLateLiveEvents([...others, old, event]), [old, event])
   })
 
   it('take the charge time of their charged copy, or keep their own if there is no copy', () => {
     const [first, second] = [event, { ...event, distinctId: 'bob' }]
     const other = aStoredEvent()
     const rows = [first, other, second]
-    assert.equal(chargeOnce(rows, [first, second], [null, null]), rows)
-    const charged = chargeOnce(rows, [first, second], [null, happenedMs])
+    assert.equal(chargeLateEventsOnce(rows, [first, second], [null, null]), rows)
+    const charged = chargeLateEventsOnce(rows, [first, second], [null, happenedMs])
     assert.deepEqual(charged, [first, other, { ...second, chargedAtMs: happenedMs }])
     assert.equal(charged[0], first)
   })
@@ -40,7 +40,7 @@ describe('live events that may already be charged', () => {
       chargedAtMs: event.capturedAtMs + hours,
     }))
     assert.deepEqual(
-      chargeOnce(rows, rows, [null, null, null]).map(row => row.chargedAtMs - event.capturedAtMs),
+      chargeLateEventsOnce(rows, rows, [null, null, null]).map(row => row.chargedAtMs - event.capturedAtMs),
       [1, 1, 1],
     )
   })
@@ -54,7 +54,7 @@ describe('live events that may already be charged', () => {
       { ...event, event: 'a', distinctId: 'bc' },
       { ...event, event: 'ab', distinctId: 'c' },
     ]
-    assert.equal(new Set(different.map(identityKey)).size, different.length)
-    assert.equal(identityKey({ ...event, timestampMs: happenedMs - 80_000_000 }), identityKey(event))
+    assert.equal(new Set(different.map(buildIdentityKey)).size, different.length)
+    assert.equal(buildIdentityKey({ ...event, timestampMs: happenedMs - 80_000_000 }), buildIdentityKey(event))
   })
 })

@@ -2,7 +2,7 @@
 // sent again. Usage is frozen day by day, so a later copy must not move its event to another day. The event store has the
 // earlier copies (`findChargedTimes`); `services/processing/insert-rows.ts` decides when to query it.
 
-import { identityKey, type StoredEvent } from '../events/stored-event.ts'
+import { buildIdentityKey, type StoredEvent } from '../events/stored-event.ts'
 import { dayMs } from '../time.ts'
 
 const none: readonly StoredEvent[] = []
@@ -14,7 +14,7 @@ const none: readonly StoredEvent[] = []
  * copy's day.
  * Source: ours, docs/decisions/0012-charged-on-the-day-of-the-first-copy.md.
  */
-export function lateLiveEvents(rows: readonly StoredEvent[]): readonly StoredEvent[] {
+export function findLateLiveEvents(rows: readonly StoredEvent[]): readonly StoredEvent[] {
   let late: StoredEvent[] | null = null
   for (const row of rows) {
     if (row.importJobId !== 0 || dayOf(row.timestampMs) >= dayOf(row.capturedAtMs)) continue
@@ -30,20 +30,20 @@ export function lateLiveEvents(rows: readonly StoredEvent[]): readonly StoredEve
  * @param chargedTimes for each event of `late`, when the stored copy was charged, epoch ms; null if there is no copy.
  * @returns `rows` in their order. Copies within the chunk share the earliest time.
  */
-export function chargeOnce(
+export function chargeLateEventsOnce(
   rows: readonly StoredEvent[],
   late: readonly StoredEvent[],
   chargedTimes: readonly (number | null)[],
 ): readonly StoredEvent[] {
   const earliest = new Map<string, number>()
   late.forEach((row, index) => {
-    const key = identityKey(row)
+    const key = buildIdentityKey(row)
     const known = earliest.get(key) ?? row.capturedAtMs
     earliest.set(key, Math.min(known, row.capturedAtMs, chargedTimes[index] ?? known))
   })
   const charged = new Map<StoredEvent, StoredEvent>()
   for (const row of late) {
-    const chargedAtMs = earliest.get(identityKey(row))!
+    const chargedAtMs = earliest.get(buildIdentityKey(row))!
     if (chargedAtMs !== row.chargedAtMs) charged.set(row, { ...row, chargedAtMs })
   }
   return charged.size === 0 ? rows : rows.map(row => charged.get(row) ?? row)

@@ -111,7 +111,7 @@ export interface ChunkChanges {
   readonly groups: readonly Versioned<Group>[]
   /** At most one for each flag key of a project. */
   readonly calledFlags: readonly CalledFlag[]
-  /** All are counted; per project, type and UTC day the store keeps at most `warningSamplesPerDay`. */
+  /** All are counted; per project, type and UTC day the store keeps at most `findWarningSamplesMax`. */
   readonly warnings: readonly IngestionWarning[]
   /** Absent for a chunk without events of stateful cookieless visitors. */
   readonly visitors?: VisitorChanges

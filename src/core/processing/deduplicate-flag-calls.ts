@@ -76,7 +76,7 @@ export class FlagCalls {
  * The flag and the answer of a `$feature_flag_called`, by which calls are counted. Both are '' for other events, and for
  * calls that name no flag.
  */
-export function flagCallOf(
+export function readFlagCall(
   eventName: string,
   properties: JsonObject,
 ): Pick<StoredEvent, 'flagCalled' | 'flagResponse'> {
@@ -99,7 +99,7 @@ function flagResponseText(response: JsonValue | undefined): string {
 
 export function toDeduplicatedCall(event: CapturedEvent, properties: JsonObject): DeduplicatedCall {
   const { projectId, uuid, distinctId, timestampMs, capturedAtMs } = event
-  const { flagCalled: flag, flagResponse: response } = flagCallOf(event.name, properties)
+  const { flagCalled: flag, flagResponse: response } = readFlagCall(event.name, properties)
   return { projectId, uuid, distinctId, timestampMs, chargedAtMs: capturedAtMs, flag, response }
 }
 

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { aCapturedEvent, anImportedEvent, aProject } from '../../../tests/support/values.ts'
 import { PropertiesDraft } from '../events/properties-draft.ts'
-import { geoipProperties } from '../geoip.ts'
+import { toGeoipProperties } from '../geoip.ts'
 import { type JsonObject, parseJson } from '../json.ts'
-import { addAddress } from './enrich-event.ts'
+import { addAddressAndLocation } from './enrich-event.ts'
 
 /** The event's country, and the address that was looked up. */
 function locate(properties: JsonObject, looksUpImport: boolean, over: Parameters<typeof aProject>[0] = {}) {
@@ -12,11 +12,11 @@ function locate(properties: JsonObject, looksUpImport: boolean, over: Parameters
   const asked: string[] = []
   const geoipOf = (address: string) => {
     asked.push(address)
-    return geoipProperties({ country_code: 'NO' })
+    return toGeoipProperties({ country_code: 'NO' })
   }
   const draft = new PropertiesDraft(event.propertiesJson, properties)
   const item = { kind: 'event', offset: 0, event, properties, set: null, setOnce: null } as const
-  addAddress(aProject(over), { geoipOf, looksUpImport }, item, draft)
+  addAddressAndLocation(aProject(over), { geoipOf, looksUpImport }, item, draft)
   return [(parseJson(draft.json()) as JsonObject).$geoip_country_code, asked]
 }
 
@@ -27,7 +27,7 @@ describe('the location of an event of cookieless mode', () => {
     const draft = new PropertiesDraft(event.propertiesJson, properties)
     const item = { kind: 'event', offset: 0, event, properties, set: null, setOnce: null } as const
     const geoipOf = () => assert.fail('looked up')
-    const geoip = addAddress(aProject(over), { geoipOf, looksUpImport: false }, item, draft)
+    const geoip = addAddressAndLocation(aProject(over), { geoipOf, looksUpImport: false }, item, draft)
     return { country: (parseJson(draft.json()) as JsonObject).$geoip_country_code, set: geoip?.set, text: draft.json() }
   }
 

@@ -1,12 +1,17 @@
 // Adds to an event its address, the address's location, and the maps that describe the person. The draft adds them to the
 // stored text; `person-update.ts` applies the maps to the person.
 
-import { clientMap, copyOwnKeys, liftPersonMaps, osFromOsName } from '#core/processing/properties/mapped-properties.ts'
+import {
+  buildPersonMaps,
+  copyOwnKeys,
+  osFromOsName,
+  readClientMap,
+} from '#core/processing/properties/mapped-properties.ts'
 import type { CookielessVisitor } from '../events/captured-event.ts'
 import { groupEventNames } from '../events/event-names.ts'
 import { isTruthy } from '../events/group-identity.ts'
 import type { PropertiesDraft } from '../events/properties-draft.ts'
-import { type GeoipLocation, type GeoipProperties, geoipKeys, geoipProperties } from '../geoip.ts'
+import { type GeoipLocation, type GeoipProperties, geoipKeys, toGeoipProperties } from '../geoip.ts'
 import type { JsonObject } from '../json.ts'
 import type { Project } from '../project.ts'
 import type { ParsedEvent } from './parse-chunk.ts'
@@ -21,7 +26,7 @@ export function cacheGeoipLookups(lookUp: (address: string) => GeoipLocation | n
     let properties = known.get(address)
     if (properties === undefined) {
       const location = lookUp(address)
-      properties = location === null ? null : geoipProperties(location)
+      properties = location === null ? null : toGeoipProperties(location)
       known.set(address, properties)
     }
     return properties
@@ -37,7 +42,7 @@ export type ProfileUse = 'full' | 'read_only' | 'personless' | 'forced_off'
  * address, even with `$geoip_disable`, unless it already has a location. An event of cookieless mode has no address, only
  * the location found at the edge. Source: docs/wire/ingestion.md 6.8, 7, 13; docs/wire/import.md 3.8.
  */
-export function addAddress(
+export function addAddressAndLocation(
   project: Project,
   { geoipOf, looksUpImport }: { readonly geoipOf: GeoipOf; readonly looksUpImport: boolean },
   item: ParsedEvent,
@@ -68,7 +73,7 @@ function lookUpAddress(geoipOf: GeoipOf, address: string): GeoipProperties | nul
 }
 
 function locationOf({ location }: CookielessVisitor): GeoipProperties | null {
-  return location === null ? null : geoipProperties(location)
+  return location === null ? null : toGeoipProperties(location)
 }
 
 function hasLocation(properties: JsonObject): boolean {
@@ -115,9 +120,9 @@ export function addPersonMaps(
     if (use !== 'read_only') draft.remove('$unset')
     return noMaps
   }
-  const clientSet = clientMap(properties.$set, item.set)
-  const clientSetOnce = clientMap(properties.$set_once, item.setOnce)
-  const lifted = isMapped ? liftPersonMaps(properties, keys, clientSet, clientSetOnce) : null
+  const clientSet = readClientMap(properties.$set, item.set)
+  const clientSetOnce = readClientMap(properties.$set_once, item.setOnce)
+  const lifted = isMapped ? buildPersonMaps(properties, keys, clientSet, clientSetOnce) : null
   const set = withGeoip(lifted === null ? clientSet : lifted.set, geoip?.set)
   const setOnce = withGeoip(lifted === null ? clientSetOnce : lifted.setOnce, geoip?.setOnce)
   if (set !== null && set !== properties.$set) draft.set('$set', set)

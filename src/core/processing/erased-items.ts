@@ -1,6 +1,6 @@
 // Finds the records of a chunk that are dropped because their person was erased after they were accepted.
 
-import { itemOf, type Lane } from '../events/captured-event.ts'
+import { acceptedItemOf, type Lane } from '../events/captured-event.ts'
 import type { ErasedRecords } from '../persons/erasure.ts'
 import type { ParsedEvent, ParsedRecord } from './parse-chunk.ts'
 import { readMergeRequest } from './person-merge.ts'
@@ -17,7 +17,7 @@ export function findErasedItem(
   record: ParsedRecord,
 ): { readonly projectId: number; readonly lane: Lane } | null {
   if (erased.isEmpty) return null
-  const item = itemOf(record)
+  const item = acceptedItemOf(record)
   if (item === null) return null
   const lane = 'lane' in item ? item.lane : 'replay'
   const what = 'lane' in item ? 'events' : 'recordings'
@@ -25,7 +25,7 @@ export function findErasedItem(
 }
 
 /** Whether the event links its id with an id that was erased after the event was accepted. */
-export function linksErased(erased: ErasedRecords, { event, properties, offset }: ParsedEvent): boolean {
+export function doesLinkErased(erased: ErasedRecords, { event, properties, offset }: ParsedEvent): boolean {
   if (erased.isEmpty) return false
   const merge = readMergeRequest(event.name, properties)
   return merge !== null && erased.has('events', event.projectId, merge.otherId, offset)

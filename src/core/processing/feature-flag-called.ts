@@ -23,7 +23,7 @@ const keptKeys = new Set([
 ])
 
 /** Whether the event's other properties are left out. Source: docs/wire/ingestion.md 6.9 (3). */
-export function isStripped(eventName: string, properties: JsonObject): boolean {
+export function isFlagCallStripped(eventName: string, properties: JsonObject): boolean {
   return eventName === '$feature_flag_called' && typeof properties.$feature_flag_response !== 'string'
 }
 

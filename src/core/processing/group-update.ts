@@ -4,7 +4,7 @@
 import { applyImportUpdate } from '#core/processing/properties/import-update.ts'
 import { exceedsMarksLimit, exceedsUnsetLimit } from '#core/processing/properties/marks-limit.ts'
 import { exceedsPersonLimit } from '#core/processing/properties/person-update.ts'
-import { type GroupIdentity, storableText, typeNameLengthMax } from '../events/group-identity.ts'
+import { type GroupIdentity, replaceUnstorableText, typeNameLengthMax } from '../events/group-identity.ts'
 import type { WarningType } from '../events/warning-types.ts'
 import type { Group } from '../groups/group.ts'
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../json.ts'
@@ -78,7 +78,7 @@ export function resolveGroups(state: ProjectState, groups: JsonValue | undefined
   let resolved: Map<number, JsonValue> | null = null
   for (const typeName of Object.keys(groups)) {
     if (typeName === '' || typeName.length > typeNameLengthMax) continue
-    const typeIndex = state.groupTypeIndex(storableText(typeName))
+    const typeIndex = state.groupTypeIndex(replaceUnstorableText(typeName))
     if (typeIndex === undefined) continue
     resolved ??= new Map()
     resolved.set(typeIndex, ownValue(groups, typeName)!)

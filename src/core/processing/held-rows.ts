@@ -33,7 +33,7 @@ export interface EventStoreMark {
 }
 
 /** Sorts ranges and joins those that touch. */
-export function joinRanges(ranges: readonly HeldRange[]): HeldRange[] {
+export function mergeRowRanges(ranges: readonly HeldRange[]): HeldRange[] {
   const joined: HeldRange[] = []
   for (const range of [...ranges].sort(byPlace)) {
     const last = joined.at(-1)
@@ -53,9 +53,9 @@ export function joinRanges(ranges: readonly HeldRange[]): HeldRange[] {
  * The parts of `before` that `now` does not cover. The times of a hole are narrowed by its neighbours on both sides,
  * since rows are stored roughly in the order of their times.
  */
-export function findMissing(before: readonly HeldRange[], now: readonly HeldRange[]): HeldRange[] {
-  const covers = joinRanges(now)
-  return joinRanges(before).flatMap(range => {
+export function findMissingRanges(before: readonly HeldRange[], now: readonly HeldRange[]): HeldRange[] {
+  const covers = mergeRowRanges(now)
+  return mergeRowRanges(before).flatMap(range => {
     const holes: HeldRange[] = []
     let from = range.from
     let oldestMs = range.oldestMs

@@ -36,7 +36,7 @@ interface SubjectsJson {
 }
 
 /** @returns null when the chunk changes no person and no group. */
-export function changedSubjectsText(
+export function encodeChangedSubjects(
   changes: Pick<ChunkChanges, 'persons' | 'deletedPersons' | 'groups' | 'imports'>,
 ): string | null {
   const { deletedPersons, imports } = changes

@@ -2,11 +2,11 @@
 // cannot be parsed becomes a value of a separate kind, so that it never stops its chunk.
 
 import {
+  acceptedItemOf,
   type CapturedEvent,
   type CapturedRecording,
   type CapturedReject,
   importWithoutJob,
-  itemOf,
 } from '../events/captured-event.ts'
 import { groupEventNames } from '../events/event-names.ts'
 import { mayBeGenerated } from '../events/generated-event.ts'
@@ -98,7 +98,7 @@ function parseMap(text: string | null): JsonObject | null {
 }
 
 /** Events and refused items of imports without a job. */
-export function itemsWithoutJob({ records }: ParsedChunk): Pick<CapturedEvent, 'projectId' | 'capturedAtMs'>[] {
+export function listItemsWithoutJob({ records }: ParsedChunk): Pick<CapturedEvent, 'projectId' | 'capturedAtMs'>[] {
   return records.flatMap(record => {
     const item = record.kind === 'event' ? record.event : record.kind === 'reject' ? record.reject : null
     return item?.importJobId === importWithoutJob ? item : []
@@ -110,7 +110,7 @@ export function itemsWithoutJob({ records }: ParsedChunk): Pick<CapturedEvent, '
  * import jobs touch their job's staging overlay.
  * @param isRestoring the events may belong to published jobs, whose rows refer to the project's own persons.
  */
-export function chunkSubjects(chunk: ParsedChunk, isRestoring = false): ChunkSubjects {
+export function listChunkSubjects(chunk: ParsedChunk, isRestoring = false): ChunkSubjects {
   const distinctIds = new Map<number, Set<string>>()
   const mergingDistinctIds: { projectId: number; distinctId: string }[] = []
   const groups = new Map<string, ChunkSubjects['groups'][number]>()
@@ -119,7 +119,7 @@ export function chunkSubjects(chunk: ParsedChunk, isRestoring = false): ChunkSub
   const generated: { projectId: number; uuid: string }[] = []
   for (const record of chunk.records) {
     // Records other than events touch no person, but need their project's settings, and whether the project still exists.
-    const item = itemOf(record)
+    const item = acceptedItemOf(record)
     if (item === null) continue
     const { projectId, distinctId } = item
     if (!distinctIds.has(projectId)) distinctIds.set(projectId, new Set())
@@ -131,7 +131,7 @@ export function chunkSubjects(chunk: ParsedChunk, isRestoring = false): ChunkSub
     const { importJobId } = record.event
     if (importJobId >= firstImportJobId) {
       importJobIds.add(importJobId)
-      if (isGenerated(record.event)) generated.push({ projectId, uuid: record.event.uuid })
+      if (isGeneratedEvent(record.event)) generated.push({ projectId, uuid: record.event.uuid })
       addEvent(record, toStagingId(importJobId))
       otherDistinctIds.push(...idsOfEvent(record))
       if (!isRestoring) continue
@@ -180,6 +180,6 @@ function idsOfEvent({ event: { projectId, distinctId, name }, properties }: Pars
 }
 
 /** Whether an importer may have generated this event of a job. Such events keep their first time. */
-export function isGenerated({ name, uuid, importJobId }: CapturedEvent): boolean {
+export function isGeneratedEvent({ name, uuid, importJobId }: CapturedEvent): boolean {
   return importJobId >= firstImportJobId && mayBeGenerated(name, uuid)
 }

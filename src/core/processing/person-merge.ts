@@ -49,7 +49,7 @@ export const personDistinctIdCountMax = 2_500
 
 /**
  * The link that an event requests; null for an ordinary event and for one without the required id. Events whose id is
- * neither text nor null were dropped before (`findDrop`). Source: docs/wire/ingestion.md 6.4, 6.5.
+ * neither text nor null were dropped before (`findEventDrop`). Source: docs/wire/ingestion.md 6.4, 6.5.
  */
 export function readMergeRequest(eventName: string, properties: JsonObject): MergeRequest | null {
   if (eventName === '$identify') {

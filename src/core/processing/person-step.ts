@@ -9,12 +9,12 @@ import {
   exceedsPersonLimit,
   type PersonUpdate,
 } from '#core/processing/properties/person-update.ts'
-import { cutForWarning } from '../events/warning-types.ts'
+import { truncateForWarning } from '../events/warning-types.ts'
 import type { JsonObject } from '../json.ts'
-import { emptyProfile, noKeys, restoreReplaced } from '../persons/profile.ts'
+import { emptyProfile, noKeys, restoreReplacedValues } from '../persons/profile.ts'
 import type { ProjectState, WorkingPerson } from './chunk-state.ts'
 import { isIllegalDistinctId, linkDistinctIds, type MergeRequest } from './person-merge.ts'
-import { textAfterChange } from './snapshot.ts'
+import { updatePropertiesText } from './snapshot.ts'
 
 export interface PersonEvent extends PersonUpdate {
   readonly distinctId: string
@@ -99,7 +99,7 @@ function stageLink(state: ProjectState, event: PersonEvent, merge: MergeRequest,
 }
 
 /** Applies an event as if its link had been refused. */
-export function applyWithoutLink(state: ProjectState, event: PersonEvent, warn: RaiseWarning): PersonOutcome {
+export function applyEventWithoutLink(state: ProjectState, event: PersonEvent, warn: RaiseWarning): PersonOutcome {
   return updateOrCreate(state, event, warn, true)
 }
 
@@ -120,8 +120,8 @@ function updateOrCreate(
 function warnOfIllegalId(event: PersonEvent, merge: MergeRequest, illegalId: string, warn: RaiseWarning): void {
   const { distinctId, uuid } = event
   warn('cannot_merge_with_illegal_distinct_id', {
-    illegalDistinctId: cutForWarning(illegalId),
-    otherDistinctId: cutForWarning(illegalId === distinctId ? merge.otherId : distinctId),
+    illegalDistinctId: truncateForWarning(illegalId),
+    otherDistinctId: truncateForWarning(illegalId === distinctId ? merge.otherId : distinctId),
     distinctId,
     eventUuid: uuid,
   })
@@ -159,10 +159,10 @@ function updatePerson(
   const profile = event.writesKnownPersons && !isTooLarge ? applyPersonUpdate(person, event) : null
   if (isTooLarge) warnOfSize(event, person.uuid, warn)
   if (profile !== null) {
-    const propertiesJson = textAfterChange(person.propertiesJson, profile)
+    const propertiesJson = updatePropertiesText(person.propertiesJson, profile)
     isTooLarge = exceedsPersonLimit(propertiesJson) || (event.historical && exceedsMarksLimit(profile.marks))
     if (isTooLarge) {
-      if (profile.replaced !== null) restoreReplaced(person.properties, profile.replaced)
+      if (profile.replaced !== null) restoreReplacedValues(person.properties, profile.replaced)
       warnOfSize(event, person.uuid, warn)
     } else {
       const isCopy = profile.properties !== person.properties

@@ -8,7 +8,7 @@ import { aWorld } from '../../../tests/support/world/world.ts'
 import type { LogRecord } from '../events/captured-event.ts'
 import type { JsonObject } from '../json.ts'
 import { personUuid } from '../persons/person-uuid.ts'
-import { chunkSubjects, parseChunk } from './parse-chunk.ts'
+import { listChunkSubjects, parseChunk } from './parse-chunk.ts'
 import { type ProcessedChunk, processChunk } from './process-chunk.ts'
 import { rejectRefusedRows } from './refused-rows.ts'
 
@@ -17,7 +17,7 @@ const noGeoip = { logId: 'log', lookUpGeoip: () => null }
 async function processRecords(records: readonly LogRecord[]): Promise<ProcessedChunk> {
   const store = memoryChunkStore(memoryState([aProject()]))
   const chunk = parseChunk({ stream: 'main', traffic: 'live', records: recordsAt(records, 10) }, new Map())
-  return processChunk(chunk, await loadWhole(store, chunkSubjects(chunk)), noGeoip)
+  return processChunk(chunk, await loadWhole(store, listChunkSubjects(chunk)), noGeoip)
 }
 
 const textOf = (processed: ProcessedChunk) =>
@@ -34,7 +34,7 @@ describe('a chunk', () => {
     const records = recordsAt(events.map(event => ({ kind: 'event', event })))
     const store = memoryChunkStore(memoryState([aProject()]))
     const chunk = parseChunk({ stream: 'main', traffic: 'live', records }, new Map())
-    const loaded = await loadWhole(store, chunkSubjects(chunk))
+    const loaded = await loadWhole(store, listChunkSubjects(chunk))
     const first = textOf(processChunk(chunk, loaded, noGeoip))
     assert.equal(
       textOf(processChunk(chunk, loaded, noGeoip)),
@@ -42,7 +42,7 @@ describe('a chunk', () => {
       'neither the records nor the loaded state were changed',
     )
     const again = parseChunk({ stream: 'main', traffic: 'live', records }, new Map())
-    assert.equal(textOf(processChunk(again, await loadWhole(store, chunkSubjects(again)), noGeoip)), first)
+    assert.equal(textOf(processChunk(again, await loadWhole(store, listChunkSubjects(again)), noGeoip)), first)
   })
 
   it('accounts for every record: stored, dropped or rejected', async () => {
@@ -120,7 +120,7 @@ describe('a chunk', () => {
       10,
     )
     const chunk = parseChunk({ stream: 'historical/2', traffic: 'import', records }, new Map())
-    const loaded = await loadWhole(memoryChunkStore(memoryState([aProject()])), chunkSubjects(chunk))
+    const loaded = await loadWhole(memoryChunkStore(memoryState([aProject()])), listChunkSubjects(chunk))
     const job = { id: 7, projectId: 1, state: 'sending', step: null, hasNotes: false, looksUpGeoip: false } as const
     const { pendingEvents } = processChunk(chunk, { ...loaded, importJobs: [job] }, noGeoip).rows
     assert.deepEqual(
@@ -139,7 +139,7 @@ describe('a chunk', () => {
       { stream: 'historical', traffic: 'import', records: recordsAt([{ kind: 'event', event }]) },
       new Map(),
     )
-    const loaded = await loadWhole(memoryChunkStore(memoryState([aProject()])), chunkSubjects(chunk))
+    const loaded = await loadWhole(memoryChunkStore(memoryState([aProject()])), listChunkSubjects(chunk))
     const job = { id: 7, projectId: 1, state: 'sending', step: null, hasNotes: false, looksUpGeoip: false } as const
     const { rows, changes } = processChunk(chunk, { ...loaded, importJobs: [job] }, noGeoip)
     assert.deepEqual([rows.events.length, rows.pendingEvents.length], [0, 1])

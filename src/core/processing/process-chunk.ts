@@ -4,19 +4,19 @@
 
 import {
   anonymizeReject,
-  rejectOfDamage,
-  rejectOfEvent,
-  rejectOfRecording,
-  rejectOfReject,
+  createRejectOfDamage,
+  createRejectOfEvent,
+  createRejectOfRecording,
+  createRejectOfReject,
 } from '#core/processing/rejects/rejects.ts'
-import { rejectDetails, warnOfNotes } from '../capture/edge-warnings.ts'
+import { createWarningsFromNotes, describeReject } from '../capture/edge-warnings.ts'
 import { type CapturedEvent, type CapturedReject, importWithoutJob } from '../events/captured-event.ts'
 import { groupEventNames } from '../events/event-names.ts'
-import { type LogStream, usualLaneOf } from '../events/log-stream.ts'
+import { defaultLaneOf, type LogStream } from '../events/log-stream.ts'
 import type { PersonIdOverride, RejectedEvent, StoredEvent, StoredRecording } from '../events/stored-event.ts'
 import type { GeoipLocation } from '../geoip.ts'
 import type { GeneratedEvent } from '../imports/import-changes.ts'
-import { firstImportJobId, type ImplicitJob, isPending, toStagingId } from '../imports/import-job.ts'
+import { firstImportJobId, type ImplicitJob, isJobPending, toStagingId } from '../imports/import-job.ts'
 import { ErasedRecords } from '../persons/erasure.ts'
 import { utcDay } from '../usage.ts'
 import { applyEvent } from './apply-event.ts'
@@ -26,10 +26,10 @@ import { ChunkReport } from './chunk-report.ts'
 import { openChunkState, type ProjectState } from './chunk-state.ts'
 import { type DeduplicatedCall, deduplicatedReason, FlagCalls, type StoredFlagCall } from './deduplicate-flag-calls.ts'
 import { cacheGeoipLookups } from './enrich-event.ts'
-import { findErasedItem, linksErased, personErased } from './erased-items.ts'
+import { doesLinkErased, findErasedItem, personErased } from './erased-items.ts'
 import { collectImportChanges } from './job-changes.ts'
-import { isGenerated, type ParsedChunk, type ParsedEvent, type ParsedRecording } from './parse-chunk.ts'
-import { closeChunkState } from './state-changes.ts'
+import { isGeneratedEvent, type ParsedChunk, type ParsedEvent, type ParsedRecording } from './parse-chunk.ts'
+import { collectStateChanges } from './state-changes.ts'
 
 export interface ProcessedChunk {
   readonly rows: {
@@ -64,7 +64,7 @@ export interface ProcessOptions {
   readonly logId: string
   /** Returns null for an unknown address. */
   readonly lookUpGeoip: (address: string) => GeoipLocation | null
-  /** The jobs that collect imports without a job, by `dayKey` of project and day; none if absent. */
+  /** The jobs that collect imports without a job, by `buildDayKey` of project and day; none if absent. */
   readonly implicitJobs?: ImplicitJobs
   /** Rebuilds rows that were stored before: rows of a published job are visible, and nothing is rejected. */
   readonly isRestoring?: boolean
@@ -133,37 +133,46 @@ export function processChunk(chunk: ParsedChunk, loaded: LoadedChunk, options: P
         break
       case 'failed_recording':
         rejected.push(
-          rejectOfRecording({ stream, offset: record.offset }, record.recording, 'processing_failed', record.message),
+          createRejectOfRecording(
+            { stream, offset: record.offset },
+            record.recording,
+            'processing_failed',
+            record.message,
+          ),
         )
         report.count(record.recording.projectId, 'replay', 'rejected', 'processing_failed')
         break
       case 'failed':
         rejected.push(
-          rejectOfEvent({ stream, offset: record.offset }, record.event, 'processing_failed', record.message),
+          createRejectOfEvent({ stream, offset: record.offset }, record.event, 'processing_failed', record.message),
         )
         report.count(record.event.projectId, record.event.lane, 'rejected', 'processing_failed')
         break
       case 'reject':
-        rejected.push(rejectOfReject({ stream, offset: record.offset }, record.reject))
+        rejected.push(createRejectOfReject({ stream, offset: record.offset }, record.reject))
         report.warn(
           assignToImplicitJob(work, record.reject),
           record.reject.reason,
-          rejectDetails(rejected.at(-1)!.rejectId, record.reject),
+          describeReject(rejected.at(-1)!.rejectId, record.reject),
         )
         report.count(record.reject.projectId, record.reject.lane, 'rejected', record.reject.reason)
         break
       case 'damaged':
         rejected.push(
-          rejectOfDamage({ stream, offset: record.offset }, { logId: options.logId, traffic: chunk.traffic }, record),
+          createRejectOfDamage(
+            { stream, offset: record.offset },
+            { logId: options.logId, traffic: chunk.traffic },
+            record,
+          ),
         )
-        report.count(0, usualLaneOf(chunk.traffic), 'rejected', 'log_record_damaged')
+        report.count(0, defaultLaneOf(chunk.traffic), 'rejected', 'log_record_damaged')
         break
       default:
         record satisfies never
     }
   }
   const anonymousProjectIds = new Set(loaded.projects.filter(({ anonymizeIps }) => anonymizeIps).map(({ id }) => id))
-  const { changes, overrides } = closeChunkState(projects, options.publishedOverrides)
+  const { changes, overrides } = collectStateChanges(projects, options.publishedOverrides)
   return {
     rows: {
       events: visible.rows,
@@ -189,14 +198,14 @@ export function processChunk(chunk: ParsedChunk, loaded: LoadedChunk, options: P
   }
 }
 
-/** The implicit jobs of a day, by `dayKey`. */
+/** The implicit jobs of a day, by `buildDayKey`. */
 export type ImplicitJobs = ReadonlyMap<string, readonly ImplicitJob[]>
 
 const noImplicitJobs: ImplicitJobs = new Map()
 const noErasures: ReadonlyMap<number, number> = new Map()
 
 /** The key of the jobs that collect the imports of a project and a UTC day of acceptance. */
-export function dayKey({ projectId, capturedAtMs }: Pick<CapturedEvent, 'projectId' | 'capturedAtMs'>): string {
+export function buildDayKey({ projectId, capturedAtMs }: Pick<CapturedEvent, 'projectId' | 'capturedAtMs'>): string {
   return `${projectId} ${utcDay(capturedAtMs)}`
 }
 
@@ -236,7 +245,7 @@ function applyRecord(work: ChunkWork, sent: ParsedEvent): StoredEvent | null {
   }
   const implicitJob = sent.event.importJobId === importWithoutJob ? findImplicitJob(work, sent.event) : null
   if (implicitJob !== null) return applyToImplicitJob(work, sent, project, implicitJob.id)
-  const record = isGenerated(sent.event) ? withFirstSeenTime(work, sent) : sent
+  const record = isGeneratedEvent(sent.event) ? withFirstSeenTime(work, sent) : sent
   const { event, offset } = record
   const state = findSubjects(work, event, project)
   if (state === null) {
@@ -249,7 +258,7 @@ function applyRecord(work: ChunkWork, sent: ParsedEvent): StoredEvent | null {
       report.count(event.projectId, event.lane, 'dropped', importJobDiscarded)
       return null
     }
-    work.rejected.push(rejectOfEvent({ stream: work.stream, offset }, event, importJobClosed, 'import_job'))
+    work.rejected.push(createRejectOfEvent({ stream: work.stream, offset }, event, importJobClosed, 'import_job'))
     report.count(event.projectId, event.lane, 'rejected', importJobClosed)
     return null
   }
@@ -272,11 +281,11 @@ function applyTo(
   if (event.historicalMigration) report.noteRecentImport(event)
   else report.noteAge(event)
   const warn = createWarner(report, event)
-  if (event.notes !== 0) warnOfNotes(event, warn)
+  if (event.notes !== 0) createWarningsFromNotes(event, warn)
   try {
     const mergeIsLost = work.lostMerges?.has(offset) === true
     const looksUpImport = work.jobs.get(event.importJobId)?.looksUpGeoip === true
-    const mergesErased = linksErased(work.erased, record)
+    const mergesErased = doesLinkErased(work.erased, record)
     const context = { state, stream, geoipOf, looksUpImport, warn, mergeIsLost, mergesErased, flagCalls }
     const applied = applyEvent(context, record)
     if (applied.kind === 'stored' || applied.kind === 'deduplicated') work.calledFlags.note(event, record.properties)
@@ -290,7 +299,7 @@ function applyTo(
       report.count(event.projectId, event.lane, 'dropped', deduplicatedReason)
     } else {
       const refused = { ...event, importJobId: sentJobId }
-      work.rejected.push(rejectOfEvent({ stream, offset }, refused, 'message_size_too_large', 'properties'))
+      work.rejected.push(createRejectOfEvent({ stream, offset }, refused, 'message_size_too_large', 'properties'))
       report.count(event.projectId, event.lane, 'rejected', 'message_size_too_large')
     }
     return null
@@ -310,7 +319,7 @@ function noteDetailsOf({ uuid, name, distinctId }: CapturedEvent): JsonDetails {
 
 function isOfPendingJob({ jobs }: ChunkWork, { importJobId }: CapturedEvent): boolean {
   const job = importJobId < firstImportJobId ? undefined : jobs.get(importJobId)
-  return job !== undefined && isPending(job)
+  return job !== undefined && isJobPending(job)
 }
 
 /**
@@ -322,13 +331,13 @@ function findSubjects(work: ChunkWork, event: CapturedEvent, project: ProjectSta
   if (importJobId < firstImportJobId) return project
   const job = work.jobs.get(importJobId)
   if (job?.projectId !== projectId) return null
-  if (isPending(job)) return work.projects.get(toStagingId(importJobId)) ?? null
+  if (isJobPending(job)) return work.projects.get(toStagingId(importJobId)) ?? null
   return work.isRestoring && (job.state === 'published' || job.state === 'publishing') ? project : null
 }
 
 /** The implicit job of an item: the first that had not ended when the item was accepted. */
 function findImplicitJob({ implicitJobs }: ChunkWork, item: Pick<CapturedEvent, 'projectId' | 'capturedAtMs'>) {
-  const jobs = implicitJobs.get(dayKey(item)) ?? []
+  const jobs = implicitJobs.get(buildDayKey(item)) ?? []
   const endOf = ({ untilMs }: ImplicitJob) => untilMs ?? Number.POSITIVE_INFINITY
   const later = jobs.filter(job => endOf(job) >= item.capturedAtMs)
   return later.reduce<ImplicitJob | null>(

@@ -7,9 +7,9 @@ import { type ParsedEvent, parseChunk } from './parse-chunk.ts'
 import {
   countIdentifies,
   findVisitorEvents,
+  listWantedIdentifies,
+  listWantedSaltDays,
   settleVisitors,
-  wantedIdentifies,
-  wantedSaltDays,
 } from './settle-visitors.ts'
 
 const hash = 'DhKalSaWowNbjg/pDrlg9A'
@@ -35,12 +35,12 @@ function settle(events: readonly CapturedEvent[], salts: ReadonlyMap<string, Uin
   const records = events.map((event, offset) => ({ offset, record: { kind: 'event' as const, event } }))
   const chunk = parseChunk({ stream: 'main', traffic: 'live', records }, new Map())
   const found = findVisitorEvents(chunk)
-  const wanted = wantedIdentifies(found, 'live')
+  const wanted = listWantedIdentifies(found, 'live')
   const counted = countIdentifies(found, wanted, { counts: wanted.visitors.map(() => 0), known: [] })
   const settled = settleVisitors(chunk, found, { counted, sessions: [], salts, isRestoring: false })
   return {
     events: settled.chunk.records as readonly ParsedEvent[],
-    days: [...wantedSaltDays(found, counted.counts)],
+    days: [...listWantedSaltDays(found, counted.counts)],
     changes: settled.changes,
   }
 }

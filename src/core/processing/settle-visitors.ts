@@ -4,8 +4,13 @@
 // Source: docs/wire/ingestion.md 13.
 
 import { sipHash128 } from '../cookieless/siphash.ts'
-import { statelessSessionId } from '../cookieless/visitor-day.ts'
-import { hashedDeviceId, hashedDistinctId, hashText, identifiedHash } from '../cookieless/visitor-hash.ts'
+import { deriveStatelessSessionId } from '../cookieless/visitor-day.ts'
+import {
+  buildHashedDeviceId,
+  buildHashedDistinctId,
+  encodeVisitorHash,
+  hashIdentifiedVisitor,
+} from '../cookieless/visitor-hash.ts'
 import type { StatefulVisitor } from '../events/captured-event.ts'
 import type { Traffic } from '../events/log-stream.ts'
 import { PropertiesDraft } from '../events/properties-draft.ts'
@@ -42,7 +47,7 @@ export function findVisitorEvents({ records }: ParsedChunk): readonly VisitorEve
  * @param traffic live events that were rerouted because of their age are in the import stream, whose offsets cannot be
  * compared with live offsets: all known `$identify` events count for them.
  */
-export function wantedIdentifies(events: readonly VisitorEvent[], traffic: Traffic): WantedIdentifies {
+export function listWantedIdentifies(events: readonly VisitorEvent[], traffic: Traffic): WantedIdentifies {
   const visitors = new Map<string, WantedIdentifies['visitors'][number]>()
   const identifies = new Map<string, WantedIdentifies['events'][number]>()
   for (const { record, visitor } of events) {
@@ -96,11 +101,11 @@ export function countIdentifies(
 }
 
 /** The days whose salts are needed: those of events of visitors that identified before. */
-export function wantedSaltDays(events: readonly VisitorEvent[], counts: readonly number[]): ReadonlySet<string> {
+export function listWantedSaltDays(events: readonly VisitorEvent[], counts: readonly number[]): ReadonlySet<string> {
   return new Set(events.flatMap(({ visitor }, index) => (counts[index]! > 0 ? [visitor.day] : [])))
 }
 
-export function wantedSessions(
+export function listWantedSessions(
   events: readonly VisitorEvent[],
   counts: readonly number[],
 ): readonly VisitorSessionName[] {
@@ -133,9 +138,9 @@ export function settleVisitors(
     const identifies = counted.counts[index]!
     const hash = Buffer.from(visitor.hash, 'base64')
     const idOfVisitor = () =>
-      hashedDistinctId(hashText(identifiedHash(salts.get(visitor.day) ?? hash, hash, identifies)))
+      buildHashedDistinctId(encodeVisitorHash(hashIdentifiedVisitor(salts.get(visitor.day) ?? hash, hash, identifies)))
     const properties: JsonObject = {
-      $device_id: hashedDeviceId(visitor.hash),
+      $device_id: buildHashedDeviceId(visitor.hash),
       $session_id: sessions.idOf(record, visitor, identifies),
     }
     if (isIdentify(record)) properties.$anon_distinct_id = idOfVisitor()
@@ -217,5 +222,5 @@ class ChunkSessions {
 
 /** Derives from the event that begins the session, so that a repeated chunk gives the same id. */
 function newSessionId({ uuid, timestampMs }: { uuid: string; timestampMs: number }, hash: string): string {
-  return statelessSessionId(timestampMs, sipHash128(Buffer.from(hash, 'base64'), Buffer.from(uuid)))
+  return deriveStatelessSessionId(timestampMs, sipHash128(Buffer.from(hash, 'base64'), Buffer.from(uuid)))
 }

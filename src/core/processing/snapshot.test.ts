@@ -5,7 +5,7 @@ import { runs } from '../../../tests/support/nightly.ts'
 import { aProject } from '../../../tests/support/values.ts'
 import { type JsonObject, mergeObjects, parseJson } from '../json.ts'
 import { ProjectState } from './chunk-state.ts'
-import { snapshotJson } from './snapshot.ts'
+import { buildSnapshotJson } from './snapshot.ts'
 
 it('overlays the event’s $set on the person, whether the text is spliced or rewritten', () => {
   const key = fc.constantFrom('$current_url', '"$current_url":', '__proto__', 'a', 'aa', 'b{', '\\', 'c')
@@ -22,8 +22,9 @@ it('overlays the event’s $set on the person, whether the text is spliced or re
   fc.assert(
     fc.property(bag, fc.array(bag, { maxLength: 3 }), (properties, sets) => {
       const person = new ProjectState(aProject()).createPerson('u', { properties, marks: {} }, 0, false)
-      for (const set of sets) assert.equal(snapshotJson(person, set), JSON.stringify(mergeObjects(properties, set)))
-      assert.equal(snapshotJson(person, null), JSON.stringify(properties))
+      for (const set of sets)
+        assert.equal(buildSnapshotJson(person, set), JSON.stringify(mergeObjects(properties, set)))
+      assert.equal(buildSnapshotJson(person, null), JSON.stringify(properties))
     }),
     { numRuns: runs(400, 3_000) },
   )
@@ -32,14 +33,14 @@ it('overlays the event’s $set on the person, whether the text is spliced or re
 it('does not confuse a key with the end of a longer key', () => {
   const properties = { 'b"a': 1, a: 1 }
   const person = new ProjectState(aProject()).createPerson('u', { properties, marks: {} }, 0, false)
-  assert.equal(snapshotJson(person, { a: 2 }), JSON.stringify({ 'b"a': 1, a: 2 }))
+  assert.equal(buildSnapshotJson(person, { a: 2 }), JSON.stringify({ 'b"a': 1, a: 2 }))
 })
 
 it('rewrites a text whose first value is not spelled as JSON.stringify spells it', () => {
   const properties = { a: 1, b: { c: 0, a: 1 } }
   const person = new ProjectState(aProject()).createPerson('u', { properties, marks: {} }, 0, false)
   person.propertiesJson = '{"a":1.0,"b":{"c":0,"a":1}}'
-  assert.equal(snapshotJson(person, { a: 2 }), '{"a":2,"b":{"c":0,"a":1}}')
+  assert.equal(buildSnapshotJson(person, { a: 2 }), '{"a":2,"b":{"c":0,"a":1}}')
 })
 
 function isJson(text: string): boolean {

@@ -3,20 +3,20 @@
 
 import { copyOwnKeys } from '#core/processing/properties/mapped-properties.ts'
 import { type JsonObject, type JsonValue, setOwn } from '../json.ts'
-import { type ChangedProfile, isSameValue } from '../persons/profile.ts'
+import { type ChangedProfile, isSamePropertyValue } from '../persons/profile.ts'
 import type { WorkingPerson } from './chunk-state.ts'
 
 /** With more keys, rewriting the whole text is as fast. */
 const splicedKeyCountMax = 6
 
 /** Source: docs/wire/ingestion.md 6.8; vectors. */
-export function snapshotJson(person: WorkingPerson, set: JsonObject | null): string {
+export function buildSnapshotJson(person: WorkingPerson, set: JsonObject | null): string {
   const { properties } = person
   person.propertiesJson ??= JSON.stringify(properties)
   if (set === null) return person.propertiesJson
   let differing: string[] | null = null
   for (const key of Object.keys(set)) {
-    if (Object.hasOwn(properties, key) && isSameValue(properties[key], set[key])) continue
+    if (Object.hasOwn(properties, key) && isSamePropertyValue(properties[key], set[key])) continue
     differing ??= []
     differing.push(key)
   }
@@ -36,7 +36,7 @@ const isNumberKey = /^\d+$/
  * The JSON text of the properties after a change, edited from the earlier text if that is known, so that changing a few of
  * tens of thousands of keys costs only those keys.
  */
-export function textAfterChange(before: string | null, { properties, replaced }: ChangedProfile): string {
+export function updatePropertiesText(before: string | null, { properties, replaced }: ChangedProfile): string {
   if (before === null || replaced === null || replaced.size > splicedKeyCountMax) return JSON.stringify(properties)
   const old: JsonObject = {}
   for (const [key, value] of replaced) {

@@ -13,7 +13,7 @@ type StateChanges = Omit<ChunkChanges, 'calledFlags' | 'warnings' | 'outcomes' |
  * Collects the changes to commit and the overrides to write to the event store.
  * @param publishedOverrides overrides that earlier, uncommitted tries of the chunk wrote to the event store.
  */
-export function closeChunkState(
+export function collectStateChanges(
   projects: ReadonlyMap<number, ProjectState>,
   publishedOverrides: Iterable<PersonIdOverride> = [],
 ): {

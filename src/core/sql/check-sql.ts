@@ -4,7 +4,7 @@
 // and must not reach outside the query.
 
 import { ok, type Result } from '../result.ts'
-import { type SqlRefusal, type SqlToken, sqlTokens } from './sql-tokens.ts'
+import { type SqlRefusal, type SqlToken, tokenizeSql } from './sql-tokens.ts'
 
 /** The engine's own functions, as `system.functions` lists them. */
 export interface SqlFunctions {
@@ -77,7 +77,7 @@ export function checkSql(
 ): Result<CheckedSql, SqlRefusal> {
   if (sql.length > sqlLengthMax)
     return refuseSql(null, `The query has ${sql.length} characters; at most ${sqlLengthMax} are allowed.`)
-  const read = sqlTokens(sql)
+  const read = tokenizeSql(sql)
   if (!read.ok) return read
   const tokens = read.value
   let end = sql.length
@@ -134,7 +134,7 @@ function isShowSettings(tokens: CheckedSql['tokens']): boolean {
  * Whether a query names the engine's own tables, which reveal where it stores its files and the definitions of the
  * views.
  */
-export function namesSystemTables({ tokens }: Pick<CheckedSql, 'tokens'>): boolean {
+export function mentionsSystemTables({ tokens }: Pick<CheckedSql, 'tokens'>): boolean {
   return tokens.some(
     ({ kind, text }, index) =>
       (kind === 'word' || kind === 'quoted') &&

@@ -1,7 +1,7 @@
 // Removes what ClickHouse clients add to a query by default, before the query is checked: the schema before the name of
 // a view, settings, and EXPLAIN. A client whose setting is refused does not connect at all.
 
-import { isSymbol, type SqlToken, sqlTokens } from './sql-tokens.ts'
+import { isSymbol, type SqlToken, tokenizeSql } from './sql-tokens.ts'
 
 /** Drivers without a configured database send `default`; users write `pennon`. */
 const schemas = new Set(['default', 'pennon'])
@@ -11,7 +11,7 @@ const noPlan = "SELECT 'Plans are not shown here; the query was not run.' AS exp
 
 /** @returns the text unchanged when it cannot be read: the check reports why. */
 export function stripClientAdditions(sql: string): string {
-  const read = sqlTokens(sql)
+  const read = tokenizeSql(sql)
   if (!read.ok) return sql
   const tokens = read.value
   if (isWord(tokens[0], 'explain')) return noPlan

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { isLinear } from '../../../tests/support/cpu-time.ts'
-import { propertyHint } from './property-hint.ts'
+import { findPropertyHint } from './property-hint.ts'
 
 const unknown = (name: string) => `Unknown expression identifier \`${name}\``
-const hint = (detail: string, sql = '', at: number | null = null) => propertyHint({ detail, at }, sql)
+const hint = (detail: string, sql = '', at: number | null = null) => findPropertyHint({ detail, at }, sql)
 
 describe('the hint on a property written as in HogQL', () => {
   it('names the function that reads it', () => {

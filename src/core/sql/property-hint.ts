@@ -7,12 +7,12 @@ const beforePlace = new RegExp(`${path}\\.$`)
 const inBrackets = new RegExp(`${path}\\s*\\[\\s*'([^'\\\\]+)'\\s*\\]`)
 
 /** @returns the error's message, with how to read a property if the error is about one. */
-export function withPropertyHint(
+export function addPropertyHint(
   error: { readonly detail: string; readonly at?: number | null },
   sql: string,
   said = error.detail,
 ): string {
-  const hint = propertyHint({ detail: error.detail, at: error.at ?? null }, sql)
+  const hint = findPropertyHint({ detail: error.detail, at: error.at ?? null }, sql)
   return hint === null ? said : `${said}${said.endsWith('.') ? '' : '.'} ${hint}`
 }
 
@@ -20,7 +20,7 @@ export function withPropertyHint(
  * @param error the refusal, and the position in the SQL that it is about, in UTF-16 units.
  * @returns null for an error about something else.
  */
-export function propertyHint(
+export function findPropertyHint(
   error: { readonly detail: string; readonly at: number | null },
   sql: string,
 ): string | null {

@@ -30,7 +30,7 @@ const wordPart = /[A-Za-z0-9_$]/
 const misleading = /[\0\u2018\u2019\u201c\u201d]/
 
 /** Comments and white space are left out. */
-export function sqlTokens(sql: string): Result<SqlToken[], SqlRefusal> {
+export function tokenizeSql(sql: string): Result<SqlToken[], SqlRefusal> {
   const tokens: SqlToken[] = []
   const refuse = (at: number, detail: string) => err({ at, detail })
   for (let at = 0; at < sql.length; ) {

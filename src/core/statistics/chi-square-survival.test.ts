@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { chiSquareSurvival } from './chi-square-survival.ts'
+import { computeChiSquareSurvival } from './chi-square-survival.ts'
 
 /** How far a value is from the true one, as a share of it. */
 const relativeError = (value: number, truth: number) => Math.abs(value / truth - 1)
@@ -19,7 +19,9 @@ describe('chiSquareSurvival', () => {
     for (const [degreesOfFreedom, ...criticalValues] of table)
       for (const [index, value] of criticalValues.entries()) {
         // The table's values are rounded to three decimals.
-        const [above, below] = [value - 0.0005, value + 0.0005].map(at => chiSquareSurvival(at, degreesOfFreedom))
+        const [above, below] = [value - 0.0005, value + 0.0005].map(at =>
+          computeChiSquareSurvival(at, degreesOfFreedom),
+        )
         const p = probabilities[index]!
         assert.ok(above! >= p && below! <= p, `${value} with ${degreesOfFreedom}: ${above} to ${below}`)
       }
@@ -35,7 +37,7 @@ describe('chiSquareSurvival', () => {
       [25, 137.51475],
       [30, 197.30921],
     ] as const)
-      assert.ok(Math.abs(-Math.log10(chiSquareSurvival(x * x, 1) / 2) - digits) <= 0.000005, `${x}`)
+      assert.ok(Math.abs(-Math.log10(computeChiSquareSurvival(x * x, 1) / 2) - digits) <= 0.000005, `${x}`)
   })
 
   // Computed with mpmath 1.4.1 with 60 digits; values for even degrees also with their finite sum (Abramowitz & Stegun
@@ -74,18 +76,18 @@ describe('chiSquareSurvival', () => {
       [1_000_000, 1_052_000, 1.7720000826057243e-286],
     ]
     for (const [degreesOfFreedom, chiSquare, truth] of truths) {
-      const value = chiSquareSurvival(chiSquare, degreesOfFreedom)
+      const value = computeChiSquareSurvival(chiSquare, degreesOfFreedom)
       assert.ok(relativeError(value, truth) < 1e-12, `${chiSquare} with ${degreesOfFreedom}: ${value}, not ${truth}`)
     }
   })
 
   it('is 1 at 0, and 0 only where doubles end', () => {
-    assert.equal(chiSquareSurvival(0, 1), 1)
-    assert.equal(chiSquareSurvival(Number.MIN_VALUE, 1_001), 1)
-    assert.ok(chiSquareSurvival(1_480, 1) > 0)
-    assert.equal(chiSquareSurvival(1_500, 1), 0)
-    assert.equal(chiSquareSurvival(Number.MAX_VALUE, 1), 0)
-    assert.equal(chiSquareSurvival(Infinity, 1), 0)
+    assert.equal(computeChiSquareSurvival(0, 1), 1)
+    assert.equal(computeChiSquareSurvival(Number.MIN_VALUE, 1_001), 1)
+    assert.ok(computeChiSquareSurvival(1_480, 1) > 0)
+    assert.equal(computeChiSquareSurvival(1_500, 1), 0)
+    assert.equal(computeChiSquareSurvival(Number.MAX_VALUE, 1), 0)
+    assert.equal(computeChiSquareSurvival(Infinity, 1), 0)
   })
 
   it('refuses a value that is not a statistic, and invalid degrees of freedom', () => {
@@ -97,6 +99,6 @@ describe('chiSquareSurvival', () => {
       [1, Infinity],
       [1, Number.NaN],
     ] as const)
-      assert.throws(() => chiSquareSurvival(chiSquare, degreesOfFreedom), RangeError)
+      assert.throws(() => computeChiSquareSurvival(chiSquare, degreesOfFreedom), RangeError)
   })
 })

@@ -9,7 +9,7 @@
  * @param degreesOfFreedom an integer from 1; the time grows with its square root.
  * @throws RangeError for any other argument, NaN included.
  */
-export function chiSquareSurvival(chiSquare: number, degreesOfFreedom: number): number {
+export function computeChiSquareSurvival(chiSquare: number, degreesOfFreedom: number): number {
   if (!(chiSquare >= 0 && Number.isInteger(degreesOfFreedom) && degreesOfFreedom >= 1))
     throw new RangeError(`no chi-squared distribution has ${chiSquare} with ${degreesOfFreedom} degrees of freedom`)
   if (chiSquare === 0) return 1

@@ -3,7 +3,7 @@
 // since a list of one-byte chunks would take a hundred times their bytes.
 
 import type { IncomingMessage } from 'node:http'
-import { freeBytes } from '#core/free-bytes.ts'
+import { releaseBytesMemory } from '#core/free-bytes.ts'
 import { type IncomingBody, Pace } from './slow-bodies.ts'
 
 /**
@@ -111,7 +111,7 @@ export class BodyReader implements IncomingBody {
   /** Copies a chunk and frees it: the HTTP parser no longer uses a chunk that it has passed on. */
   #take(piece: Buffer, into: Buffer): void {
     piece.copy(into, this.#length)
-    freeBytes(piece)
+    releaseBytesMemory(piece)
   }
 
   #capacityFor(length: number): number {
@@ -120,7 +120,7 @@ export class BodyReader implements IncomingBody {
   }
 }
 
-/** Frees the old memory, as `freeBytes` does. */
+/** Frees the old memory, as `releaseBytesMemory` does. */
 function resizeBytes(bytes: Buffer, length: number): Buffer {
   return Buffer.from((bytes as Buffer<ArrayBuffer>).buffer.transfer(length))
 }

@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
 import { eventually } from '../../../tests/support/eventually.ts'
-import { DrainedBodies, isDraining } from './drained-bodies.ts'
+import { DrainedBodies, isBodyDraining } from './drained-bodies.ts'
 
 const KiB = 1024
 
@@ -41,9 +41,9 @@ describe('the rest of a body that was refused', () => {
     client.write(head(600 * KiB))
     client.write(Buffer.alloc(300 * KiB))
     await eventually(() => answers().includes('413'))
-    assert.equal(isDraining(sockets[0]!), true)
+    assert.equal(isBodyDraining(sockets[0]!), true)
     client.write(Buffer.alloc(300 * KiB))
-    await eventually(() => !isDraining(sockets[0]!))
+    await eventually(() => !isBodyDraining(sockets[0]!))
     client.write(`${head(1)}x`)
     await eventually(() => answers().split('413').length === 3)
     assert.equal(sockets[0], sockets[1])

@@ -18,7 +18,7 @@ const rounds = { everyMs: 10, bytes: 640 * 1024, requests: 10 }
 const draining = new WeakSet<Socket>()
 
 /** Whether the connection's request was answered and the rest of its body is being dropped. */
-export function isDraining(socket: Socket): boolean {
+export function isBodyDraining(socket: Socket): boolean {
   return draining.has(socket)
 }
 

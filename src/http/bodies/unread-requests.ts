@@ -5,9 +5,9 @@ import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 import { encodeWireError, type WireError, wireError } from '#wire/wire-error.ts'
-import { buildCorsHeaders, isFromPage } from '../shared/cors.ts'
+import { buildCorsHeaders, isSentByPage } from '../shared/cors.ts'
 import type { Route } from '../shared/route.ts'
-import { isDraining } from './drained-bodies.ts'
+import { isBodyDraining } from './drained-bodies.ts'
 
 const requestFaults: Record<string, WireError> = {
   HPE_HEADER_OVERFLOW: wireError(431, 'invalid_request', 'The URL and the headers exceed 16 KiB.'),
@@ -39,7 +39,7 @@ interface NotedSocket extends Socket {
 
 /** @param cors methods that pages may use on the route; null for none. */
 export function rememberUnreadRequest(route: OwnAnswers, cors: string | null, { raw }: FastifyRequest): void {
-  if (route.stalled === undefined && !isFromPage(cors, raw)) return
+  if (route.stalled === undefined && !isSentByPage(cors, raw)) return
   const socket: NotedSocket = raw.socket
   socket[unreadRequest] = { route, cors, request: raw }
 }
@@ -61,7 +61,7 @@ export function answerStalledRequest({ socket }: IncomingMessage): void {
 /** Fastify's `clientErrorHandler`. */
 export function answerUnreadableRequest(error: Error & { code?: string }, socket: Socket): void {
   // A draining connection's request is already answered.
-  if (error.code === 'ECONNRESET' || !socket.writable || isDraining(socket)) {
+  if (error.code === 'ECONNRESET' || !socket.writable || isBodyDraining(socket)) {
     socket.destroy()
     return
   }
@@ -82,7 +82,7 @@ export function answerUnreadableRequest(error: Error & { code?: string }, socket
 function buildHeaders({ route, cors, request }: UnreadRequest): Record<string, string> {
   const { headers } = request
   const own: Record<string, string> = { Date: new Date().toUTCString() }
-  if (isFromPage(cors, request)) Object.assign(own, buildCorsHeaders(request, cors))
+  if (isSentByPage(cors, request)) Object.assign(own, buildCorsHeaders(request, cors))
   for (const name of route.echoes ?? []) if (headers[name] !== undefined) own[name] = String(headers[name])
   if (route.retryAfterSeconds !== undefined) own['Retry-After'] = String(route.retryAfterSeconds)
   return own

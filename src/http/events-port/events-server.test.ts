@@ -3,7 +3,7 @@ import { connect } from 'node:net'
 import { Readable } from 'node:stream'
 import { it, type TestContext } from 'node:test'
 import { composePortLimits } from '#compose/front/port-limits.ts'
-import { listenOn } from '#compose/front/servers.ts'
+import { listenOnPort } from '#compose/front/servers.ts'
 import { ok } from '#core/result.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
@@ -31,7 +31,7 @@ async function connection(t: TestContext, rows: Buffer) {
     server.closeAllConnections()
     server.close()
   })
-  const { port } = new URL(await listenOn(server, '127.0.0.1', 0))
+  const { port } = new URL(await listenOnPort(server, '127.0.0.1', 0))
   const client = connect(Number(port), '127.0.0.1')
   t.after(() => client.destroy())
   return { client, metrics }

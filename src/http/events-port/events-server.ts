@@ -10,7 +10,7 @@ import { brotliDecompress, gunzip, inflate, zstdDecompress } from 'node:zlib'
 import { err, ok, type Result } from '#core/result.ts'
 import { sqlLengthMax } from '#core/sql/check-sql.ts'
 import { stripClientAdditions } from '#core/sql/client-additions.ts'
-import { withPropertyHint } from '#core/sql/property-hint.ts'
+import { addPropertyHint } from '#core/sql/property-hint.ts'
 import type { SqlFailure, SqlQueries } from '#ports/events/sql-queries.ts'
 import { MirrorFillingError, PortError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'
@@ -235,9 +235,9 @@ function createSyntaxError(text: string): EngineError {
 function toEngineError(failure: SqlFailure, sql: string): EngineError {
   switch (failure.kind) {
     case 'refused':
-      return createSyntaxError(withPropertyHint(failure, stripClientAdditions(sql)))
+      return createSyntaxError(addPropertyHint(failure, stripClientAdditions(sql)))
     case 'failed':
-      return { status: 400, code: 36, name: 'BAD_ARGUMENTS', text: withPropertyHint(failure, sql) }
+      return { status: 400, code: 36, name: 'BAD_ARGUMENTS', text: addPropertyHint(failure, sql) }
     case 'too_large':
       return { status: 400, code: 241, name: 'MEMORY_LIMIT_EXCEEDED', text: failure.detail }
     case 'forbidden':

@@ -10,11 +10,11 @@ import type { ThreadPool } from '#ports/thread-pool.ts'
 import type { CaptureService } from '#services/capture/capture.ts'
 import type { CaptureOutcome } from '#services/capture/capture-outcome.ts'
 import { runInSlices } from '#services/shared/in-slices.ts'
-import { clientAddress } from '#wire/address/client-address.ts'
+import { findClientAddress } from '#wire/address/client-address.ts'
 import type { TrustedProxies } from '#wire/address/trusted-proxies.ts'
 import { encodeV1Error, v1BodyBytesMax, v1CaptureErrors, v1RetryAfterSeconds } from '#wire/capture-v1/batch-errors.ts'
 import { readV1Headers, requestIdHeader, type V1Headers } from '#wire/capture-v1/batch-headers.ts'
-import { encodeResults, readResults, type V1Answer, type V1Results } from '#wire/capture-v1/batch-response.ts'
+import { encodeV1Results, readV1Results, type V1Answer, type V1Results } from '#wire/capture-v1/batch-response.ts'
 import { prepareV1Inline, type V1CaptureInput } from '#wire/capture-v1/decode-batch.ts'
 import type { DecodeJobs } from '#wire/threads/decode-jobs.ts'
 import type { WireError } from '#wire/wire-error.ts'
@@ -90,7 +90,7 @@ async function handleBatch(
   const { service, clock } = deps
   const received = {
     receivedAtMs: clock.nowMs(),
-    ip: clientAddress(request.headers, request.raw.socket.remoteAddress, deps.trustedProxies),
+    ip: findClientAddress(request.headers, request.raw.socket.remoteAddress, deps.trustedProxies),
     rerouteOlderThanMs: deps.rerouteOlderThanMs ?? null,
   }
   const input: V1CaptureInput = { headers, body: request.body as Buffer, aiOnly }
@@ -111,7 +111,7 @@ async function handleBatch(
 }
 
 function readResultsInSlices(table: OutcomeTable): MaybePromise<V1Results> {
-  return runInSlices(readResults(table))
+  return runInSlices(readV1Results(table))
 }
 
 async function answerWhenStored(stored: Promise<CaptureOutcome<V1Results>>, reply: FastifyReply): Promise<void> {
@@ -119,9 +119,9 @@ async function answerWhenStored(stored: Promise<CaptureOutcome<V1Results>>, repl
   switch (outcome.kind) {
     case 'stored':
       if (outcome.answer.isOverQuota) return sendV1Error(reply, v1CaptureErrors.billingLimit)
-      return sendAnswer(reply, await runInSlices(encodeResults(outcome.answer, true)))
+      return sendAnswer(reply, await runInSlices(encodeV1Results(outcome.answer, true)))
     case 'unavailable':
-      return sendAnswer(reply, await runInSlices(encodeResults(outcome.answer, false)))
+      return sendAnswer(reply, await runInSlices(encodeV1Results(outcome.answer, false)))
     case 'unknown_project':
       return sendV1Error(reply, v1CaptureErrors.invalidApiToken)
     case 'refused':

@@ -12,12 +12,17 @@ import type { CaptureService } from '#services/capture/capture.ts'
 import type { AnswerReading, CaptureOutcome } from '#services/capture/capture-outcome.ts'
 import type { RefusedInput } from '#services/capture/keep-rejects.ts'
 import { runInSlices } from '#services/shared/in-slices.ts'
-import { clientAddress } from '#wire/address/client-address.ts'
+import { findClientAddress } from '#wire/address/client-address.ts'
 import type { TrustedProxies } from '#wire/address/trusted-proxies.ts'
 import { captureBodyBytesMax, captureErrors, eventRefused } from '#wire/capture/capture-errors.ts'
 import { isYes, parseCaptureQuery, type RawQuery, readTextParameters } from '#wire/capture/capture-query.ts'
 import { encodeVerdicts, type VerboseAnswer } from '#wire/capture/capture-verdicts.ts'
-import { type CaptureInput, decodeInline, type PreparedCapture, prepareInline } from '#wire/capture/decode-capture.ts'
+import {
+  type CaptureInput,
+  decodeCaptureInline,
+  type PreparedCapture,
+  prepareCaptureInline,
+} from '#wire/capture/decode-capture.ts'
 import { type ImportRequest, parseImportRequest } from '#wire/capture/import-request.ts'
 import type { CaptureJob, DecodeJobs } from '#wire/threads/decode-jobs.ts'
 import type { WireError } from '#wire/wire-error.ts'
@@ -26,14 +31,14 @@ import { decodeInThread, setRetryAfter } from './decode-in-thread.ts'
 import {
   computeRecentStartMs,
   createReportReader,
-  createStoredCounting,
+  createStoredEventCounter,
   encodeReportOutcome,
   findJobRefusal,
   findNamedJob,
   type ImportRequestDeps,
+  limitImportPace,
+  limitPreparedImportPace,
   type NamedJob,
-  paceImport,
-  pacePreparedImport,
 } from './import-request.ts'
 import { readHeaderKey, readKeyOutsideBody } from './key-beside-body.ts'
 
@@ -123,7 +128,7 @@ function handleCapture(
   const imports = deps.imports === undefined ? null : parseImportRequest(headers)
   if (imports !== null && !imports.ok) return sendError(reply, imports.error)
   const importRequest = imports?.value ?? null
-  const ip = clientAddress(headers, request.raw.socket.remoteAddress, deps.trustedProxies)
+  const ip = findClientAddress(headers, request.raw.socket.remoteAddress, deps.trustedProxies)
   const input: CaptureInput = {
     body: request.body as Buffer,
     data,
@@ -170,7 +175,7 @@ async function answerForJob(
   try {
     const job = await findNamedJob(deps.imports!, exchange.reply, publicJobId, received.ip)
     if (!job.ok) return sendError(exchange.reply, job.error)
-    const tooFast = paceImport(deps.imports!, exchange.reply, job.value.projectId)
+    const tooFast = limitImportPace(deps.imports!, exchange.reply, job.value.projectId)
     if (tooFast !== null) return sendError(exchange.reply, tooFast)
     return await prepareAndAnswer(deps, input, received, { ...exchange, job: job.value })
   } catch (cause) {
@@ -190,7 +195,7 @@ function prepareAndAnswer(
   const ofJob = exchange.job === null ? null : { importJobId: exchange.job.id }
   const withReport =
     exchange.import?.wantsReport === true ? { reportRecentFromMs: computeRecentStartMs(receivedAtMs) } : null
-  const prepared = prepareInline(
+  const prepared = prepareCaptureInline(
     input,
     { receivedAtMs, ip, random, rerouteOlderThanMs, ...ofJob },
     deps.service.visitorsOf,
@@ -243,7 +248,7 @@ async function answerImport(
   try {
     const error =
       exchange.job === null
-        ? pacePreparedImport(imports!, exchange.reply, prepared)
+        ? limitPreparedImportPace(imports!, exchange.reply, prepared)
         : await findJobRefusal(imports!, exchange.reply, exchange.job, prepared)
     if (error !== null) return sendError(exchange.reply, error)
   } catch (cause) {
@@ -251,7 +256,7 @@ async function answerImport(
     return sendRetryableError(exchange)
   }
   if (!request.wantsReport) return answerWhenStored(service.capture(prepared, receivedAtMs, exchange.read), exchange)
-  const counting = createStoredCounting(imports!, prepared)
+  const counting = createStoredEventCounter(imports!, prepared)
   const stored = service.capture(prepared, receivedAtMs, createReportReader(imports!, prepared, receivedAtMs), counting)
   return answerWhenStored(stored.then(encodeReportOutcome), exchange)
 }
@@ -291,7 +296,7 @@ function sendRetryableError({ reply, random }: Pick<Exchange, 'reply' | 'random'
  */
 function toRefusedInput(input: CaptureInput, { code, attr }: WireError): RefusedInput {
   const refusal = { reason: code, field: attr ?? '' }
-  const decoded = decodeInline({ ...input, verbose: false })
+  const decoded = decodeCaptureInline({ ...input, verbose: false })
   switch (decoded.kind) {
     case 'events': {
       const { token, historicalMigration, items } = decoded.request

@@ -7,8 +7,8 @@ import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
 import type { ChangeHub, ChangeReader, Refusal } from '#services/flags/change-hub.ts'
 import {
   changeStreamPath,
-  changeTag,
-  encodeChange,
+  computeChangeTag,
+  encodeChangeEvent,
   encodeStreamStart,
   lastEventIdOf,
   streamHeartbeat,
@@ -56,7 +56,7 @@ function openStream(
   const compiled = findProject(key)
   if (compiled === null) return ofrepErrors.unknownKey
   const { project, revision } = compiled
-  const tag = changeTag(project.uuid, revision)
+  const tag = computeChangeTag(project.uuid, revision)
   const seen = lastEventIdOf(request.headers, query)
   const knows = seen === null ? 'nothing' : seen === tag ? 'current' : 'other'
   const subscribed = changes.subscribe(project, createChangeReader(reply.raw, project.uuid), knows)
@@ -71,7 +71,7 @@ function openStream(
     ...streamHeaders,
     connection: 'close',
   })
-  reply.raw.write(encodeStreamStart(tag) + (isBehind ? encodeChange(tag) : ''))
+  reply.raw.write(encodeStreamStart(tag) + (isBehind ? encodeChangeEvent(tag) : ''))
   return null
 }
 
@@ -83,7 +83,8 @@ const refusals: Record<Refusal, OfrepError> = {
 
 function createChangeReader(response: ServerResponse, projectUuid: string): ChangeReader {
   return {
-    changed: (revision, taken) => void response.write(encodeChange(changeTag(projectUuid, revision)), taken),
+    changed: (revision, taken) =>
+      void response.write(encodeChangeEvent(computeChangeTag(projectUuid, revision)), taken),
     heartbeat: taken => void response.write(streamHeartbeat, taken),
     end: () => void response.end(),
     drop: () => void response.destroy(),

@@ -10,20 +10,25 @@ import type { Clock } from '#ports/clock.ts'
 import type { ThreadPool } from '#ports/thread-pool.ts'
 import type { DecideResult, DecideService } from '#services/flags/decide.ts'
 import { isSecretKey } from '#services/manage/generate-key.ts'
-import { clientAddress, geoipAddress } from '#wire/address/client-address.ts'
-import { shownVisitor } from '#wire/address/shown-visitor.ts'
+import { findClientAddress, findGeoipAddress } from '#wire/address/client-address.ts'
+import { readShownVisitor } from '#wire/address/shown-visitor.ts'
 import type { TrustedProxies } from '#wire/address/trusted-proxies.ts'
 import { bodyBytesMax, decideErrors, missingProperty } from '#wire/flags/decide-errors.ts'
 import {
+  chooseMinimalShape,
   type DecideEndpoint,
   type DecideQuery,
-  minimalShape,
   parseDecideQuery,
   type RawQuery,
 } from '#wire/flags/decide-query.ts'
 import type { DecideContext } from '#wire/flags/decide-request.ts'
-import { type AnswerOptions, encodeEvaluation, encodeMinimal, encodeWithoutFlags } from '#wire/flags/decide-response.ts'
-import { decodeFlagsInline, unpackFlags } from '#wire/flags/decode-flags.ts'
+import {
+  type AnswerOptions,
+  encodeEvaluation,
+  encodeMinimalAnswer,
+  encodeWithoutFlags,
+} from '#wire/flags/decide-response.ts'
+import { decodeFlagsInline, unpackFlagsRequest } from '#wire/flags/decode-flags.ts'
 import type { FlagsBody } from '#wire/flags/flags-body.ts'
 import type { DecodeJobs } from '#wire/threads/decode-jobs.ts'
 import type { WireError } from '#wire/wire-error.ts'
@@ -72,9 +77,9 @@ function answerMinimal(
   reply: FastifyReply,
 ): void {
   const endpoint = findOriginalEndpoint(path, request)
-  const shape = minimalShape(request.query as RawQuery, endpoint)
+  const shape = chooseMinimalShape(request.query as RawQuery, endpoint)
   const requestId = chooseRequestId(request, newUuid)
-  sendJson(reply, 200, encodeMinimal({ shape, endpoint, requestId, evaluatedAtMs: clock.nowMs() }))
+  sendJson(reply, 200, encodeMinimalAnswer({ shape, endpoint, requestId, evaluatedAtMs: clock.nowMs() }))
 }
 
 function answerEvaluation(
@@ -101,10 +106,10 @@ async function answerFromThread(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
-  const address = clientAddress(request.headers, request.raw.socket.remoteAddress, options.trustedProxies)
+  const address = findClientAddress(request.headers, request.raw.socket.remoteAddress, options.trustedProxies)
   const toJob = (bytes: Uint8Array<ArrayBuffer>) => ({ body: { ...body, bytes }, context, address })
   const posted = await decodeInThread(options.decodeThreads, 'flags', body.bytes, toJob, reply)
-  const parsed = posted === null ? err(decideErrors.transient) : unpackFlags(posted)
+  const parsed = posted === null ? err(decideErrors.transient) : unpackFlagsRequest(posted)
   if (parsed.ok) return answerParsed(options, parsed.value, context, request, reply)
   sendAnswer(reply, parsed)
 }
@@ -126,7 +131,7 @@ function answerParsed(
     page: request.headers,
     isOverRecordingQuota: options.isOverRecordingQuota,
   }
-  const readVisitor = () => shownVisitor(request.headers, request.raw.socket.remoteAddress, options.trustedProxies)
+  const readVisitor = () => readShownVisitor(request.headers, request.raw.socket.remoteAddress, options.trustedProxies)
   const result = options.decide.decide(asked, nowMs, readVisitor, evaluation => encodeEvaluation(evaluation, answer))
   if (result instanceof Promise) return result.then(decided => sendAnswer(reply, encodeResult(decided, asked, answer)))
   sendAnswer(reply, encodeResult(result, asked, answer))
@@ -156,7 +161,7 @@ function toDecideContext(
     query,
     userAgent: headers['user-agent'] ?? '',
     hasBrowserHeader: browserHeaders.some(name => headers[name] !== undefined),
-    address: geoipAddress(headers, socket.remoteAddress),
+    address: findGeoipAddress(headers, socket.remoteAddress),
   }
 }
 

@@ -4,7 +4,7 @@ import type { FastifyReply } from 'fastify'
 import type { RandomUint32 } from '#core/capture/event-uuid.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { ThreadPool } from '#ports/thread-pool.ts'
-import { type DecodeJobs, movableBytes } from '#wire/threads/decode-jobs.ts'
+import { type DecodeJobs, toMovableBytes } from '#wire/threads/decode-jobs.ts'
 import { createDisconnectSignal } from '../bodies/client-gone.ts'
 
 const retryAfterSecondsMax = 30
@@ -17,7 +17,7 @@ export async function decodeInThread<Kind extends keyof DecodeJobs>(
   toJob: (bytes: Uint8Array<ArrayBuffer>) => DecodeJobs[Kind][0],
   reply: FastifyReply,
 ): Promise<DecodeJobs[Kind][1] | null> {
-  const bytes = movableBytes(body)
+  const bytes = toMovableBytes(body)
   try {
     return await threads.run(kind, toJob(bytes), bytes.length, [bytes.buffer], createDisconnectSignal(reply))
   } catch (error) {

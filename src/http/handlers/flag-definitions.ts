@@ -10,15 +10,15 @@ import type { Project } from '#core/project.ts'
 import { runInSlices } from '#services/shared/in-slices.ts'
 import { encodeDefinitions, encodeFlagList } from '#wire/flags/flag-definitions.ts'
 import { serverKeyErrors } from '#wire/flags/server-key-errors.ts'
-import { contentHash, matchesEtag } from '../shared/etag.ts'
+import { computeContentHash, matchesEtag } from '../shared/etag.ts'
 import { type Route, sendError, sendJson } from '../shared/route.ts'
 import { readHeaderKey } from './key-beside-body.ts'
 import {
-  opensProject,
+  mayOpenProject,
+  requireServerKey,
   type ServerCaller,
   type ServerKeyDeps,
   type ServerKeyHandler,
-  withServerKey,
 } from './server-key.ts'
 
 export interface FlagDefinitionsOptions extends ServerKeyDeps {
@@ -54,7 +54,7 @@ export function flagDefinitionsRoutes(options: FlagDefinitionsOptions): Route[] 
         ...key,
         group: 'definitions',
         bodyLimitBytes: noBodyBytes,
-        handler: withServerKey(options, key, handler),
+        handler: requireServerKey(options, key, handler),
       },
       {
         method: 'OPTIONS',
@@ -80,7 +80,7 @@ function createBodyHandler(options: FlagDefinitionsOptions, encode: Encode): Ser
     if (token === null) return sendError(reply, serverKeyErrors.missingToken)
     const project = options.findProject(token)
     if (project === null) return sendError(reply, serverKeyErrors.unknownToken)
-    if (!opensProject(caller, project.project.id)) {
+    if (!mayOpenProject(caller, project.project.id)) {
       const { otherProject, secretKeyInvalid } = serverKeyErrors
       return sendError(reply, caller.kind === 'secret' ? secretKeyInvalid : otherProject)
     }
@@ -110,7 +110,7 @@ function sendBody({ bytes, etag }: PreparedBody, request: FastifyRequest, reply:
 /** Encodes in slices, so that a project of thousands of flags does not block the event loop. */
 async function prepareBody(steps: Iterator<void, string>): Promise<PreparedBody> {
   const text = await runInSlices(steps)
-  return { bytes: Buffer.from(text), etag: `W/"${contentHash(text)}"` }
+  return { bytes: Buffer.from(text), etag: `W/"${computeContentHash(text)}"` }
 }
 
 /** The project key from the query, or from the header of clients that keep keys out of URLs. */

@@ -1,7 +1,7 @@
 // Liveness, readiness and metrics, for load balancers, operators and Prometheus.
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { nearMiss } from '#core/nearest-name.ts'
+import { findNearMiss } from '#core/nearest-name.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
 import { type Route, sendError, sendJson } from '../shared/route.ts'
 
@@ -43,7 +43,7 @@ export function healthRoutes(deps: HealthDeps): Route[] {
   ]
 }
 
-export function metricsRoute(deps: HealthDeps): Route {
+export function createMetricsRoute(deps: HealthDeps): Route {
   return {
     method: 'GET',
     path: '/metrics',
@@ -67,7 +67,7 @@ const parts = ['flags', 'capture', 'processing', 'events'] as const satisfies re
  */
 function findQueryError(query: Query): WireError | null {
   for (const name of Object.keys(query)) {
-    if (name !== parameter && nearMiss(name, [parameter]) !== null)
+    if (name !== parameter && findNearMiss(name, [parameter]) !== null)
       return wireError(400, 'invalid_input', `Unknown parameter ${name}. Did you mean ${parameter}?`, name)
   }
   const unknown = readRequiredParts(query).find(part => !(parts as readonly string[]).includes(part))
@@ -78,7 +78,7 @@ function findQueryError(query: Query): WireError | null {
 /** Ready as long as flags can be answered: a full disk must not remove a front from its load balancer. Source: ours. */
 function isReady(readiness: Readiness, query: Query): boolean {
   const required = readRequiredParts(query)
-  return parts.every(part => isWorking(readiness[part]) || (part !== 'flags' && !required.includes(part)))
+  return parts.every(part => isPartWorking(readiness[part]) || (part !== 'flags' && !required.includes(part)))
 }
 
 /** In these states nothing is refused: `import_only` drops live events with 200. Source: docs/operating/quotas.md. */
@@ -88,7 +88,7 @@ const workingStates: ReadonlySet<string> = new Set(['ok', 'import_only'])
 export const readinessParts = parts
 
 /** Whether a part of `Readiness` in this state does what it is configured to do. */
-export function isWorking(state: string): boolean {
+export function isPartWorking(state: string): boolean {
   return workingStates.has(state)
 }
 

@@ -3,7 +3,7 @@
 
 import type { FastifyReply } from 'fastify'
 import { liveWindowMs } from '#core/events/live-window.ts'
-import { importBatchEventsMax, isOpen } from '#core/imports/import-job.ts'
+import { importBatchEventsMax, isJobOpen } from '#core/imports/import-job.ts'
 import type { Project } from '#core/project.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { AskedBatch, ImportedRows } from '#ports/events/imported-rows.ts'
@@ -36,7 +36,7 @@ export interface NamedJob {
 }
 
 /** Sends the rate, and asks the importer to pause if needed. @returns the refusal, or null. */
-export function paceImport({ pace }: ImportRequestDeps, reply: FastifyReply, projectId: number): WireError | null {
+export function limitImportPace({ pace }: ImportRequestDeps, reply: FastifyReply, projectId: number): WireError | null {
   reply.header(importRateHeader, String(pace.rate(projectId)))
   const pauseSeconds = pace.pauseSeconds(projectId)
   if (pauseSeconds === null) return null
@@ -45,16 +45,16 @@ export function paceImport({ pace }: ImportRequestDeps, reply: FastifyReply, pro
 }
 
 /**
- * Like `paceImport`, for a prepared request without a job: its project is known from its body. Live batches are never
+ * Like `limitImportPace`, for a prepared request without a job: its project is known from its body. Live batches are never
  * paced, and an unknown key gets its own error.
  */
-export function pacePreparedImport(
+export function limitPreparedImportPace(
   deps: ImportRequestDeps,
   reply: FastifyReply,
   { token, historicalMigration }: Extract<PreparedCapture, { readonly kind: 'prepared' }>,
 ): WireError | null {
   const project = historicalMigration ? deps.findProject(token) : null
-  return project === null ? null : paceImport(deps, reply, project.id)
+  return project === null ? null : limitImportPace(deps, reply, project.id)
 }
 
 /** Finds the job that a request names, before the body is read. @throws PortError when the state cannot be read. */
@@ -95,7 +95,7 @@ export async function findJobRefusal(
   const job = await openJobs.find(named.publicId, named.network)
   if (job === 'too_many') return refuseTooManyUnknown(reply)
   if (job === null || project.id !== job.projectId) return importErrors.unknownJob
-  return isOpen(job.state) ? null : importErrors.closedJob
+  return isJobOpen(job.state) ? null : importErrors.closedJob
 }
 
 /**
@@ -120,7 +120,7 @@ export function computeRecentStartMs(receivedAtMs: number): number {
  * Counts as duplicates the events that are already stored. The count is advisory: when the store does not answer in time,
  * or would have to search for too many events, only repeats within the request are counted. Live events are not checked.
  */
-export function createStoredCounting(
+export function createStoredEventCounter(
   { findProject, events }: ImportRequestDeps,
   { token, historicalMigration, table }: Extract<PreparedCapture, { readonly kind: 'prepared' }>,
 ): AnswerCompletion<ImportReport> | undefined {

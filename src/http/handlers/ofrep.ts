@@ -7,10 +7,10 @@ import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { ChangeHub } from '#services/flags/change-hub.ts'
 import type { DecideResult, DecideService } from '#services/flags/decide.ts'
-import { geoipAddress } from '#wire/address/client-address.ts'
-import { shownVisitor } from '#wire/address/shown-visitor.ts'
+import { findGeoipAddress } from '#wire/address/client-address.ts'
+import { readShownVisitor } from '#wire/address/shown-visitor.ts'
 import type { TrustedProxies } from '#wire/address/trusted-proxies.ts'
-import { changeTag, encodeEventStreams, readHeardTag } from '#wire/flags/change-events.ts'
+import { computeChangeTag, encodeEventStreams, readHeardTag } from '#wire/flags/change-events.ts'
 import type { RawQuery } from '#wire/flags/decide-query.ts'
 import {
   encodeOfrepError,
@@ -22,9 +22,9 @@ import {
   overQuota,
 } from '#wire/flags/ofrep-errors.ts'
 import { decodeOfrepRequest, ofrepKeyOf } from '#wire/flags/ofrep-request.ts'
-import { encodeOfrepBulk, ofrepAnswer } from '#wire/flags/ofrep-response.ts'
+import { encodeOfrepAnswer, encodeOfrepBulk } from '#wire/flags/ofrep-response.ts'
 import type { WireError } from '#wire/wire-error.ts'
-import { contentHash, matchesEtag } from '../shared/etag.ts'
+import { computeContentHash, matchesEtag } from '../shared/etag.ts'
 import { type Route, sendJson } from '../shared/route.ts'
 
 export interface OfrepRoutesOptions {
@@ -83,18 +83,18 @@ async function answerEvaluation(
       apiKey,
       flagKey,
       userAgent: headers['user-agent'] ?? '',
-      address: geoipAddress(headers, socket.remoteAddress),
+      address: findGeoipAddress(headers, socket.remoteAddress),
     },
   )
   if (!decoded.ok) return sendOfrepError(reply, decoded.error, flagKey)
   if (namesUnservedRevision(options.findProject(apiKey), request)) await options.lookForChanges()
   const nowMs = options.clock.nowMs()
   const runtime = decoded.value.selection.runtime.declared
-  const readVisitor = () => shownVisitor(headers, socket.remoteAddress, options.trustedProxies)
+  const readVisitor = () => readShownVisitor(headers, socket.remoteAddress, options.trustedProxies)
   const result = await options.decide.decide(decoded.value, nowMs, readVisitor, evaluation =>
     flagKey === null
       ? encodeOfrepBulk(evaluation, runtime, encodeAvailableStreams(options, evaluation.project, headers))
-      : ofrepAnswer(evaluation, flagKey, runtime),
+      : encodeOfrepAnswer(evaluation, flagKey, runtime),
   )
   if (result.kind !== 'evaluated') return sendOfrepError(reply, toOfrepRefusal(result, nowMs), flagKey)
   if (!result.answer.ok) return sendOfrepError(reply, result.answer.error, flagKey)
@@ -105,7 +105,7 @@ async function answerEvaluation(
 /** Whether the client names a revision that this front does not serve yet: another front may have reported it. */
 function namesUnservedRevision(compiled: CompiledProject | null, request: FastifyRequest): boolean {
   const heard = readHeardTag(request.query as RawQuery)
-  return heard !== null && compiled !== null && heard !== changeTag(compiled.project.uuid, compiled.revision)
+  return heard !== null && compiled !== null && heard !== computeChangeTag(compiled.project.uuid, compiled.revision)
 }
 
 /** Empty when the stream is at capacity: a client whose stream is refused requests its flags and the stream again. */
@@ -119,7 +119,7 @@ function encodeAvailableStreams(
 
 /** The tag is a hash of the answer itself, since the answer also depends on the stored person and on time. */
 function sendWithEtag(body: string, { headers }: FastifyRequest, reply: FastifyReply): void {
-  const etag = `"${contentHash(body)}"`
+  const etag = `"${computeContentHash(body)}"`
   reply.header('etag', etag)
   if (matchesEtag(headers['if-none-match'], etag)) void reply.code(304).send()
   else sendJson(reply, 200, body)

@@ -6,17 +6,17 @@ import type { RandomUint32 } from '#core/capture/event-uuid.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { ThreadPool } from '#ports/thread-pool.ts'
 import type { OtlpService } from '#services/capture/refuse-otlp.ts'
-import { clientAddress } from '#wire/address/client-address.ts'
+import { findClientAddress } from '#wire/address/client-address.ts'
 import type { TrustedProxies } from '#wire/address/trusted-proxies.ts'
 import { type RawQuery, readTextParameters } from '#wire/capture/capture-query.ts'
-import { faultOfToken } from '#wire/capture/capture-token.ts'
+import { findTokenFault } from '#wire/capture/capture-token.ts'
 import {
+  createOtlpTooLargeError,
   encodeOtlpError,
   encodePartialSuccess,
-  formOfContentType,
   otlpContentTypes,
   otlpErrors,
-  otlpTooLarge,
+  otlpFormOfContentType,
 } from '#wire/otlp/otlp-answers.ts'
 import { type OtlpPath, otlpPaths } from '#wire/otlp/otlp-paths.ts'
 import { type OtlpForm, type OtlpInput, readOtlpInline } from '#wire/otlp/read-otlp.ts'
@@ -39,7 +39,7 @@ export function otlpRoutes(deps: OtlpRouteDeps): Route[] {
     access: 'project_key',
     group: 'capture',
     bodyLimitBytes: path.bytesMax,
-    tooLarge: otlpTooLarge(path.bytesMax),
+    tooLarge: createOtlpTooLargeError(path.bytesMax),
     encodeError: error => encodeOtlpError('json', error).toString(),
     answerError: sendOtlpError,
     beforeBody: (request, reply) => {
@@ -63,13 +63,13 @@ async function handleOtlp(
   const input: OtlpInput = {
     body: request.body as Buffer,
     ...{ signal: path.signal, bytesMax: path.bytesMax },
-    announced: formOfContentType(headers['content-type']),
+    announced: otlpFormOfContentType(headers['content-type']),
     contentEncoding: headers['content-encoding'] ?? '',
     compression: readTextParameters(request.query as RawQuery).compression,
   }
   let read = readOtlpInline(input)
   if (read === 'too_much_work') {
-    const address = clientAddress(headers, request.raw.socket.remoteAddress, deps.trustedProxies)
+    const address = findClientAddress(headers, request.raw.socket.remoteAddress, deps.trustedProxies)
     const toJob = (body: Uint8Array<ArrayBuffer>) => ({ input: { ...input, body }, token: token.value, address })
     const elsewhere = await decodeInThread(deps.decodeThreads, 'otlp', input.body, toJob, reply)
     if (elsewhere === null) {
@@ -87,7 +87,7 @@ async function handleOtlp(
     case 'unreadable':
       return sendOtlpError(request, reply, otlpErrors.unreadable)
     case 'too_large':
-      return sendOtlpError(request, reply, otlpTooLarge(path.bytesMax))
+      return sendOtlpError(request, reply, createOtlpTooLargeError(path.bytesMax))
   }
 }
 
@@ -96,11 +96,11 @@ function readToken(otlp: OtlpService, { headers, query }: FastifyRequest): Resul
   const bearer = /^bearer (.*)$/i.exec(headers.authorization ?? '')?.[1]?.trim() ?? ''
   const token = bearer === '' ? (readTextParameters(query as RawQuery).token ?? '').trim() : bearer
   if (token === '') return err(otlpErrors.missingKey)
-  return faultOfToken(token) === null && otlp.admits(token) ? ok(token) : err(otlpErrors.invalidKey)
+  return findTokenFault(token) === null && otlp.admits(token) ? ok(token) : err(otlpErrors.invalidKey)
 }
 
 /** Sends the error in the format of the request's content type. */
 function sendOtlpError(request: FastifyRequest, reply: FastifyReply, error: WireError): void {
-  const form: OtlpForm = formOfContentType(request.headers['content-type'])
+  const form: OtlpForm = otlpFormOfContentType(request.headers['content-type'])
   sendBytes(reply, error.status, otlpContentTypes[form], encodeOtlpError(form, error))
 }

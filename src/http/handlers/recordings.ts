@@ -7,7 +7,7 @@ import type { Clock } from '#ports/clock.ts'
 import type { ThreadPool } from '#ports/thread-pool.ts'
 import type { CaptureService } from '#services/capture/capture.ts'
 import type { RecordingOutcome, RecordingService } from '#services/capture/capture-recordings.ts'
-import { clientAddress } from '#wire/address/client-address.ts'
+import { findClientAddress } from '#wire/address/client-address.ts'
 import type { TrustedProxies } from '#wire/address/trusted-proxies.ts'
 import { captureErrors } from '#wire/capture/capture-errors.ts'
 import { parseCaptureQuery, type RawQuery } from '#wire/capture/capture-query.ts'
@@ -71,7 +71,7 @@ async function handleRecording(deps: RecordingRouteDeps, request: FastifyRequest
   }
   let prepared = decodeRecordingInline(input, { receivedAtMs, random, userAgent })
   if (prepared === 'too_much_work') {
-    const address = clientAddress(headers, request.raw.socket.remoteAddress, deps.trustedProxies)
+    const address = findClientAddress(headers, request.raw.socket.remoteAddress, deps.trustedProxies)
     const toJob = (body: Uint8Array<ArrayBuffer>) => ({ input: { ...input, body }, receivedAtMs, userAgent, address })
     const elsewhere = await decodeInThread(decodeThreads, 'recording', input.body, toJob, reply)
     if (elsewhere === null) return sendRetryableError(reply, random)

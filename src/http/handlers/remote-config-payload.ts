@@ -2,11 +2,11 @@
 // decrypted for personal keys only. Source: docs/wire/evaluation.md 7.3.
 
 import type { FastifyRequest } from 'fastify'
-import { isPayload, redactedPayload } from '#core/flags/definitions/encrypted-payloads.ts'
+import { hasPayload, redactedPayload } from '#core/flags/definitions/encrypted-payloads.ts'
 import type { Flag } from '#core/flags/definitions/flag.ts'
 import { configVersion } from '#core/flags/definitions/read-rules.ts'
 import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
-import { payloadText } from '#core/flags/evaluation/prepared-outcomes.ts'
+import { readPayloadText } from '#core/flags/evaluation/prepared-outcomes.ts'
 import { isJsonObject, ownValue } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { ProjectStore } from '#ports/state/project-store.ts'
@@ -16,7 +16,7 @@ import { serverKeyErrors } from '#wire/flags/server-key-errors.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { findCurrentProject, projectPrefixes } from '../management/kit/endpoint.ts'
 import { type Route, sendError, sendJson } from '../shared/route.ts'
-import { opensProject, type ServerCaller, type ServerKeyDeps, withServerKey } from './server-key.ts'
+import { mayOpenProject, requireServerKey, type ServerCaller, type ServerKeyDeps } from './server-key.ts'
 
 export interface RemoteConfigPayloadOptions extends ServerKeyDeps {
   readonly findProject: (token: string) => CompiledProject | null
@@ -37,7 +37,7 @@ export function remoteConfigPayloadRoutes(options: RemoteConfigPayloadOptions): 
     access: 'server_key',
     group: 'definitions',
     bodyLimitBytes: noBodyBytes,
-    handler: withServerKey(options, {}, async (caller, request, reply) => {
+    handler: requireServerKey(options, {}, async (caller, request, reply) => {
       const payload = await findPayload(options, caller, request)
       if (!payload.ok) return sendError(reply, payload.error)
       // The payload is JSON text sent as a JSON string: encoded twice, which every SDK undoes.
@@ -56,14 +56,14 @@ async function findPayload(
   if (!project.ok) return project
   const { definitions } = project.value
   const projectId = definitions.project.id
-  if (!opensProject(caller, projectId)) return err(serverKeyErrors.otherProject)
+  if (!mayOpenProject(caller, projectId)) return err(serverKeyErrors.otherProject)
   const { flagId } = request.params as { flagId: string }
   const flag = findFlag(definitions.flags, flagId)
   if (flag === undefined || configVersion(flag.filters) !== 1) return err(serverKeyErrors.notFound)
   if (!flag.isRemoteConfiguration) return err(serverKeyErrors.noRemoteConfig)
   const payloads = ownValue(flag.filters, 'payloads')
-  const text = isJsonObject(payloads) ? payloadText(payloads, valueKey) : undefined
-  if (!isPayload(text)) return ok(null)
+  const text = isJsonObject(payloads) ? readPayloadText(payloads, valueKey) : undefined
+  if (!hasPayload(text)) return ok(null)
   if (!flag.hasEncryptedPayloads) return ok(text)
   if (caller.kind === 'secret') return ok(redactedPayload)
   try {

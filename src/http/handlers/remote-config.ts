@@ -8,18 +8,18 @@ import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
 import type { Project } from '#core/project.ts'
 import type { BrowserScripts } from '#ports/browser-scripts.ts'
 import type { Clock } from '#ports/clock.ts'
-import { type ClientConfig, clientConfigOf, isRecorded } from '#wire/browser/client-config.ts'
+import { type ClientConfig, clientConfigOf, isPageRecorded } from '#wire/browser/client-config.ts'
 import {
   encodeRemoteConfig,
   encodeRemoteConfigScript,
-  isTokenForm,
+  hasTokenForm,
   offConfig,
   type RemoteConfig,
 } from '#wire/browser/remote-config.ts'
 import { prependToGzip } from '#wire/bytes/gzip-prefix.ts'
 import { wireError } from '#wire/wire-error.ts'
 import { listAcceptedPackings } from '../shared/accepted-packings.ts'
-import { contentHash, matchesEtag } from '../shared/etag.ts'
+import { computeContentHash, matchesEtag } from '../shared/etag.ts'
 import { type Route, sendError, sendJson } from '../shared/route.ts'
 import { javascript, type PackedScript, type ScriptHeaders, sendScript } from './script-answer.ts'
 
@@ -68,7 +68,7 @@ export function remoteConfigRoutes(options: RemoteConfigOptions): Route[] {
   ): Route['handler'] {
     return (request, reply) => {
       const { token } = request.params as { token: string }
-      const isAnswered = isTokenForm(token) || findProject(token) !== null
+      const isAnswered = hasTokenForm(token) || findProject(token) !== null
       return isAnswered ? answer(token, request, reply) : sendError(reply, badToken)
     }
   }
@@ -115,7 +115,7 @@ export function remoteConfigRoutes(options: RemoteConfigOptions): Route[] {
     const project = findProject(token)
     if (project === null) return null
     const client = clientConfigOf(project, isOverRecordingQuota)
-    const isForRecorded = isRecorded(client, request.headers)
+    const isForRecorded = isPageRecorded(client, request.headers)
     const prepared = isForRecorded ? forRecorded : forOthers
     let config = prepared.get(client)
     if (config === undefined) {
@@ -132,9 +132,9 @@ export function remoteConfigRoutes(options: RemoteConfigOptions): Route[] {
     const script = encodeRemoteConfigScript(token, json)
     return {
       json,
-      etag: `"${contentHash(json)}"`,
+      etag: `"${computeContentHash(json)}"`,
       script: Buffer.from(script),
-      scriptHash: contentHash(script),
+      scriptHash: computeContentHash(script),
       madeAtSecond: Math.floor(clock.nowMs() / 1000),
     }
   }

@@ -1,9 +1,9 @@
 // Definitions and remote configuration need a personal key that may read flags, or a secret key of a project. This file
-// identifies the key; handlers ask `opensProject` whether it opens the project in question.
+// identifies the key; handlers ask `mayOpenProject` whether it opens the project in question.
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
-import { type MaybePromise, whenKnown } from '#core/maybe-promise.ts'
+import { type MaybePromise, mapMaybePromise } from '#core/maybe-promise.ts'
 import type { PersonalKey } from '#core/personal-key.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { PortError } from '#ports/port-error.ts'
@@ -15,7 +15,7 @@ import type { WireError } from '#wire/wire-error.ts'
 import { stateUnavailable } from '../management/kit/answers.ts'
 import {
   hasKeyInQuery,
-  holdsScope,
+  hasScope,
   keyInQuery,
   mayUseProject,
   readBearerSecret,
@@ -45,7 +45,7 @@ export type ServerKeyHandler = (
 /** How many secret keys' digests each route caches: as many as are usually in use. */
 const keptDigestsMax = 1_000
 
-export function withServerKey(
+export function requireServerKey(
   deps: ServerKeyDeps,
   route: Pick<Route, 'acceptsKeyInQuery'>,
   handler: ServerKeyHandler,
@@ -63,7 +63,7 @@ export function withServerKey(
     }
     try {
       const caller = findCaller(deps, digests, request, acceptsKeyInQuery)
-      const answered = whenKnown(caller, answer)
+      const answered = mapMaybePromise(caller, answer)
       return answered instanceof Promise ? answered.catch(fail) : answered
     } catch (error) {
       fail(error)
@@ -72,7 +72,7 @@ export function withServerKey(
 }
 
 /** Whether the key opens the project. */
-export function opensProject(caller: ServerCaller, projectId: number): boolean {
+export function mayOpenProject(caller: ServerCaller, projectId: number): boolean {
   return caller.kind === 'secret' ? caller.project.project.id === projectId : mayUseProject(caller.key, projectId)
 }
 
@@ -92,12 +92,12 @@ function findCaller(
     digests.keep(secret, hash)
     return ok({ kind: 'secret', project })
   }
-  return whenKnown(deps.keyCheck.find(secret), toPersonalCaller)
+  return mapMaybePromise(deps.keyCheck.find(secret), toPersonalCaller)
 }
 
 function toPersonalCaller(key: PersonalKey | null): Result<ServerCaller, WireError> {
   if (key === null) return err(serverKeyErrors.personalKeyInvalid)
-  return holdsScope(key, 'feature_flag:read') ? ok({ kind: 'personal', key }) : err(serverKeyErrors.missingScope)
+  return hasScope(key, 'feature_flag:read') ? ok({ kind: 'personal', key }) : err(serverKeyErrors.missingScope)
 }
 
 /** posthog-python before 2022 sends its key in the query. */

@@ -6,10 +6,10 @@ import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
 import { clientConfigOf } from '#wire/browser/client-config.ts'
 import {
   type EarlyAccessText,
-  earlyAccessAnswer,
+  encodeEarlyAccessAnswer,
   encodeEarlyAccessFeatures,
 } from '#wire/browser/early-access-features.ts'
-import { missingProjectToken, projectToken, unknownProjectToken } from '#wire/capture/project-token.ts'
+import { missingProjectToken, readProjectToken, unknownProjectToken } from '#wire/capture/project-token.ts'
 import { type Route, sendError, sendJson } from '../shared/route.ts'
 
 export interface SurveysAndFeaturesOptions {
@@ -28,7 +28,7 @@ export function surveysAndFeaturesRoutes({ findProject }: SurveysAndFeaturesOpti
 
   function withProject(answer: (project: CompiledProject, request: FastifyRequest) => string): Route['handler'] {
     return (request: FastifyRequest, reply: FastifyReply) => {
-      const token = projectToken(request.query as Parameters<typeof projectToken>[0])
+      const token = readProjectToken(request.query as Parameters<typeof readProjectToken>[0])
       if (token === null) return sendError(reply, missingProjectToken)
       const project = findProject(token)
       if (project === null) return sendError(reply, unknownProjectToken)
@@ -48,6 +48,6 @@ export function surveysAndFeaturesRoutes({ findProject }: SurveysAndFeaturesOpti
       featuresOf.set(project, features)
     }
     const { stage } = request.query as { readonly stage?: string | string[] }
-    return earlyAccessAnswer(features, stage)
+    return encodeEarlyAccessAnswer(features, stage)
   }
 }

@@ -2,17 +2,17 @@
 // of items that it may read.
 
 import { type Activity, type ActivityKind, activityKinds } from '#core/activity.ts'
-import { nearestName } from '#core/nearest-name.ts'
+import { findNearestName } from '#core/nearest-name.ts'
 import { omitUndefined } from '#core/omit-undefined.ts'
 import { err, ok } from '#core/result.ts'
 import { type ActivityJson, activitySchema, activityScopes, encodeActivity } from '#wire/management/activity.ts'
 import { uncountedPageSchema } from '#wire/management/shapes.ts'
 import { diffVersion } from './flags/flag-activity.ts'
 import { invalidInput, permissionDenied, refusal } from './kit/answers.ts'
-import { type Caller, holdsScope, isLimitedToProjects } from './kit/authenticate.ts'
+import { type Caller, hasScope, isLimitedToProjects } from './kit/authenticate.ts'
 import type { ManagementDeps } from './kit/deps.ts'
 import { type Call, instanceRoutes, type ManagementRoute, projectRoutes } from './kit/endpoint.ts'
-import { answerCursorList, encodeTogether } from './kit/full-page.ts'
+import { answerCursorList, encodeRowsInBulk } from './kit/full-page.ts'
 import { asFilter, authorsParam, commaListParam } from './kit/list-filters.ts'
 import { limitParam, type QueryParam, type QueryValues, textParam, wholeNumberParam } from './kit/query-params.ts'
 
@@ -40,7 +40,7 @@ function scopesParam(): QueryParam<readonly string[] | undefined> {
       const read = names.read(text, name)
       const wrong = read.ok ? read.value?.find(one => !known.includes(one)) : undefined
       if (wrong === undefined) return read
-      const meant = nearestName(wrong.replaceAll('_', '').slice(0, 40), known)
+      const meant = findNearestName(wrong.replaceAll('_', '').slice(0, 40), known)
       return err(
         invalidInput(name, `Unknown scope '${wrong.slice(0, 80)}'. Did you mean ${meant}? Known: ${known.join(', ')}.`),
       )
@@ -92,14 +92,14 @@ async function answerActivity(deps: ManagementDeps, call: Call<typeof filters, u
       const { results, nextBelowId } = await deps.management.listActivity(query)
       return ok({ rows: results, next: nextBelowId, endsPage: deps.monotonicNowMs() - startMs >= searchMsMax })
     },
-    { rows: encodeTogether(entries => encodeEntries(deps, entries)), cursor: String },
+    { rows: encodeRowsInBulk(entries => encodeEntries(deps, entries)), cursor: String },
   )
 }
 
 function readFilters({ caller, query }: { readonly caller: Caller; readonly query: QueryValues<typeof filters> }) {
   const { scopes, item_id: itemId, user: by } = query
   const kinds = activityKinds.filter(
-    kind => holdsScope(caller, readScopes[kind] ?? `${kind}:read`) && (scopes?.includes(activityScopes[kind]) ?? true),
+    kind => hasScope(caller, readScopes[kind] ?? `${kind}:read`) && (scopes?.includes(activityScopes[kind]) ?? true),
   )
   return { kinds, ...omitUndefined({ itemId, by }) }
 }

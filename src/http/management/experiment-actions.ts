@@ -4,7 +4,7 @@
 import Type, { type Static } from 'typebox'
 import { type ExperimentStatus, statusOfExperiment } from '#core/experiments/choose-experiments.ts'
 import type { Flag } from '#core/flags/definitions/flag.ts'
-import { variantsOf, withAllOnVariant, withEveryoneInFront } from '#core/flags/definitions/narrow-writes.ts'
+import { assignAllToVariant, prependEveryoneCondition, variantsOf } from '#core/flags/definitions/narrow-writes.ts'
 import { flagKeyLengthMax } from '#core/flags/definitions/validate-flag.ts'
 import { isJsonObject, type JsonObject, ownValue } from '#core/json.ts'
 import type { Experiment } from '#core/resources/experiment.ts'
@@ -22,7 +22,7 @@ import type { ManagementDeps } from './kit/deps.ts'
 import type { ItemCall } from './kit/endpoint.ts'
 import { toWriter } from './kit/owned-flags.ts'
 import type { QuerySpec } from './kit/query-params.ts'
-import { itemAction } from './kit/resource-routes.ts'
+import { defineItemAction } from './kit/resource-routes.ts'
 
 type Call<B = unknown> = ItemCall<Experiment, QuerySpec, B>
 type OrError = <T>(result: Result<T, ExperimentRefusal | WireError>) => Result<T, WireError>
@@ -83,12 +83,12 @@ export function buildExperimentActions(deps: ManagementDeps, orError: OrError) {
     changeInStatus(call, statuses, (_current, flag) => (flag === null ? err(noFlag) : ok({ flagActive })))
 
   return [
-    itemAction({
+    defineItemAction({
       name: 'launch',
       summary: 'Start a draft now and enable its flag.',
       run: (call: Call) => changeInStatus(call, ['draft'], () => ok({ startDateMs: call.change.atMs })),
     }),
-    itemAction({
+    defineItemAction({
       name: 'end',
       summary: 'End an experiment now. The flag is not changed.',
       body: endSchema,
@@ -97,17 +97,17 @@ export function buildExperimentActions(deps: ManagementDeps, orError: OrError) {
           ok({ endDateMs: call.change.atMs, content: toConclusion(call.body) }),
         ),
     }),
-    itemAction({
+    defineItemAction({
       name: 'pause',
       summary: 'Pause a running experiment: disable its flag.',
       run: (call: Call) => switchFlag(call, ['running'], false),
     }),
-    itemAction({
+    defineItemAction({
       name: 'resume',
       summary: 'Resume a paused experiment: enable its flag.',
       run: (call: Call) => switchFlag(call, ['paused'], true),
     }),
-    itemAction({
+    defineItemAction({
       name: 'archive',
       summary: 'Archive an ended experiment.',
       body: archiveSchema,
@@ -116,12 +116,12 @@ export function buildExperimentActions(deps: ManagementDeps, orError: OrError) {
           ok({ archived: true, ...(call.body.disable_feature_flag === true && { flagActive: false }) }),
         ),
     }),
-    itemAction({
+    defineItemAction({
       name: 'unarchive',
       summary: 'Unarchive an experiment.',
       run: (call: Call) => write(call, () => ok({ archived: false })),
     }),
-    itemAction({
+    defineItemAction({
       name: 'reset',
       summary: 'Reset an experiment to a draft. The flag is not changed.',
       run: (call: Call) =>
@@ -132,7 +132,7 @@ export function buildExperimentActions(deps: ManagementDeps, orError: OrError) {
           }),
         ),
     }),
-    itemAction({
+    defineItemAction({
       name: 'ship_variant',
       summary: 'Serve one variant to every user the flag matches, or to all users, and end the experiment.',
       body: shipSchema,
@@ -148,7 +148,7 @@ export function buildExperimentActions(deps: ManagementDeps, orError: OrError) {
           })
         }),
     }),
-    itemAction({
+    defineItemAction({
       name: 'duplicate',
       summary: 'Duplicate the experiment as a draft, on the same flag or on another flag with the same variants.',
       body: duplicateSchema,
@@ -182,7 +182,10 @@ function toConclusion(body: { conclusion?: string | null; conclusion_comment?: s
 function toShippedFilters(filters: JsonObject, variantKey: string, isForEveryone: boolean): JsonObject | null {
   if (!variantsOf(filters).some(variant => isJsonObject(variant) && ownValue(variant, 'key') === variantKey))
     return null
-  const { multivariate, groups } = withAllOnVariant(isForEveryone ? withEveryoneInFront(filters) : filters, variantKey)
+  const { multivariate, groups } = assignAllToVariant(
+    isForEveryone ? prependEveryoneCondition(filters) : filters,
+    variantKey,
+  )
   return { multivariate: multivariate!, ...(isForEveryone && { groups: groups! }) }
 }
 

@@ -8,7 +8,7 @@ import {
   experimentStatuses,
 } from '#core/experiments/choose-experiments.ts'
 import type { Flag } from '#core/flags/definitions/flag.ts'
-import { firstFew } from '#core/format-count.ts'
+import { truncateList } from '#core/format-count.ts'
 import { isJsonObject, type JsonObject, ownValue } from '#core/json.ts'
 import { isSameJson } from '#core/json-equal.ts'
 import { omitUndefined } from '#core/omit-undefined.ts'
@@ -24,12 +24,12 @@ import {
 } from '#services/manage/manage-experiments.ts'
 import {
   createExperimentSchema,
-  decodeSaidOfFlag,
+  decodeFlagFieldsSent,
   encodeExperiment,
   experimentSchema,
+  removeParameterPayloads,
   type UpdateExperimentJson,
   updateExperimentSchema,
-  withoutParameterPayloads,
 } from '#wire/management/experiments.ts'
 import { encodeLinkedFlag, type LinkedFlagJson } from '#wire/management/linked-flag.ts'
 import { postHogExperimentFields } from '#wire/management/posthog-fields.ts'
@@ -39,17 +39,17 @@ import { invalidInput } from './kit/answers.ts'
 import type { ManagementDeps } from './kit/deps.ts'
 import type { ManagementRoute } from './kit/endpoint.ts'
 import { asFilter, authorsParam, convertParam, listChosenAuthors } from './kit/list-filters.ts'
-import { flagNotWritable, flagOwnerError, loadLinkedFlags, toWriter } from './kit/owned-flags.ts'
+import { flagNotWritable, loadLinkedFlags, toFlagOwnerError, toWriter } from './kit/owned-flags.ts'
 import {
+  addDefaultValue,
   booleanParam,
   choiceParam,
   type QueryParam,
-  refusedParam,
   searchParam,
+  unsupportedParam,
   wholeNumberParam,
-  withDefault,
 } from './kit/query-params.ts'
-import { noSuchItem, readBodyFields, resourceRoutes } from './kit/resource-routes.ts'
+import { createNoSuchItemError, readBodyFields, resourceRoutes } from './kit/resource-routes.ts'
 
 /** The experiment as shown; the answer to a PATCH that deletes it says so. */
 type ShownExperiment = Experiment & { readonly deleted?: true }
@@ -70,7 +70,7 @@ export function experimentsRoutes(deps: ManagementDeps): ManagementRoute[] {
     return ok({
       ...fields.value,
       ...flagConfig.value,
-      ...(content === undefined ? {} : { content: withoutParameterPayloads(content) }),
+      ...(content === undefined ? {} : { content: removeParameterPayloads(content) }),
     })
   }
   const destroy = async ({ id, projectId }: Experiment, change: Change): Promise<Result<null, WireError>> =>
@@ -90,17 +90,17 @@ export function experimentsRoutes(deps: ManagementDeps): ManagementRoute[] {
     filters: {
       search: searchParam('Substring of the name, case-insensitive.'),
       status: statusParam(),
-      archived: withDefault(
+      archived: addDefaultValue(
         booleanParam('true: only archived experiments. false (default): only unarchived ones.'),
         false,
       ),
       feature_flag_id: asFilter(wholeNumberParam({ description: 'Only experiments on this flag.', minimum: 1 })),
       created_by_id: authorsParam(),
       order: orderParam(),
-      event: refusedParam('metrics are stored as sent.'),
-      prompt_name: refusedParam('prompts are not supported.'),
-      tags: refusedParam('experiments have no tags.'),
-      excluded_tags: refusedParam('experiments have no tags.'),
+      event: unsupportedParam('metrics are stored as sent.'),
+      prompt_name: unsupportedParam('prompts are not supported.'),
+      tags: unsupportedParam('experiments have no tags.'),
+      excluded_tags: unsupportedParam('experiments have no tags.'),
     },
     list: async (projectId, { limit, offset, search, status, archived, order, ...query }) => {
       const createdBy = await listChosenAuthors(management, projectId, 'experiment', query.created_by_id)
@@ -176,7 +176,7 @@ function readFlagConfig(
   if (changed !== undefined)
     return err(invalidInput(`feature_flag.${changed}`, 'This field belongs to the flag: PATCH the flag.'))
   const parameters = own === null ? null : (ownValue(own.content, 'parameters') ?? {})
-  const said = decodeSaidOfFlag(body, isJsonObject(parameters) ? parameters : null)
+  const said = decodeFlagFieldsSent(body, isJsonObject(parameters) ? parameters : null)
   const { filters, ensureExperienceContinuity } = said
   const active = isNew ? omitUndefined({ flagActive: others.active }) : {}
   if (Object.keys(said).length === 0) return ok(active)
@@ -192,7 +192,7 @@ const keepsItsFlag = invalidInput(
   'The flag of an experiment cannot be changed: create another experiment for another flag.',
 )
 const errors = {
-  not_found: noSuchItem('experiment'),
+  not_found: createNoSuchItemError('experiment'),
   flag_without_variants: invalidInput('feature_flag_key', 'The flag with this key has fewer than two variants.'),
   flag_not_started: invalidInput(
     'feature_flag.active',
@@ -231,7 +231,7 @@ function toWireResult<T>(
     return err(
       invalidInput(
         'deleted',
-        `Rules of ${firstFew(error.of).join(', ')} belong to the experiment: remove its experiment_id from them first.`,
+        `Rules of ${truncateList(error.of).join(', ')} belong to the experiment: remove its experiment_id from them first.`,
       ),
     )
   const attrOf = (flagPath: string) => {
@@ -242,5 +242,5 @@ function toWireResult<T>(
         return `parameters.${parameter}${flagPath.slice(path.length)}`
     return `feature_flag.${flagPath}`
   }
-  return err(flagOwnerError(error, errors, attrOf))
+  return err(toFlagOwnerError(error, errors, attrOf))
 }

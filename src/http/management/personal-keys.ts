@@ -3,7 +3,7 @@
 
 import type { TSchema } from 'typebox'
 import type { Change } from '#core/author.ts'
-import { nearestScope, scopeObjects } from '#core/scopes.ts'
+import { findNearestScope, scopeObjects } from '#core/scopes.ts'
 import { createPersonalKey, deletePersonalKey, type KeyRefusal } from '#services/manage/manage-keys.ts'
 import {
   createdPersonalKeySchema,
@@ -111,7 +111,7 @@ const limitedKey = permissionDenied('A key that is limited to some projects cann
 
 function unknownScopeMessage(scope: string): string {
   const known = `* or ${scopeObjects.join(', ')} with :read or :write`
-  return `Unknown scope '${scope}'. Did you mean ${nearestScope(scope)}? Scopes are ${known}.`
+  return `Unknown scope '${scope}'. Did you mean ${findNearestScope(scope)}? Scopes are ${known}.`
 }
 
 function keyError(error: KeyRefusal): WireError {

@@ -12,7 +12,7 @@ import {
   resetProjectKey,
   updateProject,
 } from '#services/manage/manage-projects.ts'
-import { clientSettingsIssue } from '#wire/management/client-settings.ts'
+import { findClientSettingsIssue } from '#wire/management/client-settings.ts'
 import { postHogProjectFields } from '#wire/management/posthog-fields.ts'
 import {
   createProjectSchema,
@@ -28,7 +28,7 @@ import { type Answer, answer, invalidInput, noContent, notFoundHere, permissionD
 import { type Caller, isLimitedToProjects } from './kit/authenticate.ts'
 import type { ManagementDeps } from './kit/deps.ts'
 import { instanceRoutes, type ManagementRoute, projectPrefixes, projectRoutes } from './kit/endpoint.ts'
-import { answerCountedList, encodeTogether, type PageRequest } from './kit/full-page.ts'
+import { answerCountedList, encodeRowsInBulk, type PageRequest } from './kit/full-page.ts'
 import { pageParams } from './kit/query-params.ts'
 
 const organizationPaths = ['@current', organizationId].map(id => `/api/organizations/${id}/projects`)
@@ -50,7 +50,7 @@ export function projectsRoutes(deps: ManagementDeps): ManagementRoute[] {
           call,
           call.query,
           slice => listVisibleProjects(deps, call.caller, slice),
-          encodeTogether(projects => encodeProjects(deps, projects)),
+          encodeRowsInBulk(projects => encodeProjects(deps, projects)),
         ),
     }),
     ...instanceRoutes(deps, {
@@ -191,7 +191,7 @@ async function answerProjectWrite(
 }
 
 function findSettingRefusal(settings: Project['clientSettings'] | undefined): Answer | null {
-  const issue = settings === undefined ? null : clientSettingsIssue(settings)
+  const issue = settings === undefined ? null : findClientSettingsIssue(settings)
   return issue === null ? null : refusal(invalidInput(issue.name, issue.message))
 }
 

@@ -3,7 +3,7 @@
 import { omitUndefined } from '#core/omit-undefined.ts'
 import type { Project } from '#core/project.ts'
 import { ok } from '#core/result.ts'
-import { instant } from '#wire/management/shapes.ts'
+import { formatInstant } from '#wire/management/shapes.ts'
 import { encodeSurveyStats, surveyStatsSchema, surveysStatsSchema } from '#wire/management/survey-stats.ts'
 import { type Answer, answer, answerFromEventStore, invalidInput, notFoundError, refusal } from './kit/answers.ts'
 import type { ManagementDeps } from './kit/deps.ts'
@@ -43,7 +43,7 @@ export function surveyStatsRoutes(deps: ManagementDeps): ManagementRoute[] {
         if (survey === null) return refusal(notFoundError('The project has no survey with this id.'))
         if ((call.query.survey_id ?? survey.id).toLowerCase() !== survey.id)
           return refusal(invalidInput('survey_id', 'Must equal the survey id in the path.'))
-        const dateOf = (epochMs: number | null) => (epochMs === null ? null : instant(epochMs))
+        const dateOf = (epochMs: number | null) => (epochMs === null ? null : formatInstant(epochMs))
         const { startDateMs, endDateMs } = survey
         return count(call, [id], { survey_id: id, start_date: dateOf(startDateMs), end_date: dateOf(endDateMs) })
       },

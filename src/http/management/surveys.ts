@@ -24,9 +24,9 @@ import { invalidInput } from './kit/answers.ts'
 import type { ManagementDeps } from './kit/deps.ts'
 import type { ItemCall, ManagementRoute } from './kit/endpoint.ts'
 import { asFilter, authorsParam, listChosenAuthors, uuidsParam } from './kit/list-filters.ts'
-import { flagNotReadable, flagOwnerError, loadLinkedFlags, toWriter } from './kit/owned-flags.ts'
+import { flagNotReadable, loadLinkedFlags, toFlagOwnerError, toWriter } from './kit/owned-flags.ts'
 import { booleanParam, choiceParam, type QuerySpec, searchParam } from './kit/query-params.ts'
-import { itemAction, noSuchItem, readBodyFields, resourceRoutes } from './kit/resource-routes.ts'
+import { createNoSuchItemError, defineItemAction, readBodyFields, resourceRoutes } from './kit/resource-routes.ts'
 
 export function surveysRoutes(deps: ManagementDeps): ManagementRoute[] {
   const { management, clock } = deps
@@ -91,7 +91,7 @@ export function surveysRoutes(deps: ManagementDeps): ManagementRoute[] {
       update,
     },
     actions: [
-      itemAction({
+      defineItemAction({
         name: 'launch',
         summary: 'Start a survey now. It must be a draft.',
         run: (call: ItemCall<Survey, QuerySpec, unknown>) =>
@@ -99,7 +99,7 @@ export function surveysRoutes(deps: ManagementDeps): ManagementRoute[] {
             startDateMs === null ? ok({ startDateMs: call.change.atMs }) : err(noDraft),
           ),
       }),
-      itemAction({
+      defineItemAction({
         name: 'stop',
         summary: 'Stop a survey now. It must be running.',
         run: (call: ItemCall<Survey, QuerySpec, unknown>) =>
@@ -123,7 +123,7 @@ const noDraft = invalidInput(
 )
 const notRunning = invalidInput('end_date', 'The survey is not running.')
 const errors = {
-  not_found: noSuchItem('survey'),
+  not_found: createNoSuchItemError('survey'),
   no_questions: wireError(400, 'required', 'A survey needs questions before it starts.', 'questions'),
   no_such_flag: invalidInput('linked_flag_id', 'The project has no feature flag with this id.'),
   flag_not_readable: flagNotReadable,
@@ -132,5 +132,5 @@ const errors = {
 function toWireResult<T>(result: Result<T, SurveyRefusal | WireError>): Result<T, WireError> {
   if (result.ok) return result
   if (isWireError(result.error)) return err(result.error)
-  return err(flagOwnerError(result.error, errors, attr => attr.replace(/^filters/, 'targeting_flag_filters')))
+  return err(toFlagOwnerError(result.error, errors, attr => attr.replace(/^filters/, 'targeting_flag_filters')))
 }

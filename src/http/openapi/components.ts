@@ -135,7 +135,7 @@ export function toDocumentedSchema(schema: unknown): Json {
   return name === undefined ? (documentMembers(schema) as Json) : ref(name)
 }
 
-export function componentSchemas(): Record<string, Json> {
+export function buildComponentSchemas(): Record<string, Json> {
   const schemas: Record<string, Json> = { ...describedShapes }
   for (const [name, schema] of Object.entries(named)) schemas[name] = documentMembers(schema) as Json
   return Object.fromEntries(Object.entries(schemas).sort(([a], [b]) => (a < b ? -1 : 1)))

@@ -31,7 +31,7 @@ interface Asking {
 }
 
 /** Whether the answer needs CORS headers: the request has an origin, and the group is open to pages. */
-export function isFromPage(
+export function isSentByPage(
   cors: string | null,
   { headers }: { readonly headers: IncomingHttpHeaders },
 ): cors is string {

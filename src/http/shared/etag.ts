@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto'
 
 /** The 22 characters inside a tag; they change with the contents. */
-export function contentHash(contents: string): string {
+export function computeContentHash(contents: string): string {
   return createHash('sha256').update(contents).digest('base64url').slice(0, 22)
 }
 

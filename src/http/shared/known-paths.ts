@@ -19,11 +19,11 @@ export interface KnownPath extends Pick<Route, 'group' | 'echoes'> {
  * each registration takes time at every start. But paths that pages may call need OPTIONS, and addresses such as
  * `flags/my_flags` and `flags/` would otherwise match a `flags/:id` that offers the method.
  */
-export function registersAllMethods(path: KnownPath, known: readonly KnownPath[]): boolean {
+export function doesRegisterAllMethods(path: KnownPath, known: readonly KnownPath[]): boolean {
   return corsMethods[path.group] !== null || known.some(other => other !== path && matchesAddress(other, path.segments))
 }
 
-/** The methods to which `registersAllMethods` refers; other methods reach only the not-found handler. */
+/** The methods to which `doesRegisterAllMethods` refers; other methods reach only the not-found handler. */
 export const usualMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
 export function collectKnownPaths(routes: readonly Route[]): readonly KnownPath[] {
@@ -37,7 +37,7 @@ export function collectKnownPaths(routes: readonly Route[]): readonly KnownPath[
       }
       known.set(path, entry)
       entry.methods.add(route.method)
-      if (answersHead(route)) entry.methods.add('HEAD')
+      if (doesAnswerHead(route)) entry.methods.add('HEAD')
     }
   }
   return [...known.values()]
@@ -81,6 +81,6 @@ const headAnswered: ReadonlySet<RouteGroup> = new Set<RouteGroup>([
  * Load balancers and scripts send HEAD. Routes of PostHog's public API do not derive HEAD from GET: there, a GET may send
  * events, and HEAD has separate rules.
  */
-export function answersHead(route: Pick<Route, 'method' | 'group'>): boolean {
+export function doesAnswerHead(route: Pick<Route, 'method' | 'group'>): boolean {
   return route.method === 'GET' && headAnswered.has(route.group)
 }

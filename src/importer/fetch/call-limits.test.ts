@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { leastDurationMs, nextCallAtMs } from './call-limits.ts'
-import { formatSpan } from './waiting.ts'
+import { computeLeastDurationMs, computeNextCallMs } from './call-limits.ts'
+import { formatWaitSpan } from './waiting.ts'
 
 const limits = { perSecond: 3, perHour: 60, atOnce: 4 }
 
@@ -13,7 +13,7 @@ describe('call limits', () => {
         const callsMs: number[] = []
         let nowMs = 0
         for (const gapMs of gapsMs) {
-          nowMs = nextCallAtMs(callsMs, limits, nowMs + gapMs)
+          nowMs = computeNextCallMs(callsMs, limits, nowMs + gapMs)
           callsMs.push(nowMs)
         }
         for (const at of callsMs) {
@@ -26,13 +26,13 @@ describe('call limits', () => {
   })
 
   it('a call is allowed at once without limits, or below them', () => {
-    assert.equal(nextCallAtMs([1, 2, 3, 4, 5], { perSecond: null, perHour: null, atOnce: 1 }, 6), 6)
-    assert.equal(nextCallAtMs([1, 2], limits, 6), 6)
-    assert.equal(nextCallAtMs([1, 2, 3], limits, 6), 1_001)
+    assert.equal(computeNextCallMs([1, 2, 3, 4, 5], { perSecond: null, perHour: null, atOnce: 1 }, 6), 6)
+    assert.equal(computeNextCallMs([1, 2], limits, 6), 6)
+    assert.equal(computeNextCallMs([1, 2, 3], limits, 6), 1_001)
   })
 
   it('three years of Mixpanel by day take 1,095 calls and 18.3 hours', () => {
-    assert.equal(formatSpan(leastDurationMs(1_095, limits)), '18.3 h')
-    assert.equal(leastDurationMs(1_095, { perSecond: null, perHour: null, atOnce: 1 }), 0)
+    assert.equal(formatWaitSpan(computeLeastDurationMs(1_095, limits)), '18.3 h')
+    assert.equal(computeLeastDurationMs(1_095, { perSecond: null, perHour: null, atOnce: 1 }), 0)
   })
 })

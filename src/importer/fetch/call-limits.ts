@@ -20,7 +20,7 @@ export function createCallGate(
   let pause: FetchWaiting = { reason: '', untilMs: 0 }
   let turn: Promise<void> = Promise.resolve()
   const findWaiting = (): FetchWaiting => {
-    const untilMs = nextCallAtMs(calls.callsMs(), limits, clock.nowMs())
+    const untilMs = computeNextCallMs(calls.callsMs(), limits, clock.nowMs())
     return pause.untilMs > untilMs ? pause : { reason: sourceLimit, untilMs }
   }
   const waitForTurn = async (signal: AbortSignal) => {
@@ -52,7 +52,11 @@ export function createCallGate(
  * @param callsMs times of the calls of the last hour, ascending.
  * @returns the time of the next call: `nowMs` when it may be made at once.
  */
-export function nextCallAtMs(callsMs: readonly number[], { perSecond, perHour }: CallLimits, nowMs: number): number {
+export function computeNextCallMs(
+  callsMs: readonly number[],
+  { perSecond, perHour }: CallLimits,
+  nowMs: number,
+): number {
   // The limit allows `count` calls in any span, so the call `count` places back must be at least one span old.
   const findFreeMs = (count: number | null, spanMs: number) => {
     const before = count === null ? undefined : callsMs[callsMs.length - count]
@@ -62,7 +66,7 @@ export function nextCallAtMs(callsMs: readonly number[], { perSecond, perHour }:
 }
 
 /** The least time that `callCount` calls take under these limits. */
-export function leastDurationMs(callCount: number, { perSecond, perHour }: CallLimits): number {
+export function computeLeastDurationMs(callCount: number, { perSecond, perHour }: CallLimits): number {
   const bySecond = perSecond === null ? 0 : (callCount / perSecond) * 1_000
   const byHour = perHour === null || callCount <= perHour ? 0 : (callCount / perHour) * hourMs
   return Math.round(Math.max(bySecond, byHour))

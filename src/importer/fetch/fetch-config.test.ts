@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { parseFetchConfig } from './fetch-config.ts'
-import { basicCredentials, findSecret, redactSecrets } from './fetch-secrets.ts'
+import { createBasicCredentials, findSecret, redactSecrets } from './fetch-secrets.ts'
 
 const may = { from: '2024-05-01', to: '2024-05-31' }
 
@@ -47,12 +47,12 @@ describe('secrets', () => {
     assert.equal(text, 'bad key … in ?key=…&x=1')
   })
   it('are masked in the Base64 form of Basic authorization, with and without its padding', () => {
-    const { authorization: header, secrets } = basicCredentials('user', 'a+b/c')
+    const { authorization: header, secrets } = createBasicCredentials('user', 'a+b/c')
     assert.match(header, /==$/)
     const echoed = `authorization: ${header}, ${header.replace('==', '')}, ${encodeURIComponent(header)}`
     assert.equal(redactSecrets(echoed, secrets), 'authorization: Basic …, Basic …, Basic%20…')
     // A user name that occurs within the Base64 does not keep the rest of it from being masked.
-    const short = basicCredentials('d', 'secret-of-a-user')
+    const short = createBasicCredentials('d', 'secret-of-a-user')
     assert.equal(redactSecrets(short.authorization, short.secrets), 'Basic …')
   })
 })

@@ -38,7 +38,7 @@ export const diskFull = 'the disk is full'
 const certificateCodes = /^(CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|ERR_TLS_CERT)/
 
 /** Converts the error of a system call or a socket into a FetchWait or FetchStop; returns any other error unchanged. */
-export function asFetchFault(cause: unknown): unknown {
+export function convertToFetchFault(cause: unknown): unknown {
   const code = (cause as { code?: unknown } | null)?.code
   if (typeof code !== 'string' || cause instanceof FetchStop || cause instanceof FetchWait) return cause
   if (code === 'ENOSPC' || code === 'EDQUOT' || isSqliteDiskFull(cause)) return new FetchWait(diskFull)
@@ -52,7 +52,7 @@ export function asFetchFault(cause: unknown): unknown {
 }
 
 /** @returns the first unexpected error; if all are expected, an error that contains each distinct message once. */
-export function joinFailures(failures: readonly Error[]): Error {
+export function mergeFailures(failures: readonly Error[]): Error {
   const unexpected = failures.find(failure => !(failure instanceof FetchStop))
   const messages = new Set(failures.map(({ message }) => (/[.!?]$/.test(message) ? message : `${message}.`)))
   return unexpected ?? (messages.size === 1 ? failures[0]! : new FetchStop([...messages].join(' ')))

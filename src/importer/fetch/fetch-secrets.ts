@@ -32,7 +32,7 @@ export interface BasicCredentials {
   readonly secrets: readonly string[]
 }
 
-export function basicCredentials(user: string, password: string): BasicCredentials {
+export function createBasicCredentials(user: string, password: string): BasicCredentials {
   const base64 = Buffer.from(`${user}:${password}`).toString('base64')
   return { authorization: `Basic ${base64}`, secrets: [user, password, base64, base64.replace(/=+$/, '')] }
 }

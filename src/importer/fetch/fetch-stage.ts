@@ -5,17 +5,24 @@
 import { existsSync, mkdirSync, rmSync, statSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { firstFew, formatCount } from '#core/format-count.ts'
-import { fileSha256 } from '#importer/job/sha256.ts'
+import { formatCount, truncateList } from '#core/format-count.ts'
+import { computeFileSha256 } from '#importer/job/sha256.ts'
 import type { FindSpaceProblem } from '#importer/read/disk-space.ts'
 import { createCallGate } from './call-limits.ts'
-import { asFetchFault, BrokenAnswer, FetchStop, FetchWait, joinFailures, WindowTooLarge } from './fetch-faults.ts'
+import {
+  BrokenAnswer,
+  convertToFetchFault,
+  FetchStop,
+  FetchWait,
+  mergeFailures,
+  WindowTooLarge,
+} from './fetch-faults.ts'
 import { createFetchReporter, type FetchListener } from './fetch-reporter.ts'
 import type { FetchPart, FetchSource, PartTools } from './fetch-source.ts'
 import { createFetchSpace } from './fetch-space.ts'
 import { FetchState, type FetchWarning, type StoredPart, toStateDamage } from './fetch-state.ts'
 import { completePartFile, type PartFile, toPartFile } from './part-file.ts'
-import { type FetchClock, formatSpan, retryWaitMs, sleepUntil } from './waiting.ts'
+import { computeRetryWaitMs, type FetchClock, formatWaitSpan, sleepUntil } from './waiting.ts'
 
 export interface FetchResult {
   readonly partsDone: number
@@ -113,7 +120,7 @@ async function runFetch(options: FetchStageOptions, state: FetchState): Promise<
     }
   }
   signal.throwIfAborted()
-  if (failures.length > 0) throw joinFailures(failures)
+  if (failures.length > 0) throw mergeFailures(failures)
   state.markComplete(true)
   const { done, empty, bytesDone } = state.counts()
   const nothing = 'The source has no data in the whole range. Check the project, the region and the days.'
@@ -139,7 +146,7 @@ async function runFetch(options: FetchStageOptions, state: FetchState): Promise<
         if (listed !== null) dropUnlisted(listed)
         return
       } catch (cause) {
-        const fault = asFetchFault(cause)
+        const fault = convertToFetchFault(cause)
         if (!(fault instanceof FetchWait)) throw fault
         waitFor(fault)
       }
@@ -176,7 +183,7 @@ async function runFetch(options: FetchStageOptions, state: FetchState): Promise<
       state.remove(id)
       dropped.push(`${id} is not in the list any more, so it is not fetched.`)
     }
-    for (const line of firstFew(dropped)) reporter.notice(line)
+    for (const line of truncateList(dropped)) reporter.notice(line)
   }
 
   async function processPart(part: StoredPart): Promise<void> {
@@ -186,7 +193,7 @@ async function runFetch(options: FetchStageOptions, state: FetchState): Promise<
       const { path, finalPath } = toFile(part)
       // A complete file whose process was killed before the state said `done` is adopted.
       if (existsSync(finalPath) || (await fetchPart(part))) {
-        const sha256 = await fileSha256(finalPath)
+        const sha256 = await computeFileSha256(finalPath)
         state.markDone(part.id, { sha256, bytes: statSync(finalPath).size })
       } else {
         await rm(path, { force: true })
@@ -197,7 +204,7 @@ async function runFetch(options: FetchStageOptions, state: FetchState): Promise<
       reporter.partEnded()
     } catch (cause) {
       try {
-        handleFault(part, asFetchFault(cause), attempts)
+        handleFault(part, convertToFetchFault(cause), attempts)
       } catch (failure) {
         failures.push(failure as Error)
         noMoreCalls.abort(failure)
@@ -224,7 +231,7 @@ async function runFetch(options: FetchStageOptions, state: FetchState): Promise<
     let watch: NodeJS.Timeout | undefined
     const checkStall = () => {
       if (bytesLately < stallBytes)
-        stalled.abort(new BrokenAnswer(`next to nothing has come for ${formatSpan(stallMs)}`))
+        stalled.abort(new BrokenAnswer(`next to nothing has come for ${formatWaitSpan(stallMs)}`))
       bytesLately = 0
     }
     const tools: PartTools = {
@@ -282,14 +289,14 @@ async function runFetch(options: FetchStageOptions, state: FetchState): Promise<
       throw new FetchStop(`${fault.message}. ${part.id} is the smallest window that there is. ${advice}`)
     if (attempts.broken % brokenTriesMax === 0)
       reporter.notice(`${part.id} has failed ${attempts.broken} times: ${fault.message}. ${advice}`)
-    attempts.dueMs = clock.nowMs() + retryWaitMs(attempts.broken, clock.random(), null)
+    attempts.dueMs = clock.nowMs() + computeRetryWaitMs(attempts.broken, clock.random(), null)
     reporter.reportRetry({ reason: fault.message, untilMs: attempts.dueMs })
   }
 
   /** Pauses all parts, since the source, the network or the disk is unavailable. */
   function waitFor({ message: reason, retryAfterMs }: FetchWait): void {
     consecutiveWaits++
-    const untilMs = clock.nowMs() + retryWaitMs(consecutiveWaits, clock.random(), retryAfterMs)
+    const untilMs = clock.nowMs() + computeRetryWaitMs(consecutiveWaits, clock.random(), retryAfterMs)
     const trouble = { reason, untilMs }
     gate.pause(trouble)
     reporter.reportRetry(trouble)

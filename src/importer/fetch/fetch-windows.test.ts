@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { dayMs } from '#core/time.ts'
 import { utcDay } from '#core/usage.ts'
 import {
-  checkRange,
+  checkFetchRange,
   type DayWindow,
   divideIntoWindows,
   parseDay,
@@ -62,13 +62,13 @@ describe('a range of days', () => {
 
   it('may only include days that have ended in every zone, if the zone of the project is unknown', () => {
     const refused = { from: '2026-01-01', to: '2026-01-14' }
-    assert.throws(() => checkRange(refused, nowMs, 0, 'any'), /Fetch up to 2026-01-13/)
-    checkRange(refused, nowMs + 1_000, 0, 'any')
-    checkRange(refused, nowMs, 3_600_000, 'utc')
+    assert.throws(() => checkFetchRange(refused, nowMs, 0, 'any'), /Fetch up to 2026-01-13/)
+    checkFetchRange(refused, nowMs + 1_000, 0, 'any')
+    checkFetchRange(refused, nowMs, 3_600_000, 'utc')
   })
 
   it('must be in order and of calendar days', () => {
-    assert.throws(() => checkRange({ from: '2024-02-02', to: '2024-02-01' }, nowMs, 0, 'utc'), /later than/)
+    assert.throws(() => checkFetchRange({ from: '2024-02-02', to: '2024-02-01' }, nowMs, 0, 'utc'), /later than/)
     for (const text of ['2024-02-30', '2024-2-1', '20240201', '', 'yesterday', '2024-02-01T00:00:00Z'])
       assert.throws(() => parseDay(text, 'from'), /from must be a day/, text)
   })

@@ -66,7 +66,7 @@ export function splitWindow({ from, to }: DayWindow, { ms, parse, format }: Wind
  * @param zone `utc` if the source counts days in UTC; `any` if it counts them in the zone of its project, which is
  * unknown here.
  */
-export function checkRange({ from, to }: DayWindow, nowMs: number, readyMs: number, zone: 'utc' | 'any'): void {
+export function checkFetchRange({ from, to }: DayWindow, nowMs: number, readyMs: number, zone: 'utc' | 'any'): void {
   if (from > to) throw new ImportConfigError(`from (${from}) is later than to (${to}).`)
   const complete = utcDay(nowMs - readyMs - (zone === 'any' ? lastZoneMs : 0) - dayMs)
   if (to > complete)

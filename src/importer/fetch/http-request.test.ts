@@ -5,7 +5,7 @@ import { createServer as createTcpServer, type LookupFunction } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
 import { serve } from '../../../tests/support/local-server.ts'
 import { BrokenAnswer, FetchStop, FetchWait } from './fetch-faults.ts'
-import { createStatusFault, type Reach, readBody, resolveRedirect, sendRequest } from './http-request.ts'
+import { createStatusFault, type Reach, readBoundedBody, resolveRedirect, sendRequest } from './http-request.ts'
 
 async function serverOf(t: TestContext, listener: RequestListener): Promise<URL> {
   return new URL(await serve(t, listener))
@@ -47,7 +47,7 @@ describe('a request', () => {
       response.end(request.url)
     })
     const { status, body } = await sendRequest({ url: new URL('/c', url), signal, warn })
-    assert.deepEqual([status, String(await readBody(body, 10))], [200, '/b'])
+    assert.deepEqual([status, String(await readBoundedBody(body, 10))], [200, '/b'])
     await assert.rejects(sendRequest({ url, signal, warn }), /redirects in a circle/)
   })
 
@@ -112,7 +112,7 @@ describe('a request', () => {
     await assert.rejects(sendRequest({ ...resolveRedirect('/again', turned), signal, warn }), isRefusal)
     assert.equal(requests, 0)
     const { body } = await sendRequest({ ...turned, url: internal, signal })
-    assert.equal(String(await readBody(body, 10)), 'secret')
+    assert.equal(String(await readBoundedBody(body, 10)), 'secret')
   })
 
   it('is redirected to this machine only under the same host name, also when a connection is open', async t => {
@@ -128,10 +128,10 @@ describe('a request', () => {
       return url
     }
     const { body } = await sendRequest({ url: named('here.test', '/on'), lookup, signal, warn })
-    assert.equal(String(await readBody(body, 10)), 'here')
+    assert.equal(String(await readBoundedBody(body, 10)), 'here')
     const location = named('same.test', '/end').href
     const url = await serverOf(t, (_, response) => response.writeHead(302, { location }).end())
-    await readBody((await sendRequest({ url: named('same.test', '/'), lookup, signal, warn })).body, 10)
+    await readBoundedBody((await sendRequest({ url: named('same.test', '/'), lookup, signal, warn })).body, 10)
     await assert.rejects(sendRequest({ url, lookup, signal, warn }), isRefusal)
   })
 
@@ -154,7 +154,7 @@ describe('a request', () => {
 
   it('fails as a broken answer when its body exceeds the bound', async t => {
     const url = await serverOf(t, (_, response) => response.end('12345'))
-    await assert.rejects(readBody((await sendRequest({ url, signal, warn })).body, 4), BrokenAnswer)
+    await assert.rejects(readBoundedBody((await sendRequest({ url, signal, warn })).body, 4), BrokenAnswer)
   })
 })
 

@@ -5,7 +5,7 @@ import { lookup as systemLookup } from 'node:dns'
 import { type IncomingHttpHeaders, type IncomingMessage, request as plainRequest } from 'node:http'
 import { request as tlsRequest } from 'node:https'
 import { BlockList, isIP, type LookupFunction } from 'node:net'
-import { asFetchFault, BrokenAnswer, FetchStop, FetchWait } from './fetch-faults.ts'
+import { BrokenAnswer, convertToFetchFault, FetchStop, FetchWait } from './fetch-faults.ts'
 import { redactSecrets } from './fetch-secrets.ts'
 import { parseRetryAfter, sourceLimit, wallClock } from './waiting.ts'
 
@@ -75,7 +75,7 @@ function sendOnce(
     outgoing.on('error', cause => {
       // A connection closed before any response says nothing about the window.
       const isClosed = (cause as NodeJS.ErrnoException).code === 'ECONNRESET'
-      reject(isClosed ? new FetchWait('the source closed the connection') : asFetchFault(cause))
+      reject(isClosed ? new FetchWait('the source closed the connection') : convertToFetchFault(cause))
     })
     outgoing.on('response', answer => {
       const reach = classifyAddress(answer.socket.remoteAddress ?? '')
@@ -119,7 +119,7 @@ async function readStart(body: AsyncIterable<Buffer>, bytesMax: number): Promise
 }
 
 /** Reads a whole body into memory. @throws BrokenAnswer beyond `bytesMax`. */
-export async function readBody(body: AsyncIterable<Uint8Array>, bytesMax: number): Promise<Buffer> {
+export async function readBoundedBody(body: AsyncIterable<Uint8Array>, bytesMax: number): Promise<Buffer> {
   const chunks: Uint8Array[] = []
   let bytes = 0
   for await (const chunk of body) {

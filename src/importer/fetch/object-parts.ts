@@ -6,7 +6,7 @@ import { open } from 'node:fs/promises'
 import { type ObjectBytes, type ObjectSource, ObjectSourceRefusal, type SourceObject } from '#ports/object-source.ts'
 import { PortError } from '#ports/port-error.ts'
 import { ownFile } from '../read/own-files.ts'
-import { asFetchFault, BrokenAnswer, FetchStop, FetchWait } from './fetch-faults.ts'
+import { BrokenAnswer, convertToFetchFault, FetchStop, FetchWait } from './fetch-faults.ts'
 import type { FetchPart, FetchSource, PartTools } from './fetch-source.ts'
 import { preparePartFile } from './part-file.ts'
 
@@ -142,7 +142,7 @@ function toFetchFault(cause: unknown): unknown {
     return new FetchStop(
       'The name of one object is the folder of another. Fetch them with two prefixes into two folders.',
     )
-  if (!(cause instanceof PortError)) return asFetchFault(cause)
+  if (!(cause instanceof PortError)) return convertToFetchFault(cause)
   const detail = cause.cause instanceof Error ? cause.cause.message : cause.code
   if (cause.code === 'conflict')
     return new FetchStop(`${detail} since it was listed. Start again to fetch it as it is now.`)

@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createForwardClock, type FetchClock, formatSpan, parseRetryAfter, retryWaitMs, sleepUntil } from './waiting.ts'
+import {
+  computeRetryWaitMs,
+  createForwardClock,
+  type FetchClock,
+  formatWaitSpan,
+  parseRetryAfter,
+  sleepUntil,
+} from './waiting.ts'
 
 /** A machine whose clock is set back by `setBackMs` in the middle of a wait. */
 function machine(setBackAfterMs: number, setBackMs: number) {
@@ -32,14 +39,14 @@ it("a forward clock follows the machine's clock again once that has caught up", 
 
 describe('the wait before a retry', () => {
   it('doubles from a second to a minute, with full jitter', () => {
-    const longest = [1, 2, 3, 4, 5, 6, 7, 50].map(tries => retryWaitMs(tries, 0.9999999, null))
+    const longest = [1, 2, 3, 4, 5, 6, 7, 50].map(tries => computeRetryWaitMs(tries, 0.9999999, null))
     assert.deepEqual(longest, [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000])
-    assert.equal(retryWaitMs(7, 0, null), 0)
+    assert.equal(computeRetryWaitMs(7, 0, null), 0)
   })
 
   it('is never shorter than Retry-After asks for', () => {
-    assert.equal(retryWaitMs(1, 0.5, 840_000), 840_000)
-    assert.equal(retryWaitMs(7, 0.5, 0), 30_000)
+    assert.equal(computeRetryWaitMs(1, 0.5, 840_000), 840_000)
+    assert.equal(computeRetryWaitMs(7, 0.5, 0), 30_000)
   })
 
   it('is read from seconds and from dates, and from nothing else', () => {
@@ -54,5 +61,14 @@ describe('the wait before a retry', () => {
 
 it('a time span is formatted in the largest readable unit', () => {
   const spans = [200, 45_000, 60_000, 14 * 60_000, 119 * 60_000, 7_200_000, 65_700_000, 300 * 3_600_000]
-  assert.deepEqual(spans.map(formatSpan), ['1 s', '45 s', '1 min', '14 min', '119 min', '2 h', '18.3 h', '12.5 days'])
+  assert.deepEqual(spans.map(formatWaitSpan), [
+    '1 s',
+    '45 s',
+    '1 min',
+    '14 min',
+    '119 min',
+    '2 h',
+    '18.3 h',
+    '12.5 days',
+  ])
 })

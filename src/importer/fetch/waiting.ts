@@ -53,7 +53,7 @@ const retryAfterMsMax = 24 * 3_600_000
  * @param random 0 ≤ x < 1
  * @param retryAfterMs the wait that the source asks for. The result is never shorter.
  */
-export function retryWaitMs(tries: number, random: number, retryAfterMs: number | null): number {
+export function computeRetryWaitMs(tries: number, random: number, retryAfterMs: number | null): number {
   const waitMs = Math.ceil(backOffMs(waits, tries - 1, random))
   return retryAfterMs === null ? waitMs : Math.max(waitMs, Math.min(retryAfterMs, retryAfterMsMax))
 }
@@ -77,11 +77,11 @@ export const sourceLimit = 'source limit'
 
 /** Such as `source limit, 14 min`. */
 export function describeWait({ reason, untilMs }: FetchWaiting, nowMs: number): string {
-  return `${reason}, ${untilMs <= nowMs ? 'trying again' : formatSpan(untilMs - nowMs)}`
+  return `${reason}, ${untilMs <= nowMs ? 'trying again' : formatWaitSpan(untilMs - nowMs)}`
 }
 
 /** Rounded up: `45 s`, `14 min`, `18.3 h`, `3.1 days`. */
-export function formatSpan(ms: number): string {
+export function formatWaitSpan(ms: number): string {
   const seconds = Math.ceil(ms / 1_000)
   if (seconds < 60) return `${seconds} s`
   const minutes = Math.ceil(ms / 60_000)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { approve, listChangesSince } from './approval.ts'
+import { createApproval, listChangesSince } from './approval.ts'
 import type { Manifest } from './manifest.ts'
 import type { ImportPlan } from './plan.ts'
 
@@ -21,7 +21,7 @@ const manifest = { v: 1, parts: [{ id: '2024-05-01/0', sha256: 'abc' }] } as unk
 
 describe('an approval', () => {
   const parts = { plan, manifest }
-  const approval = approve(parts, '2026-01-15T01:00:00.000Z')
+  const approval = createApproval(parts, '2026-01-15T01:00:00.000Z')
 
   it('still holds when the keys of the plan are read in another order', () => {
     const read = JSON.parse(
@@ -31,7 +31,7 @@ describe('an approval', () => {
       listChangesSince(approval, { ...parts, plan: read as ImportPlan, manifest: structuredClone(manifest) }),
       [],
     )
-    assert.equal(approve(parts, 'another time').sha256, approval.sha256)
+    assert.equal(createApproval(parts, 'another time').sha256, approval.sha256)
   })
 
   it('lists what changed since it was given', () => {

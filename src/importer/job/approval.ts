@@ -2,8 +2,8 @@
 // Source: docs/wire/import.md §2.1 (stage 5), §2.4 ("other mapping, other bytes, other target").
 
 import type { JsonObject } from '#core/json.ts'
-import { canonicalJson } from '../records/canonical-json.ts'
-import { stateValue } from './job-state.ts'
+import { toCanonicalJson } from '../records/canonical-json.ts'
+import { createStateAccessors } from './job-state.ts'
 import { type Manifest, manifestFile } from './manifest.ts'
 import { hashMapping, type ImportPlan } from './plan.ts'
 import { sha256Hex } from './sha256.ts'
@@ -35,7 +35,7 @@ export interface ApprovedParts {
 
 /** @param target null is hashed too: "no target" is also something to approve. */
 export function hashTarget(target: ImportPlan['target']): string {
-  return sha256Hex(canonicalJson(target as unknown as JsonObject))
+  return sha256Hex(toCanonicalJson(target as unknown as JsonObject))
 }
 
 export function hashApprovedParts({ plan, manifest }: ApprovedParts): ApprovalHashes {
@@ -43,13 +43,13 @@ export function hashApprovedParts({ plan, manifest }: ApprovedParts): ApprovalHa
     manifest: hashManifest(manifest),
     mapping: hashMapping(plan),
     target: hashTarget(plan.target),
-    limits: sha256Hex(canonicalJson(plan.limits as unknown as JsonObject)),
+    limits: sha256Hex(toCanonicalJson(plan.limits as unknown as JsonObject)),
   }
 }
 
-export function approve(parts: ApprovedParts, approvedAt: string): Approval {
+export function createApproval(parts: ApprovedParts, approvedAt: string): Approval {
   const hashes = hashApprovedParts(parts)
-  const sha256 = sha256Hex(canonicalJson({ ...hashes }))
+  const sha256 = sha256Hex(toCanonicalJson({ ...hashes }))
   return { approvedAt, hashes, sha256 }
 }
 
@@ -60,4 +60,4 @@ export function listChangesSince({ hashes }: Approval, parts: ApprovedParts): re
   return names.filter(name => now[name] !== hashes[name]).map(name => coveredNames[name])
 }
 
-export const [readApproval, storeApproval] = stateValue<Approval>('approval')
+export const [readApproval, storeApproval] = createStateAccessors<Approval>('approval')

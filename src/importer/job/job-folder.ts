@@ -72,7 +72,7 @@ export class JobFolder {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
       throw error
     }
-    const stored = parseObject(text)
+    const stored = parseObjectOrNull(text)
     const value = stored && decode(stored, text)
     if (!matchesSchema(schema, value)) throw this.damaged(name)
     return value
@@ -83,7 +83,7 @@ export class JobFolder {
    * @throws JobStopped, with the remedy, for a line that does not match the schema.
    */
   parseLine<T>(name: string, text: string, schema: Schema<T>): T {
-    const value = parseObject(text)
+    const value = parseObjectOrNull(text)
     if (!matchesSchema(schema, value)) throw this.damaged(name)
     return value
   }
@@ -106,7 +106,7 @@ export class JobFolder {
       closeSync(file)
     }
     renameSync(next, path)
-    syncFolder(dirname(path))
+    syncJobFolder(dirname(path))
   }
 
   damaged(name: string, how = 'is damaged'): JobStopped {
@@ -129,7 +129,7 @@ export function isJobFolder(path: string): boolean {
 }
 
 /** @returns null unless `text` is a JSON object. */
-export function parseObject(text: string): object | null {
+export function parseObjectOrNull(text: string): object | null {
   try {
     const value = parsePlainJson(text)
     return typeof value === 'object' && !Array.isArray(value) ? value : null
@@ -139,7 +139,7 @@ export function parseObject(text: string): object | null {
 }
 
 /** Makes new names durable: without it, a power failure may leave the previous file, or none. */
-export function syncFolder(path: string): void {
+export function syncJobFolder(path: string): void {
   const folder = openSync(path, 'r')
   try {
     fsyncSync(folder)

@@ -21,6 +21,6 @@ export class JobStopped extends Error {
 }
 
 /** @throws JobPaused */
-export function checkPause(signal: AbortSignal): void {
+export function throwIfPaused(signal: AbortSignal): void {
   if (signal.aborted) throw new JobPaused('paused')
 }

@@ -4,12 +4,12 @@ import { describe, it } from 'node:test'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { JobFolder } from './job-folder.ts'
 import { JobStopped } from './job-paused.ts'
-import { JobState, readState, stateFile, writeState } from './job-state.ts'
+import { JobState, readJobState, stateFile, writeJobState } from './job-state.ts'
 
 describe('the state of a job', () => {
   it('reads back every value, lists those of a prefix by name, and is not created by reading', t => {
     const folder = new JobFolder(tempDir(t))
-    assert.equal(readState(folder, 'one'), null)
+    assert.equal(readJobState(folder, 'one'), null)
     assert.ok(!existsSync(folder.file(stateFile)))
     const numbers = Array.from({ length: 250 }, (_, at) => at)
     {
@@ -18,10 +18,10 @@ describe('the state of a job', () => {
       for (const name of ['a', 'a.', 'a0', 'b/1']) state.put(name, name)
       assert.deepEqual([...state.list('a/')], numbers)
     }
-    writeState(folder, 'one', { 'ünïcode ☂': [1, null] })
-    assert.deepEqual(readState(folder, 'one'), { 'ünïcode ☂': [1, null] })
-    writeState(folder, 'one', null)
-    assert.equal(readState(folder, 'one'), null)
+    writeJobState(folder, 'one', { 'ünïcode ☂': [1, null] })
+    assert.deepEqual(readJobState(folder, 'one'), { 'ünïcode ☂': [1, null] })
+    writeJobState(folder, 'one', null)
+    assert.equal(readJobState(folder, 'one'), null)
   })
 
   it('keeps all changes of a transaction or none', t => {
@@ -35,7 +35,7 @@ describe('the state of a job', () => {
     assert.throws(() => state.transact(change), /killed/)
     assert.equal(state.get('a'), 1)
     state.transact(() => state.put('a', 3))
-    assert.equal(readState(folder, 'a'), 3, 'another process sees it')
+    assert.equal(readJobState(folder, 'a'), 3, 'another process sees it')
   })
 
   it('is reported with the remedy if any byte of a value changed, or the file is something else', t => {
@@ -44,14 +44,14 @@ describe('the state of a job', () => {
     const isReported = (error: unknown) =>
       error instanceof JobStopped &&
       error.message.startsWith(`${path} is damaged. Delete state.db-wal if it exists, and restore state.db from`)
-    writeState(folder, 'a', { approved: 'yes' })
+    writeJobState(folder, 'a', { approved: 'yes' })
     const whole = readFileSync(path, 'latin1')
     writeFileSync(path, whole.replace('yes', 'yet'), 'latin1')
-    assert.throws(() => readState(folder, 'a'), isReported)
+    assert.throws(() => readJobState(folder, 'a'), isReported)
     for (const other of [whole.slice(0, 5_000), `${'x'.repeat(5_000)}`, '{"v": 1, "par']) {
       writeFileSync(path, other, 'latin1')
-      assert.throws(() => readState(folder, 'a'), isReported, other.slice(0, 20))
-      assert.throws(() => writeState(folder, 'b', 1), isReported)
+      assert.throws(() => readJobState(folder, 'a'), isReported, other.slice(0, 20))
+      assert.throws(() => writeJobState(folder, 'b', 1), isReported)
     }
   })
 })

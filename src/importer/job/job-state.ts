@@ -7,7 +7,7 @@ import { crc32 } from 'node:zlib'
 import Database from 'better-sqlite3'
 import { parseJson } from '#core/json.ts'
 import type { JobFolder } from './job-folder.ts'
-import { isNotWritable, isSqliteDamage, isSqliteDiskFull } from './sqlite-file.ts'
+import { isSqliteDamage, isSqliteDiskFull, isSqliteNotWritable } from './sqlite-file.ts'
 
 export const stateFile = 'state.db'
 /** SQLite's default. */
@@ -37,7 +37,7 @@ export class JobState implements Disposable {
       // Even to read a WAL database, SQLite creates files next to it, which fails on a disk that is full or not writable.
       // If the WAL has no changes, everything is in the file itself.
       if (
-        !(isNotWritable(error) || isSqliteDiskFull(error)) ||
+        !(isSqliteNotWritable(error) || isSqliteDiskFull(error)) ||
         (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0
       )
         throw error
@@ -121,32 +121,32 @@ export class JobState implements Disposable {
 }
 
 /** @returns null if there is no such value. */
-export function readState<T>(folder: JobFolder, name: string): T | null {
+export function readJobState<T>(folder: JobFolder, name: string): T | null {
   using state = JobState.ofBegun(folder)
   return state?.get<T>(name) ?? null
 }
 
 /** @param value null to remove it. */
-export function writeState(folder: JobFolder, name: string, value: unknown): void {
+export function writeJobState(folder: JobFolder, name: string, value: unknown): void {
   using state = new JobState(folder)
   state.put(name, value)
 }
 
 /** Functions that read and store one value of the state; null for no value. @typeParam T like that of `JobState.get`. */
-export function stateValue<T>(name: string) {
+export function createStateAccessors<T>(name: string) {
   return [
-    (folder: JobFolder) => readState<T>(folder, name),
-    (folder: JobFolder, value: T | null) => writeState(folder, name, value),
+    (folder: JobFolder) => readJobState<T>(folder, name),
+    (folder: JobFolder, value: T | null) => writeJobState(folder, name, value),
   ] as const
 }
 
 const jobName = 'job'
 
 /** Creates the state of a job that is about to be planned. Replaces the state of an earlier job. */
-export function createState(folder: JobFolder, jobId: string): void {
+export function createJobState(folder: JobFolder, jobId: string): void {
   // The WAL is removed first; otherwise, after a crash, it would be applied to the next database.
   folder.remove(`${stateFile}-wal`, `${stateFile}-shm`, stateFile)
-  writeState(folder, jobName, jobId)
+  writeJobState(folder, jobName, jobId)
 }
 
 /**
@@ -154,8 +154,8 @@ export function createState(folder: JobFolder, jobId: string): void {
  * another job, a command would end that other job.
  * @throws JobStopped unless the folder has the state of this job.
  */
-export function checkState(folder: JobFolder, jobId: string): void {
-  const found = readState<string>(folder, jobName)
+export function checkJobState(folder: JobFolder, jobId: string): void {
+  const found = readJobState<string>(folder, jobName)
   if (found === jobId) return
   const isThere = existsSync(folder.file(stateFile))
   throw folder.damaged(stateFile, !isThere ? 'is missing' : found === null ? 'is damaged' : 'is of another import')

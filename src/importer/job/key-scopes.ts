@@ -2,11 +2,11 @@
 
 export const importKeyScopes: readonly string[] = ['import_job:write', 'project:read', 'query:read', 'person:read']
 
-export function listScopes(scopes: readonly string[]): string {
+export function formatScopes(scopes: readonly string[]): string {
   return scopes.length < 2 ? scopes.join('') : `${scopes.slice(0, -1).join(', ')} and ${scopes.at(-1)}`
 }
 
-export const importKeyScopeList: string = listScopes(importKeyScopes)
+export const importKeyScopeList: string = formatScopes(importKeyScopes)
 
 /** @param given a key's scopes: `*` stands for all of them, and a `:write` scope includes `:read`. */
 export function findMissingScopes(given: readonly string[]): readonly string[] {

@@ -1,8 +1,8 @@
 // `plan.json`: what a job imports, from where to where, and under which rules. Fixed before staging; changing it means
 // staging again. Source: docs/wire/import.md §2.1, §2.2.
 
-import { type JsonObject, mayKeepLiterals, parseJson } from '#core/json.ts'
-import { canonicalJson } from '../records/canonical-json.ts'
+import { type JsonObject, mayNeedLiterals, parseJson } from '#core/json.ts'
+import { toCanonicalJson } from '../records/canonical-json.ts'
 import { allowNull, type DeepReadonly, jsonObject, type Static, Type } from '../records/file-schema.ts'
 import type { JobFolder } from './job-folder.ts'
 import { JobStopped } from './job-paused.ts'
@@ -84,7 +84,7 @@ export function readPlan(folder: JobFolder): ImportPlan | null {
 
 /** Filters compare all digits of 64-bit ids, and `JSON.parse` would round them. */
 function restoreExactConfig(stored: object, text: string): object {
-  if (!mayKeepLiterals(text)) return stored
+  if (!mayNeedLiterals(text)) return stored
   const { config } = parseJson(text) as JsonObject
   return { ...stored, ...(config !== undefined && { config }) }
 }
@@ -98,7 +98,7 @@ export function hashMapping(plan: ImportPlan): string {
   const { source, config, format, files, toolVersion, createdAt, limits } = plan
   const { holdLiveWindow, retentionDays, groupTypesMax, isPersonless = false } = limits
   return sha256Hex(
-    canonicalJson({
+    toCanonicalJson({
       ...{ source, config, format, files: files.map(({ path, object }) => [path, object]), toolVersion, createdAt },
       ...{ holdLiveWindow, retentionDays, groupTypesMax, ...(isPersonless && { isPersonless }) },
     }),

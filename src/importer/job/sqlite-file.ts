@@ -52,7 +52,7 @@ export function isSqliteDiskFull(error: unknown): boolean {
   return hasCode(error, /^SQLITE_(FULL|IOERR_SHMSIZE)/)
 }
 
-export function isNotWritable(error: unknown): boolean {
+export function isSqliteNotWritable(error: unknown): boolean {
   return hasCode(error, /^SQLITE_(READONLY|CANTOPEN)/)
 }
 

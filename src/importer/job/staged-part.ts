@@ -29,7 +29,7 @@ export function isGeneratedPart({ id }: { readonly id: string }): boolean {
   return id.startsWith('groups/') || id.startsWith('links/')
 }
 
-export function sumParts(parts: readonly StagedPart[]): { readonly records: number; readonly bytes: number } {
+export function sumStagedParts(parts: readonly StagedPart[]): { readonly records: number; readonly bytes: number } {
   return {
     records: parts.reduce((sum, { records }) => sum + records, 0),
     bytes: parts.reduce((sum, { bytes }) => sum + bytes, 0),

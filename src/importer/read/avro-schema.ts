@@ -3,16 +3,16 @@
 import { isJsonObject, type JsonObject, type JsonValue, ownValue, setOwn } from '#core/json.ts'
 import { recordBytesMax, recordValuesMax } from './split-records.ts'
 import {
-  bytesValue,
-  dateValue,
-  decimalValue,
-  doubleValue,
-  floatValue,
-  integerValue,
   timeDigits,
-  timeOfDayValue,
-  timestampValue,
-  uuidValue,
+  toBytesValue,
+  toDateValue,
+  toDecimalValue,
+  toDoubleValue,
+  toFloatValue,
+  toIntegerValue,
+  toTimeOfDayValue,
+  toTimestampValue,
+  toUuidValue,
 } from './typed-records.ts'
 
 /** The schema contains each name once, but the JSON of a record repeats it with every value. */
@@ -97,11 +97,11 @@ export type AvroReader = (cursor: AvroCursor) => JsonValue
 const primitives: ReadonlyMap<string, AvroReader> = new Map<string, AvroReader>([
   ['null', () => null],
   ['boolean', cursor => cursor.bytes(1)[0] === 1],
-  ['int', cursor => integerValue(cursor.long())],
-  ['long', cursor => integerValue(cursor.long())],
-  ['float', cursor => floatValue(cursor.bytes(4).readFloatLE())],
-  ['double', cursor => doubleValue(cursor.bytes(8).readDoubleLE())],
-  ['bytes', cursor => bytesValue(cursor.bytes(cursor.size()))],
+  ['int', cursor => toIntegerValue(cursor.long())],
+  ['long', cursor => toIntegerValue(cursor.long())],
+  ['float', cursor => toFloatValue(cursor.bytes(4).readFloatLE())],
+  ['double', cursor => toDoubleValue(cursor.bytes(8).readDoubleLE())],
+  ['bytes', cursor => toBytesValue(cursor.bytes(cursor.size()))],
   ['string', cursor => cursor.bytes(cursor.size()).toString()],
 ])
 
@@ -127,7 +127,7 @@ export function createAvroReader(schema: JsonValue): AvroReader {
       case 'enum':
         return nameReader(schema, namespace, () => createEnumReader(requireList(schema, 'symbols')))
       case 'fixed':
-        return nameReader(schema, namespace, () => cursor => bytesValue(cursor.bytes(requireSize(schema))))
+        return nameReader(schema, namespace, () => cursor => toBytesValue(cursor.bytes(requireSize(schema))))
       case 'array':
         return createArrayReader(createReader(requireValue(schema, 'items'), namespace))
       case 'map':
@@ -203,15 +203,15 @@ function createLogicalReader(logical: string, schema: JsonObject): AvroReader | 
   const [, kind, unit] = /^(local-timestamp|timestamp|time)-(millis|micros|nanos)$/.exec(logical) ?? []
   if (kind !== undefined) {
     const digits = timeDigits[unit!.toUpperCase()]!
-    if (kind === 'time') return cursor => timeOfDayValue(cursor.long(), digits)
-    return cursor => timestampValue(cursor.long(), digits, kind === 'timestamp')
+    if (kind === 'time') return cursor => toTimeOfDayValue(cursor.long(), digits)
+    return cursor => toTimestampValue(cursor.long(), digits, kind === 'timestamp')
   }
-  if (logical === 'date') return cursor => dateValue(Number(cursor.long()))
-  if (logical === 'uuid' && type === 'fixed') return cursor => uuidValue(cursor.bytes(16))
+  if (logical === 'date') return cursor => toDateValue(Number(cursor.long()))
+  if (logical === 'uuid' && type === 'fixed') return cursor => toUuidValue(cursor.bytes(16))
   if (logical !== 'decimal') return null
   const scale = Number(ownValue(schema, 'scale') ?? 0)
-  if (type === 'fixed') return cursor => decimalValue(cursor.bytes(requireSize(schema)), scale)
-  return cursor => decimalValue(cursor.bytes(cursor.size()), scale)
+  if (type === 'fixed') return cursor => toDecimalValue(cursor.bytes(requireSize(schema)), scale)
+  return cursor => toDecimalValue(cursor.bytes(cursor.size()), scale)
 }
 
 function requireItem<T>(list: readonly T[], index: number, what: string): T {

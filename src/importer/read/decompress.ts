@@ -3,7 +3,7 @@
 
 import type { Duplex } from 'node:stream'
 import { crc32, createInflateRaw, createZstdDecompress, type Zlib } from 'node:zlib'
-import { type ByteReader, createCutOffDamage, PackingDamage } from './byte-reader.ts'
+import { type ByteReader, createTruncationDamage, PackingDamage } from './byte-reader.ts'
 
 /** An engine loses at most this much decompressed data before damage. */
 const outputBytes = 16 * 1024
@@ -22,7 +22,7 @@ export type Packing = keyof typeof engines
  * Leaves the bytes after the compressed data in the reader.
  * @throws PackingDamage after yielding all data before the damage.
  */
-export async function* decompress(packed: ByteReader, packing: Packing): AsyncGenerator<Buffer> {
+export async function* decompressBytes(packed: ByteReader, packing: Packing): AsyncGenerator<Buffer> {
   const engine = engines[packing]() as Duplex & Zlib
   let change = Promise.withResolvers<void>()
   for (const event of ['readable', 'end', 'error']) engine.on(event, () => change.resolve())
@@ -63,7 +63,7 @@ export async function* decompress(packed: ByteReader, packing: Packing): AsyncGe
 
 function toPackingDamage(error: Error & { code?: string }, packing: Packing): PackingDamage {
   return error.code === 'Z_BUF_ERROR' || error.message === 'unexpected end of file'
-    ? createCutOffDamage(`the ${packing} data`)
+    ? createTruncationDamage(`the ${packing} data`)
     : new PackingDamage(`the ${packing} data is damaged: ${error.message}`)
 }
 
@@ -85,7 +85,7 @@ export async function* decompressGzipMembers(packed: ByteReader): AsyncGenerator
     await skipHeader(packed)
     let sum = 0
     let sizeBytes = 0
-    for await (const unpacked of decompress(packed, 'deflate')) {
+    for await (const unpacked of decompressBytes(packed, 'deflate')) {
       sum = crc32(unpacked, sum)
       sizeBytes = (sizeBytes + unpacked.length) % 2 ** 32
       yield unpacked

@@ -2,28 +2,28 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { AsyncBuffer, RowGroup } from 'hyparquet'
 import { zigzag } from '../../../tests/support/reading.ts'
-import { checkPages } from './parquet-pages.ts'
+import { checkColumnPages } from './parquet-pages.ts'
 import { unpackHadoopLz4, unpackLz4 } from './parquet-records.ts'
 
 describe('the page of a Parquet file', () => {
   it('that claims an implausible unpacked size is refused before memory is allocated', async () => {
     await assert.rejects(
-      checkPages(...column({ packed: 1_000, unpacked: 2 ** 31 - 1, values: 10 })),
+      checkColumnPages(...column({ packed: 1_000, unpacked: 2 ** 31 - 1, values: 10 })),
       /^Error: a page of 1000 bytes claims to unpack to 2147483647$/,
     )
-    await checkPages(...column({ packed: 1_000, unpacked: 64 * 2 ** 20, values: 10 }))
-    await checkPages(...column({ packed: 100_000, unpacked: 100_000 * 1_032, values: 10 }))
-    await assert.rejects(checkPages(...column({ packed: 100_000, unpacked: 100_000 * 1_033, values: 10 })))
+    await checkColumnPages(...column({ packed: 1_000, unpacked: 64 * 2 ** 20, values: 10 }))
+    await checkColumnPages(...column({ packed: 100_000, unpacked: 100_000 * 1_032, values: 10 }))
+    await assert.rejects(checkColumnPages(...column({ packed: 100_000, unpacked: 100_000 * 1_033, values: 10 })))
   })
 
   it('that claims an implausible number of values is refused', async () => {
     await assert.rejects(
-      checkPages(...column({ packed: 20, unpacked: 20, values: 2 ** 31 - 1 })),
+      checkColumnPages(...column({ packed: 20, unpacked: 20, values: 2 ** 31 - 1 })),
       /^Error: a page of 20 bytes claims to hold 2147483647 values$/,
     )
     // A million rows without a value.
-    await checkPages(...column({ packed: 20, unpacked: 20, values: 2 ** 20 }))
-    await checkPages(...column({ packed: 4 * 2 ** 20, unpacked: 4 * 2 ** 20, values: 32 * 2 ** 20 }))
+    await checkColumnPages(...column({ packed: 20, unpacked: 20, values: 2 ** 20 }))
+    await checkColumnPages(...column({ packed: 4 * 2 ** 20, unpacked: 4 * 2 ** 20, values: 32 * 2 ** 20 }))
   })
 })
 

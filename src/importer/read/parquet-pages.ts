@@ -30,7 +30,7 @@ const pageValuesMax = 16 * 1024 * 1024
 const valuesPerByteMax = 8
 
 /** Reads the footer. @throws Error for an implausible one. */
-export async function readMetadata(file: AsyncBuffer): Promise<FileMetaData> {
+export async function readParquetMetadata(file: AsyncBuffer): Promise<FileMetaData> {
   const trailerAt = Math.max(0, file.byteLength - trailerBytes)
   const trailer = new DataView(await file.slice(trailerAt))
   const footerBytes = trailer.byteLength < trailerBytes ? Infinity : trailer.getUint32(0, true)
@@ -43,14 +43,14 @@ export async function readMetadata(file: AsyncBuffer): Promise<FileMetaData> {
 }
 
 /** @throws Error when the groups' row counts contradict that of the file, or when a group lacks columns of the schema. */
-export function checkGroups({ num_rows, row_groups }: FileMetaData, schema: SchemaTree): void {
+export function checkRowGroups({ num_rows, row_groups }: FileMetaData, schema: SchemaTree): void {
   if (row_groups.reduce((sum, group) => sum + group.num_rows, 0n) !== num_rows)
     throw new Error('its row groups do not add up to its number of rows')
   const leaves = new Set<string | undefined>(listLeafNames(schema))
   for (const { columns, num_rows } of row_groups) {
     if (num_rows < 0n) throw new Error('a row group has a negative number of rows')
     const names = new Set(columns.map(({ meta_data }) => meta_data?.path_in_schema.join('\0')))
-    // `checkPages` reports columns without metadata.
+    // `checkColumnPages` reports columns without metadata.
     if (!names.has(undefined) && !leaves.isSubsetOf(names)) throw new Error('a row group lacks columns of the schema')
   }
 }
@@ -62,7 +62,7 @@ function listLeafNames({ children, path }: SchemaTree): string[] {
 }
 
 /** @throws Error for a page with an implausible header. */
-export async function checkPages(file: AsyncBuffer, { columns, num_rows }: RowGroup): Promise<void> {
+export async function checkColumnPages(file: AsyncBuffer, { columns, num_rows }: RowGroup): Promise<void> {
   for (const chunk of columns) {
     const { meta_data: column } = chunk
     if (column === undefined) throw new Error('it is encrypted, or spread over several files')

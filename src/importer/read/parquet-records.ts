@@ -12,10 +12,16 @@ import {
 } from 'hyparquet'
 import { PackingDamage } from './byte-reader.ts'
 import { yieldToEventLoop } from './event-loop.ts'
-import { checkGroups, checkPages, readMetadata } from './parquet-pages.ts'
+import { checkColumnPages, checkRowGroups, readParquetMetadata } from './parquet-pages.ts'
 import { createRowConverter, toHyparquetSchema } from './parquet-values.ts'
 import type { ReadRecord } from './read-record.ts'
-import { encodeTypedRecord, isTooLarge, numberRecords, type TypedRecord, tooLargeRecord } from './typed-records.ts'
+import {
+  encodeTypedRecord,
+  isRecordTooLarge,
+  numberRecords,
+  type TypedRecord,
+  tooLargeRecord,
+} from './typed-records.ts'
 
 const magic = Buffer.from('PAR1')
 const encryptedMagic = Buffer.from('PARE')
@@ -68,24 +74,24 @@ export async function* readParquetRecords(path: string, object: string): AsyncGe
 }
 
 async function* readSlices(file: AsyncBuffer): AsyncGenerator<Iterable<TypedRecord>> {
-  const metadata = await readMetadata(file)
+  const metadata = await readParquetMetadata(file)
   const schema = parquetSchema(metadata)
   const convert = createRowConverter(schema)
   const row_groups = metadata.row_groups.map(withDistinctColumns)
   const stored = { ...metadata, schema: toHyparquetSchema(metadata.schema), row_groups }
   const columns = schema.children.map(({ element }) => element.name)
-  checkGroups(metadata, schema)
+  checkRowGroups(metadata, schema)
   let emptyCount = 0
   const encodeRows = function* (rows: readonly Record<string, unknown>[]): Generator<TypedRecord> {
     for (const row of rows) {
       if (isEmpty(row) && ++emptyCount > emptyRowsMax)
         throw new Error(`it claims more than ${emptyRowsMax} rows that hold no value`)
       // Check sizes before converting: every element of a list may refer to the same text of a dictionary.
-      yield isTooLarge(row) ? tooLargeRecord : encodeTypedRecord(convert(row))
+      yield isRecordTooLarge(row) ? tooLargeRecord : encodeTypedRecord(convert(row))
     }
   }
   for (const { rowStart, rowEnd, group } of planSlices(stored)) {
-    if (group !== null) await checkPages(file, group)
+    if (group !== null) await checkColumnPages(file, group)
     // Reading rows that take no bytes never waits for the disk, and would block signals and timers.
     await yieldToEventLoop()
     const rows = Array.from({ length: rowEnd - rowStart }, (): Record<string, unknown> => ({}))

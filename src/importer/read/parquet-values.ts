@@ -6,16 +6,16 @@ import type { SchemaElement, SchemaTree } from 'hyparquet'
 import { type JsonObject, type JsonValue, setOwn } from '#core/json.ts'
 import { parseJsonText } from '../records/record-fields.ts'
 import {
-  bytesValue,
-  dateValue,
-  decimalValue,
-  doubleValue,
-  floatValue,
-  integerValue,
   timeDigits,
-  timeOfDayValue,
-  timestampValue,
-  uuidValue,
+  toBytesValue,
+  toDateValue,
+  toDecimalValue,
+  toDoubleValue,
+  toFloatValue,
+  toIntegerValue,
+  toTimeOfDayValue,
+  toTimestampValue,
+  toUuidValue,
 } from './typed-records.ts'
 
 /** Types that are converted here, and removed from hyparquet's schema. */
@@ -85,31 +85,31 @@ function createLeafConverter(element: SchemaElement): Convert {
     case 'TIMESTAMP': {
       // Without the newer logical type there is no information about zones; writers then mean instants.
       const isUtc = logical === undefined || !('isAdjustedToUTC' in logical) || logical.isAdjustedToUTC
-      return (count: bigint) => timestampValue(BigInt(count), digits, isUtc)
+      return (count: bigint) => toTimestampValue(BigInt(count), digits, isUtc)
     }
     case 'TIME':
-      return (count: bigint | number) => timeOfDayValue(BigInt(count), digits)
+      return (count: bigint | number) => toTimeOfDayValue(BigInt(count), digits)
     case 'DATE':
-      return (days: number) => dateValue(days)
+      return (days: number) => toDateValue(days)
     case 'DECIMAL': {
       const scale = element.scale ?? (logical !== undefined && 'scale' in logical ? logical.scale : 0)
       return (value: number | bigint | Uint8Array) =>
-        decimalValue(value instanceof Uint8Array ? value : BigInt(value), scale)
+        toDecimalValue(value instanceof Uint8Array ? value : BigInt(value), scale)
     }
     case 'UUID':
-      return (bytes: Uint8Array) => uuidValue(bytes)
+      return (bytes: Uint8Array) => toUuidValue(bytes)
     case 'JSON':
-      return (bytes: Uint8Array) => parseJsonOrText(bytesValue(bytes))
+      return (bytes: Uint8Array) => parseJsonOrText(toBytesValue(bytes))
   }
   // Nanoseconds, from the parser passed to hyparquet.
-  if (type === 'INT96') return (nanoseconds: bigint) => timestampValue(nanoseconds, 9, true)
-  return type === 'FLOAT' ? (value: number) => floatValue(value) : toJsonValue
+  if (type === 'INT96') return (nanoseconds: bigint) => toTimestampValue(nanoseconds, 9, true)
+  return type === 'FLOAT' ? (value: number) => toFloatValue(value) : toJsonValue
 }
 
 function toJsonValue(value: unknown): JsonValue {
-  if (typeof value === 'bigint') return integerValue(value)
-  if (typeof value === 'number') return doubleValue(value)
-  if (value instanceof Uint8Array) return bytesValue(value)
+  if (typeof value === 'bigint') return toIntegerValue(value)
+  if (typeof value === 'number') return toDoubleValue(value)
+  if (value instanceof Uint8Array) return toBytesValue(value)
   if (value instanceof Date) return value.toISOString()
   if (Array.isArray(value)) return value.map(toJsonValue)
   if (typeof value !== 'object' || value === null) return (value ?? null) as JsonValue

@@ -4,7 +4,7 @@
 import { isUtf8 } from 'node:buffer'
 import { type CsvDelimiter, delimiterNames, plainCsv, splitCsvRow } from '#core/csv.ts'
 import { isJsonObject, type JsonObject, type JsonValue, parseJson, setOwn } from '#core/json.ts'
-import { holdsMoreValuesThan, nestsDeeperThan } from '#core/json-text.ts'
+import { hasMoreValuesThan, isNestedDeeperThan } from '#core/json-text.ts'
 import { RecordReject, type Rejected, type RejectReason, type Skipped, skipRecord } from '../records/imported-event.ts'
 import { recordNestingMax } from '../records/record-fields.ts'
 import { createRowEndFinder, recordValuesMax } from './split-records.ts'
@@ -126,7 +126,7 @@ function catchReject<T>(read: () => T): T | Rejected {
   }
 }
 
-export function createReject(reason: RejectReason, detail?: string): Rejected {
+export function createParseReject(reason: RejectReason, detail?: string): Rejected {
   return new RecordReject(reason, null, detail).outcome()
 }
 
@@ -137,8 +137,8 @@ const tooManyValues = `it holds more than ${recordValuesMax} values`
 const placeInRecord = / \(line \d+ column \d+\)$/
 
 function parseJsonText(text: string): JsonValue {
-  if (nestsDeeperThan(text, recordNestingMax)) throw new RecordReject('json_syntax', null, nestsTooDeeply)
-  if (holdsMoreValuesThan(text, recordValuesMax)) throw new RecordReject('record_too_large', null, tooManyValues)
+  if (isNestedDeeperThan(text, recordNestingMax)) throw new RecordReject('json_syntax', null, nestsTooDeeply)
+  if (hasMoreValuesThan(text, recordValuesMax)) throw new RecordReject('record_too_large', null, tooManyValues)
   try {
     return parseJson(text)
   } catch (error) {

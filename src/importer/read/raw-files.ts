@@ -4,7 +4,7 @@ import type { Stats } from 'node:fs'
 import { lstat, readdir, realpath, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import type { RawFile } from './read-record.ts'
-import { isHidden } from './unpacked-files.ts'
+import { isHiddenFile } from './unpacked-files.ts'
 
 /** Decides which folders are not read, and receives the paths that are skipped. */
 export interface FolderRules {
@@ -55,7 +55,7 @@ async function listFiles(folder: string, rules: FolderRules, visited: Set<string
   visited.add(real)
   const files: string[] = []
   for (const name of (await readdir(folder)).toSorted()) {
-    if (isHidden(name)) continue
+    if (isHiddenFile(name)) continue
     const path = join(folder, name)
     const kind = await statUnlessBroken(path)
     if (kind === null) rules.onDeadLink?.(path)

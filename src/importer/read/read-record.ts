@@ -2,7 +2,7 @@
 // that cannot be parsed, with its position for the user.
 
 import type { PackingDamage } from './byte-reader.ts'
-import { type CsvHeader, createReject, type ParsedRecord } from './parse-record.ts'
+import { type CsvHeader, createParseReject, type ParsedRecord } from './parse-record.ts'
 
 /** The position of a record in a file that the user can open. */
 export interface RawPosition {
@@ -63,6 +63,6 @@ export function createDamagedRecord(
   { reason, message }: PackingDamage,
   place: Omit<RawPosition, 'object'>,
 ): ReadRecord {
-  const parsed = createReject(reason, message)
+  const parsed = createParseReject(reason, message)
   return { raw: { object, ...place }, bytes: Buffer.alloc(0), parsed, table: parseTableName(object) }
 }

@@ -10,7 +10,7 @@ import { detectCsvShape, isSeparatorLine } from './csv-shape.ts'
 import { byteOrderMark, JsonValues } from './json-values.ts'
 import {
   type CsvHeader,
-  createReject,
+  createParseReject,
   type ParsedRecord,
   parseCsvHeader,
   parseCsvRow,
@@ -66,7 +66,7 @@ export async function* readTextRecords(
       yield {
         raw: { object, line, byte },
         bytes: removeLineEnd(bytes, lineEnd),
-        parsed: isCutOff ? createReject(damage()?.reason ?? 'truncated_record', damage()?.message) : parsed,
+        parsed: isCutOff ? createParseReject(damage()?.reason ?? 'truncated_record', damage()?.message) : parsed,
         table,
         ...(header && { header }),
         ...(record.cutLength !== null && { cutLength: record.cutLength - start }),
@@ -96,7 +96,7 @@ interface ParsedValue {
 function parseLine(line: RawRecord): readonly ParsedValue[] {
   const { bytes, cutLength, ending, within = null } = line
   const isPart = ending === 'unended'
-  const parsed = parseWholeLine(line)
+  const parsed = parseRawRecord(line)
   const whole = [{ start: 0, bytes, parsed, isPart }]
   if (cutLength !== null || (within === null && !('rejected' in parsed))) return whole
   const values = new JsonValues('line', within === 'list')
@@ -114,8 +114,8 @@ function parseLine(line: RawRecord): readonly ParsedValue[] {
   return [...found, { start: last.start + last.bytes.length, bytes: noBytes, parsed: unclosedList, isPart }]
 }
 
-export function parseWholeLine({ bytes, cutLength }: RawRecord): ParsedRecord {
-  return cutLength === null ? parseJsonLine(bytes) : createReject('record_too_large')
+export function parseRawRecord({ bytes, cutLength }: RawRecord): ParsedRecord {
+  return cutLength === null ? parseJsonLine(bytes) : createParseReject('record_too_large')
 }
 
 /** The values of a line or part of a line. The last one extends to the end if nothing ends it. */
@@ -136,14 +136,14 @@ function parseElement({ bytes: all, cutLength, ending, value = null }: RawRecord
   const start = value ?? all.length
   const bytes = all.subarray(start)
   const [isPart, isComplete] = [ending === 'unclosed', ending === 'complete']
-  if (cutLength !== null) return [{ start, bytes, parsed: createReject('record_too_large'), isPart }]
+  if (cutLength !== null) return [{ start, bytes, parsed: createParseReject('record_too_large'), isPart }]
   if (value !== null)
-    return [{ start, bytes, parsed: isComplete ? parseJsonLine(bytes) : createReject('json_syntax'), isPart }]
+    return [{ start, bytes, parsed: isComplete ? parseJsonLine(bytes) : createParseReject('json_syntax'), isPart }]
   return [isComplete ? { start: 0, bytes, parsed: unclosedList, isPart } : { start, bytes, parsed: null, isPart }]
 }
 
 const noBytes = new Uint8Array()
-const unclosedList = createReject('json_syntax', 'the list is not closed')
+const unclosedList = createParseReject('json_syntax', 'the list is not closed')
 
 /** Parses the header and the rows of a CSV file in their order. */
 export function createRowParser(shape: CsvShape) {
@@ -153,8 +153,8 @@ export function createRowParser(shape: CsvShape) {
   const parse = ({ bytes, cutLength, ending, line }: RawRecord): ParsedRecord | null => {
     // No row can be read without column names.
     if (isHeaderBroken) return null
-    if (cutLength !== null) return createReject('record_too_large')
-    if (ending === 'unclosed') return createReject('truncated_record')
+    if (cutLength !== null) return createParseReject('record_too_large')
+    if (ending === 'unclosed') return createParseReject('truncated_record')
     if (header !== null) return parseCsvRow(bytes, header)
     if (line === 1 && isSeparatorLine(bytes)) return null
     const found = parseCsvHeader(bytes, shape)

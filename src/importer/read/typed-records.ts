@@ -2,10 +2,10 @@
 // decimals as text and every digit of 64-bit integers. Source: docs/wire/import.md §1.9 (Parquet).
 
 import { isUtf8 } from 'node:buffer'
-import { isDeeperThan, isJsonObject, type JsonValue, numberOrLiteral } from '#core/json.ts'
+import { isDeeperThan, isJsonObject, type JsonValue, parseNumberOrLiteral } from '#core/json.ts'
 import { recordNestingMax } from '../records/record-fields.ts'
 import type { PackingDamage } from './byte-reader.ts'
-import { createReject, nestsTooDeeply } from './parse-record.ts'
+import { createParseReject, nestsTooDeeply } from './parse-record.ts'
 import { createDamagedRecord, parseTableName, type ReadRecord } from './read-record.ts'
 import { recordBytesMax, recordValuesMax } from './split-records.ts'
 
@@ -36,7 +36,7 @@ export async function* numberRecords(
 export type TypedRecord = Pick<ReadRecord, 'bytes' | 'parsed'>
 
 const noBytes = Buffer.alloc(0)
-export const tooLargeRecord: TypedRecord = { bytes: noBytes, parsed: createReject('record_too_large') }
+export const tooLargeRecord: TypedRecord = { bytes: noBytes, parsed: createParseReject('record_too_large') }
 
 /**
  * The JSON can be far longer than the record in the file, which stores a name or text once and refers to it any number of
@@ -45,9 +45,9 @@ export const tooLargeRecord: TypedRecord = { bytes: noBytes, parsed: createRejec
  */
 export function encodeTypedRecord(value: JsonValue): TypedRecord {
   const encode = () => Buffer.from(JSON.stringify(value))
-  if (!isJsonObject(value)) return { bytes: encode(), parsed: createReject('json_not_object') }
+  if (!isJsonObject(value)) return { bytes: encode(), parsed: createParseReject('json_not_object') }
   if (isDeeperThan(value, recordNestingMax))
-    return { bytes: noBytes, parsed: createReject('json_syntax', nestsTooDeeply) }
+    return { bytes: noBytes, parsed: createParseReject('json_syntax', nestsTooDeeply) }
   const bytes = encode()
   return bytes.length > recordBytesMax ? tooLargeRecord : { bytes, parsed: { value } }
 }
@@ -56,7 +56,7 @@ export function encodeTypedRecord(value: JsonValue): TypedRecord {
  * Counts the values of a record, and the bytes of its names and texts, before its JSON is built.
  * @param record from a reader: texts are byte arrays, and many of them may be the same array.
  */
-export function isTooLarge(record: unknown): boolean {
+export function isRecordTooLarge(record: unknown): boolean {
   let bytesLeft = recordBytesMax
   let valuesLeft = recordValuesMax
   count(record)
@@ -89,39 +89,39 @@ const dateMsMax = 8.64e15
  * @param isUtc whether the time is an instant; a local time gets no zone. @returns the count itself if it is outside the
  * range of dates.
  */
-export function timestampValue(count: bigint, digits: TimeDigits, isUtc: boolean): JsonValue {
+export function toTimestampValue(count: bigint, digits: TimeDigits, isUtc: boolean): JsonValue {
   const perSecond = 10n ** BigInt(digits)
   const fraction = ((count % perSecond) + perSecond) % perSecond
   const seconds = (count - fraction) / perSecond
   const ms = Number(seconds) * 1_000
-  if (Math.abs(ms) > dateMsMax) return integerValue(count)
+  if (Math.abs(ms) > dateMsMax) return toIntegerValue(count)
   const text = new Date(ms).toISOString().slice(0, -'.000Z'.length)
   return `${text}.${String(fraction).padStart(digits, '0')}${isUtc ? 'Z' : ''}`
 }
 
 /** @param days since 1970. */
-export function dateValue(days: number): JsonValue {
+export function toDateValue(days: number): JsonValue {
   const ms = days * msPerDay
   return Math.abs(ms) > dateMsMax ? days : new Date(ms).toISOString().slice(0, 10)
 }
 
 /** @param count since midnight, in units of the last digit. */
-export function timeOfDayValue(count: bigint, digits: TimeDigits): JsonValue {
-  const text = timestampValue(count, digits, false)
+export function toTimeOfDayValue(count: bigint, digits: TimeDigits): JsonValue {
+  const text = toTimestampValue(count, digits, false)
   return typeof text === 'string' ? text.slice(text.indexOf('T') + 1) : text
 }
 
-export function integerValue(value: bigint): JsonValue {
-  return numberOrLiteral(String(value))
+export function toIntegerValue(value: bigint): JsonValue {
+  return parseNumberOrLiteral(String(value))
 }
 
 /** @returns null for NaN and infinities, which JSON cannot represent. */
-export function doubleValue(value: number): JsonValue {
+export function toDoubleValue(value: number): JsonValue {
   return Number.isFinite(value) ? value : null
 }
 
 /** The shortest number that is the same 32-bit float: 0.1, not 0.10000000149011612. */
-export function floatValue(value: number): JsonValue {
+export function toFloatValue(value: number): JsonValue {
   if (!Number.isFinite(value)) return null
   for (let digits = 6; digits < 9; digits++) {
     const short = Number(value.toPrecision(digits))
@@ -139,7 +139,7 @@ const scaleMax = 1_000
  * @param scale how many digits follow the decimal point.
  * @throws RangeError for sizes beyond these limits, since a tiny file could claim an enormous number.
  */
-export function decimalValue(unscaled: bigint | Uint8Array, scale: number): JsonValue {
+export function toDecimalValue(unscaled: bigint | Uint8Array, scale: number): JsonValue {
   if (!Number.isInteger(scale) || Math.abs(scale) > scaleMax)
     throw new RangeError(`a decimal has the scale ${scale}, more than the limit of ${scaleMax}`)
   const value = typeof unscaled === 'bigint' ? unscaled : readBigEndian(unscaled)
@@ -159,12 +159,12 @@ function readBigEndian(bytes: Uint8Array): bigint {
 }
 
 /** Text if the bytes are valid UTF-8, otherwise base64. */
-export function bytesValue(bytes: Uint8Array): string {
+export function toBytesValue(bytes: Uint8Array): string {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
   return buffer.toString(isUtf8(buffer) ? 'utf8' : 'base64')
 }
 
-export function uuidValue(bytes: Uint8Array): string {
+export function toUuidValue(bytes: Uint8Array): string {
   const hex = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('hex')
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
 }

@@ -3,7 +3,7 @@
 
 import { basename } from 'node:path/posix'
 import { ByteReader, PackingDamage } from './byte-reader.ts'
-import { decompress, decompressGzipMembers } from './decompress.ts'
+import { decompressBytes, decompressGzipMembers } from './decompress.ts'
 import type { RawPosition } from './read-record.ts'
 import { readZipEntries } from './zip-entries.ts'
 
@@ -75,7 +75,7 @@ async function* unpackLayers(object: string, { bytes, damage }: Layer, depth: nu
 async function* unpackEntries(object: string, { bytes, damage }: Layer, depth: number): AsyncGenerator<UnpackedFile> {
   for await (const entry of readZipEntries(bytes)) {
     const content = stopAtDamage(entry.bytes)
-    if (!entry.name.split('/').some(isHidden)) yield* unpackLayers(`${object}!${entry.name}`, content, depth + 1)
+    if (!entry.name.split('/').some(isHiddenFile)) yield* unpackLayers(`${object}!${entry.name}`, content, depth + 1)
     // Read the rest: the bytes after the files of a nested archive, or a whole hidden file.
     for await (const _ of content.bytes);
     // The archive ends where its truncated entry ends, and already has one reject for that.
@@ -104,13 +104,13 @@ async function* unpack(packing: string, bytes: ByteReader, depth: number): Async
   if (packing === 'gzip') yield* decompressGzipMembers(bytes)
   else if (packing !== 'zstd') throw new PackingDamage(`it is packed with ${packing}: pack it with gzip, zstd or zip`)
   else {
-    yield* decompress(bytes, 'zstd')
+    yield* decompressBytes(bytes, 'zstd')
     if ((await bytes.peek(1)).length > 0) throw new PackingDamage('data that is not zstd follows the zstd data')
   }
 }
 
 /** Files that macOS and other programs add to folders and archives. */
-export function isHidden(name: string): boolean {
+export function isHiddenFile(name: string): boolean {
   return basename(name).startsWith('.') || name === '__MACOSX'
 }
 

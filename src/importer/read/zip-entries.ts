@@ -3,8 +3,8 @@
 // at all. Source: APPNOTE.TXT 6.3.10 (PKWARE).
 
 import { crc32 } from 'node:zlib'
-import { type ByteReader, createCutOffDamage, PackingDamage } from './byte-reader.ts'
-import { decompress, type Packing } from './decompress.ts'
+import { type ByteReader, createTruncationDamage, PackingDamage } from './byte-reader.ts'
+import { decompressBytes, type Packing } from './decompress.ts'
 
 export interface ZipEntry {
   readonly name: string
@@ -98,7 +98,7 @@ async function* readContent(archive: ByteReader, header: EntryHeader): AsyncGene
   if (method !== stored && packing === undefined)
     throw new PackingDamage(`it is packed by method ${method} of zip: pack it again with deflate`)
   let sum = 0
-  for await (const bytes of packing === undefined ? readStored(archive, header) : decompress(archive, packing)) {
+  for await (const bytes of packing === undefined ? readStored(archive, header) : decompressBytes(archive, packing)) {
     sum = crc32(bytes, sum)
     yield bytes
   }
@@ -163,14 +163,14 @@ function isHeader(signature: number): boolean {
 
 async function peekSignature(archive: ByteReader): Promise<number> {
   const bytes = await archive.peek(4)
-  if (bytes.length < 4) throw createCutOffDamage(zipArchive)
+  if (bytes.length < 4) throw createTruncationDamage(zipArchive)
   return bytes.readUInt32LE()
 }
 
 async function* takeChunks(archive: ByteReader, count: number): AsyncGenerator<Buffer> {
   for (let left = count; left > 0; ) {
     const bytes = await archive.chunk(left)
-    if (bytes === null) throw createCutOffDamage(zipArchive)
+    if (bytes === null) throw createTruncationDamage(zipArchive)
     left -= bytes.length
     yield bytes
   }

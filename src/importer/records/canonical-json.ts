@@ -3,13 +3,13 @@
 
 import { isRawNumber, type JsonValue } from '#core/json.ts'
 
-export function canonicalJson(value: JsonValue): string {
+export function toCanonicalJson(value: JsonValue): string {
   if (isRawNumber(value)) return canonicalNumber(value.rawJSON)
-  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`
+  if (Array.isArray(value)) return `[${value.map(toCanonicalJson).join(',')}]`
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
   const members = Object.keys(value)
     .toSorted()
-    .map(key => `${JSON.stringify(key)}:${canonicalJson(value[key] as JsonValue)}`)
+    .map(key => `${JSON.stringify(key)}:${toCanonicalJson(value[key] as JsonValue)}`)
   return `{${members.join(',')}}`
 }
 

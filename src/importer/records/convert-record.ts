@@ -1,6 +1,6 @@
 // The outcome of one record, identical for `convert`, the rehearsal and sending.
 
-import { addToSet, createGroupEventProperties, isLink } from './generated-events.ts'
+import { addToPersonSet, createGroupEventProperties, isIdentityLink } from './generated-events.ts'
 import type { RecordConverter, SourceRecord } from './import-source.ts'
 import {
   type ConvertedRecord,
@@ -10,7 +10,7 @@ import {
   type Skipped,
   skipRecord,
 } from './imported-event.ts'
-import { checkDrops, removeLongGroups } from './service-drops.ts'
+import { checkServiceDrops, removeLongGroups } from './service-drops.ts'
 
 /** The receiver silently discards larger events. Source: docs/wire/import.md §2.5. */
 export const eventBytesMax = 1_000_000
@@ -33,7 +33,7 @@ export function convertRecord(
     if (!('events' in outcome)) return outcome
     if (yieldsNothing(outcome)) return skipRecord('filtered')
     if (textLength * expansionMax > eventBytesMax) checkSizes(outcome)
-    checkDrops(outcome)
+    checkServiceDrops(outcome)
     return removeLongGroups(outcome)
   } catch (error) {
     if (!(error instanceof RecordReject)) throw error
@@ -43,12 +43,12 @@ export function convertRecord(
 
 /** Whether no event can result from the record, which would otherwise count as converted. */
 function yieldsNothing({ events, groups = [], links = [] }: ConvertedRecord): boolean {
-  return events.length === 0 && groups.length === 0 && !links.some(isLink)
+  return events.length === 0 && groups.length === 0 && !links.some(isIdentityLink)
 }
 
 /** Measures the largest events that can result, with every property of a person or group as if it were new. @throws RecordReject */
 function checkSizes({ events: [first, ...others], groups = [], person }: ConvertedRecord): void {
-  if (first !== undefined) checkSize(person === undefined ? first : addToSet(first, person.properties))
+  if (first !== undefined) checkSize(person === undefined ? first : addToPersonSet(first, person.properties))
   for (const event of others) checkSize(event)
   for (const group of groups)
     checkSize({ event: '$groupidentify', distinctId: group.distinctId, properties: createGroupEventProperties(group) })

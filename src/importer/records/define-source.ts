@@ -4,7 +4,7 @@
 
 import { ImportConfigError, type ImportSource, type RecordConverter, type SourceContext } from './import-source.ts'
 import type { Conversion, ImportedEvent } from './imported-event.ts'
-import { eventNameLengthMax, isLongerThan } from './record-fields.ts'
+import { eventNameLengthMax, isLongerThanCharacters } from './record-fields.ts'
 import { eventNamesKey, SourceConfig } from './source-config.ts'
 import type { NameWatch } from './unseen-names.ts'
 
@@ -74,7 +74,7 @@ function readEventNames(source: string, config: SourceConfig): ReadonlyMap<strin
 /** @returns why `event_names` cannot contain this name; null when it can. */
 function findNameProblem(name: string): string | null {
   if (name.trim() === '') return 'a name may not be empty'
-  if (isLongerThan(name, eventNameLengthMax)) return `a name has ${eventNameLengthMax} characters at most`
+  if (isLongerThanCharacters(name, eventNameLengthMax)) return `a name has ${eventNameLengthMax} characters at most`
   return identityEvents.includes(name)
     ? `${name} cannot be renamed, nor can another event become one: it links or describes a person`
     : null

@@ -4,7 +4,7 @@
 import { hash } from 'node:crypto'
 import { uuidV5 } from '#core/events/uuid-v5.ts'
 import type { JsonObject, JsonValue } from '#core/json.ts'
-import { canonicalJson } from './canonical-json.ts'
+import { toCanonicalJson } from './canonical-json.ts'
 
 /** UUIDv5 of `historical-import.v1` in the DNS namespace. Changing a rule requires a new name and therefore a new root. */
 const root = parseNamespace('9b8097fb-81cb-5930-84dd-6d0df26c84cd')
@@ -12,22 +12,22 @@ const root = parseNamespace('9b8097fb-81cb-5930-84dd-6d0df26c84cd')
 const mixpanelNamespace = parseNamespace('706f7374-686f-675f-6d69-7870616e656c')
 
 /** @param parts are joined by line feeds; pass an empty text for an absent part. */
-export function rootUuid(...parts: readonly string[]): string {
+export function deriveImportUuid(...parts: readonly string[]): string {
   return uuidV5(root, parts.join('\n'))
 }
 
-export function mixpanelUuid(insertId: string): string {
+export function deriveMixpanelUuid(insertId: string): string {
   return uuidV5(mixpanelNamespace, insertId)
 }
 
 /** For records without an id: depends on their content, not on the order of keys or on white space. */
-export function contentUuid(source: string, record: JsonObject): string {
-  return rootUuid(source, 'content', contentHash(record))
+export function deriveContentUuid(source: string, record: JsonObject): string {
+  return deriveImportUuid(source, 'content', hashCanonicalContent(record))
 }
 
 /** SHA-256, in hex, of a record or a group's properties as canonical JSON. */
-export function contentHash(content: JsonValue): string {
-  return hash('sha256', canonicalJson(content))
+export function hashCanonicalContent(content: JsonValue): string {
+  return hash('sha256', toCanonicalJson(content))
 }
 
 /**
@@ -35,7 +35,7 @@ export function contentHash(content: JsonValue): string {
  * began, whole ms, clamped to the range of a UUIDv7. Records with times beyond that are refused elsewhere.
  * @param parts source, `session`, device or site, session id.
  */
-export function sessionUuid(startMs: number, ...parts: readonly string[]): string {
+export function deriveSessionUuid(startMs: number, ...parts: readonly string[]): string {
   const start = Math.max(0, Math.min(startMs, 2 ** 48 - 1))
     .toString(16)
     .padStart(12, '0')

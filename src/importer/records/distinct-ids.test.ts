@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { parseJson } from '#core/json.ts'
-import { eventIdText, idText, illegalForMixpanel, legalId, requireDistinctId } from './distinct-ids.ts'
+import { illegalForMixpanel, requireDistinctId, toEventIdText, toIdText, toLegalId } from './distinct-ids.ts'
 import { RecordReject } from './imported-event.ts'
 
 describe('the text of an id', () => {
   // The third is written as JavaScript would write its double, so the parser keeps a plain number.
   const literals = ['7', '-12', '7325461098234567000', '8123456789012345678', '18446744073709551616']
   it('keeps every digit', () => {
-    for (const literal of literals) assert.equal(idText(parseJson(literal)), literal)
+    for (const literal of literals) assert.equal(toIdText(parseJson(literal)), literal)
   })
 
   it('is null for values that are no id', () => {
-    for (const literal of ['1.5', '1e30', 'true', 'null', '[]', '{}']) assert.equal(idText(parseJson(literal)), null)
+    for (const literal of ['1.5', '1e30', 'true', 'null', '[]', '{}']) assert.equal(toIdText(parseJson(literal)), null)
   })
 })
 
@@ -22,19 +22,19 @@ describe('a distinct id', () => {
     ...['[object Object]', 'False'],
   ]
   it('is no placeholder', () => {
-    for (const text of placeholders) assert.equal(legalId(text), null, JSON.stringify(text))
+    for (const text of placeholders) assert.equal(toLegalId(text), null, JSON.stringify(text))
   })
 
   it('may differ from a placeholder by its case, or contain one', () => {
     assert.deepEqual(
-      ['NULL', 'nan', '00', 'guest-1'].map(text => legalId(text)),
+      ['NULL', 'nan', '00', 'guest-1'].map(text => toLegalId(text)),
       ['NULL', 'nan', '00', 'guest-1'],
     )
   })
 
   it('is not one that Mixpanel refuses, in records from Mixpanel', () => {
-    assert.equal(legalId('N/A', illegalForMixpanel), null)
-    assert.equal(legalId('N/A'), 'N/A')
+    assert.equal(toLegalId('N/A', illegalForMixpanel), null)
+    assert.equal(toLegalId('N/A'), 'N/A')
   })
 
   it('has 200 characters at most, counted as code points', () => {
@@ -50,7 +50,7 @@ describe('a distinct id', () => {
 
 describe('the id of an event', () => {
   it('is null for an empty value', () => {
-    for (const value of [undefined, null, '', ' ', '(not set)', {}]) assert.equal(eventIdText(value), null)
-    assert.deepEqual(['0', 'null', 7].map(eventIdText), ['0', 'null', '7'])
+    for (const value of [undefined, null, '', ' ', '(not set)', {}]) assert.equal(toEventIdText(value), null)
+    assert.deepEqual(['0', 'null', 7].map(toEventIdText), ['0', 'null', '7'])
   })
 })

@@ -2,7 +2,7 @@
 
 import { isRawNumber, type JsonValue } from '#core/json.ts'
 import { RecordReject } from './imported-event.ts'
-import { isEmptyValue, isLongerThan } from './record-fields.ts'
+import { isEmptyValue, isLongerThanCharacters } from './record-fields.ts'
 
 /** In characters, as the service counts them. */
 const distinctIdLengthMax = 200
@@ -19,9 +19,9 @@ export const illegalForMixpanel: ReadonlySet<string> = new Set(
 )
 
 /** @returns a text unchanged, an integer as its decimal digits; null for everything else. */
-export function idText(value: JsonValue | undefined): string | null {
+export function toIdText(value: JsonValue | undefined): string | null {
   if (typeof value === 'string') return value
-  // Even beyond 2^53, a plain number is exact: inexact numbers are kept as literals (see `numberOrLiteral`).
+  // Even beyond 2^53, a plain number is exact: inexact numbers are kept as literals (see `parseNumberOrLiteral`).
   if (typeof value === 'number') return Number.isInteger(value) && Math.abs(value) < 1e21 ? String(value) : null
   return isRawNumber(value) && /^-?\d+$/.test(value.rawJSON) ? value.rawJSON : null
 }
@@ -30,8 +30,8 @@ export function idText(value: JsonValue | undefined): string | null {
  * The source's id of an event, as text.
  * @returns null for an empty value: a uuid derived from it would merge all events without an id into one.
  */
-export function eventIdText(value: JsonValue | undefined): string | null {
-  return isEmptyValue(value) ? null : idText(value)
+export function toEventIdText(value: JsonValue | undefined): string | null {
+  return isEmptyValue(value) ? null : toIdText(value)
 }
 
 export function isIllegalId(id: string, alsoIllegal?: ReadonlySet<string>): boolean {
@@ -43,8 +43,8 @@ export function isIllegalId(id: string, alsoIllegal?: ReadonlySet<string>): bool
 }
 
 /** @returns the id; null when it is absent or a placeholder such as `anonymous`. */
-export function legalId(value: JsonValue | undefined, alsoIllegal?: ReadonlySet<string>): string | null {
-  const id = idText(value)
+export function toLegalId(value: JsonValue | undefined, alsoIllegal?: ReadonlySet<string>): string | null {
+  const id = toIdText(value)
   return id === null || isIllegalId(id, alsoIllegal) ? null : id
 }
 
@@ -59,7 +59,7 @@ export function requireDistinctId(id: string | null, field = 'distinct_id'): str
 
 /** Whether the service would truncate the id. */
 export function isIdTooLong(id: string): boolean {
-  return isLongerThan(id, distinctIdLengthMax)
+  return isLongerThanCharacters(id, distinctIdLengthMax)
 }
 
 /** @throws RecordReject `distinct_id_too_long`. */

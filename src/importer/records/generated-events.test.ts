@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
-import { contentHash, rootUuid } from './deterministic-uuid.ts'
-import { addToSet, createRecordEvents, isLink } from './generated-events.ts'
+import { deriveImportUuid, hashCanonicalContent } from './deterministic-uuid.ts'
+import { addToPersonSet, createRecordEvents, isIdentityLink } from './generated-events.ts'
 import { createMemoryLedger } from './import-ledger.ts'
 import type { ConvertedRecord, GroupSnapshot, IdentityLink, ImportedEvent } from './imported-event.ts'
 
@@ -36,7 +36,7 @@ it('addToSet merges into the $set of an event, and replaces one that is no objec
     ],
     ['text', { b: 2 }],
   ] as const)
-    assert.deepEqual(addToSet({ ...own, properties: { $set } }, { b: 2 }).properties, { $set: all })
+    assert.deepEqual(addToPersonSet({ ...own, properties: { $set } }, { b: 2 }).properties, { $set: all })
 })
 
 describe('the events of a record', () => {
@@ -47,7 +47,7 @@ describe('the events of a record', () => {
       ['$groupidentify', '$identify', 'Tap'],
     )
     assert.deepEqual(events[1], {
-      uuid: rootUuid('identify', 'heap', 'ada', 'd'),
+      uuid: deriveImportUuid('identify', 'heap', 'ada', 'd'),
       event: '$identify',
       distinctId: 'ada',
       timeUs: 7,
@@ -67,9 +67,9 @@ describe('the events of a record', () => {
   })
 
   it('link no id to itself, to a placeholder or to an id that is too long', () => {
-    for (const deviceId of ['d', '😀'.repeat(101)]) assert.equal(isLink({ userId: 'ada', deviceId }), true)
+    for (const deviceId of ['d', '😀'.repeat(101)]) assert.equal(isIdentityLink({ userId: 'ada', deviceId }), true)
     for (const deviceId of ['ada', 'null', '', 'x'.repeat(201)])
-      assert.equal(isLink({ userId: 'ada', deviceId }), false)
+      assert.equal(isIdentityLink({ userId: 'ada', deviceId }), false)
     assert.deepEqual(eventsOf({ links: [link({ deviceId: 'guest' })] })[0]!.events, [own])
   })
 
@@ -81,7 +81,7 @@ describe('the events of a record', () => {
       { groups: [group({ seats: 5 })] },
     ).map(({ events }) => events.slice(0, -1).map(({ uuid, properties }) => ({ uuid, ...properties })))
     const expected = (set: JsonObject) => ({
-      uuid: rootUuid('groupidentify', 'heap', 'org', 'acme', contentHash(set)),
+      uuid: deriveImportUuid('groupidentify', 'heap', 'org', 'acme', hashCanonicalContent(set)),
       $group_type: 'org',
       $group_key: 'acme',
       $group_set: set,

@@ -4,7 +4,7 @@
 import { isJsonObject, type JsonObject, mergeObjects, ownValue, setOwn } from '#core/json.ts'
 import { isSameJson } from '#core/json-equal.ts'
 import { isIllegalDistinctId } from '#core/processing/person-merge.ts'
-import { contentHash, rootUuid } from './deterministic-uuid.ts'
+import { deriveImportUuid, hashCanonicalContent } from './deterministic-uuid.ts'
 import { isIdTooLong, isIllegalId } from './distinct-ids.ts'
 import type { ImportLedger } from './import-ledger.ts'
 import type {
@@ -30,7 +30,7 @@ export function createRecordEvents(source: string, record: ConvertedRecord, ledg
     if (event !== null) groups.push(event)
   }
   for (const link of record.links ?? []) {
-    if (!isLink(link)) continue
+    if (!isIdentityLink(link)) continue
     const outcome = ledger.link(link.deviceId, link.userId)
     if (outcome === 'linked' && link.isOwnEvent !== true) links.push(createLinkEvent(source, link))
     if (outcome === 'shared') notes.push('shared_device')
@@ -49,7 +49,7 @@ function replaceRefusedLink(events: readonly ImportedEvent[], isOwnLinkRefused: 
 }
 
 /** Whether the pair can be linked: two different ids that are not placeholders and can be sent. */
-export function isLink({ userId, deviceId }: Pick<IdentityLink, 'userId' | 'deviceId'>): boolean {
+export function isIdentityLink({ userId, deviceId }: Pick<IdentityLink, 'userId' | 'deviceId'>): boolean {
   return userId !== deviceId && [userId, deviceId].every(isLinkable)
 }
 
@@ -59,7 +59,7 @@ function isLinkable(id: string): boolean {
 }
 
 /** The link of a record's user and device, if it has both. */
-export function createLinks(
+export function createIdentityLinks(
   userId: string | null,
   deviceId: string | null,
   timeUs: number,
@@ -69,7 +69,7 @@ export function createLinks(
 }
 
 export function createLinkEvent(source: string, link: IdentityLink): ImportedEvent {
-  return { uuid: rootUuid('identify', source, link.userId, link.deviceId), ...createLinkEventWithoutUuid(link) }
+  return { uuid: deriveImportUuid('identify', source, link.userId, link.deviceId), ...createLinkEventWithoutUuid(link) }
 }
 
 export function createLinkEventWithoutUuid(link: IdentityLink): Omit<ImportedEvent, 'uuid'> {
@@ -95,7 +95,7 @@ export function createGroupEvent(
   const properties = group.properties ?? {}
   const removedKeys = before === null ? [] : Object.keys(before).filter(key => !Object.hasOwn(properties, key))
   return {
-    uuid: rootUuid('groupidentify', source, group.type, group.key, contentHash(properties)),
+    uuid: deriveImportUuid('groupidentify', source, group.type, group.key, hashCanonicalContent(properties)),
     event: '$groupidentify',
     distinctId: group.distinctId,
     timeUs: group.timeUs,
@@ -113,7 +113,7 @@ function addChangedProperties(record: ConvertedRecord, ledger: ImportLedger): re
   const [first, ...others] = record.events
   if (record.person === undefined || first === undefined) return record.events
   const news = findChangedProperties(record.person, ledger.person(record.person.distinctId, record.person.properties))
-  return [addToSet(first, news), ...others]
+  return [addToPersonSet(first, news), ...others]
 }
 
 /** The properties that differ from the known properties. */
@@ -128,7 +128,7 @@ function findChangedProperties({ properties }: PersonSnapshot, before: JsonObjec
 }
 
 /** The event with more properties in its `$set`; the same event when there are none. */
-export function addToSet(event: ImportedEvent, added: JsonObject): ImportedEvent {
+export function addToPersonSet(event: ImportedEvent, added: JsonObject): ImportedEvent {
   if (Object.keys(added).length === 0) return event
   const set = ownValue(event.properties, '$set') ?? null
   const all = isJsonObject(set) ? mergeObjects(set, added) : added
@@ -143,8 +143,8 @@ const joinedBy: Readonly<Record<string, string>> = {
 }
 
 /** @returns the id whose person the event merges with its own; null for events that merge no persons. */
-export function findJoinedId({ event, distinctId, properties }: ImportedEvent): string | null {
+export function findMergedDistinctId({ event, distinctId, properties }: ImportedEvent): string | null {
   const key = Object.hasOwn(joinedBy, event) ? joinedBy[event]! : null
   const id = key === null ? undefined : ownValue(properties, key)
-  return typeof id === 'string' && isLink({ userId: distinctId, deviceId: id }) ? id : null
+  return typeof id === 'string' && isIdentityLink({ userId: distinctId, deviceId: id }) ? id : null
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
 import { RecordReject } from './imported-event.ts'
-import { putAddress, readEventName } from './record-fields.ts'
+import { putUrlProperties, readEventName } from './record-fields.ts'
 
 describe('the name of an event', () => {
   it('is refused as missing when it is absent or blank', () => {
@@ -26,7 +26,7 @@ describe('the address of a page', () => {
   const url = 'https://shop.example.test:8443/a/b?x=1#top'
   const propertiesOf = (...args: [url: string | null, options?: { hasHost: boolean }]) => {
     const properties: JsonObject = {}
-    putAddress(properties, ...args)
+    putUrlProperties(properties, ...args)
     return properties
   }
 

@@ -2,7 +2,7 @@
 // Source: docs/wire/import.md §1.0 (empty values).
 
 import { isJsonObject, type JsonObject, type JsonValue, mergeObjects, ownValue, parseJson, setOwn } from '#core/json.ts'
-import { nestsDeeperThan } from '#core/json-text.ts'
+import { isNestedDeeperThan } from '#core/json-text.ts'
 import { RecordReject } from './imported-event.ts'
 
 const emptyTexts = new Set(['', '(not set)', '(not provided)'])
@@ -40,7 +40,7 @@ export function readEventName(value: JsonValue | undefined, field: string): stri
   if (value === undefined || value === null) throw new RecordReject('event_missing', field)
   if (typeof value !== 'string') throw new RecordReject('event_not_string', field)
   if (value.trim() === '') throw new RecordReject('event_missing', field)
-  if (isLongerThan(value, eventNameLengthMax)) throw new RecordReject('event_name_too_long', field)
+  if (isLongerThanCharacters(value, eventNameLengthMax)) throw new RecordReject('event_name_too_long', field)
   return value
 }
 
@@ -48,7 +48,7 @@ export function readEventName(value: JsonValue | undefined, field: string): stri
 export const eventNameLengthMax = 200
 
 /** Counts code points, like the service, not UTF-16 units. */
-export function isLongerThan(text: string, characterCountMax: number): boolean {
+export function isLongerThanCharacters(text: string, characterCountMax: number): boolean {
   if (text.length <= characterCountMax) return false
   if (text.length > 2 * characterCountMax) return true
   let count = 0
@@ -61,7 +61,7 @@ export const recordNestingMax = 500
 
 /** Parses JSON in a text field. @returns undefined if the text is not JSON, or nests deeper than a record may. */
 export function parseJsonText(text: string): JsonValue | undefined {
-  if (nestsDeeperThan(text, recordNestingMax)) return undefined
+  if (isNestedDeeperThan(text, recordNestingMax)) return undefined
   try {
     return parseJson(text)
   } catch {
@@ -93,7 +93,7 @@ export function putPersonUpdates(properties: JsonObject, updates: { set?: JsonOb
 }
 
 /** The properties with these names, without empty ones. */
-export function pickProperties(properties: JsonObject, keys: readonly string[]): JsonObject {
+export function pickRecordProperties(properties: JsonObject, keys: readonly string[]): JsonObject {
   const picked: JsonObject = {}
   for (const key of keys) putProperty(picked, key, ownValue(properties, key))
   return picked
@@ -104,7 +104,7 @@ export function pickProperties(properties: JsonObject, keys: readonly string[]):
  * an absolute URL, such as a path, is kept only in `$current_url`.
  * @param hasHost whether the source has the host in a separate field.
  */
-export function putAddress(properties: JsonObject, url: string | null, { hasHost = false } = {}): void {
+export function putUrlProperties(properties: JsonObject, url: string | null, { hasHost = false } = {}): void {
   if (url === null) return
   putProperty(properties, '$current_url', url)
   const address = URL.parse(url)

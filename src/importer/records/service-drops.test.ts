@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
 import { convertRecord } from './convert-record.ts'
 import type { Conversion, ConvertedRecord } from './imported-event.ts'
-import { findDropFix } from './service-drops.ts'
+import { findServiceDropFix } from './service-drops.ts'
 
 const eventOf = (event: string, properties: JsonObject = {}) => ({
   uuid: 'u',
@@ -40,7 +40,7 @@ describe('events that the service drops', () => {
       const event = eventOf(name, properties)
       assert.deepEqual(converted({ events: [event] }), rejected)
       assert.deepEqual(converted({ events: [good, event] }), rejected)
-      assert.notEqual(findDropFix(`server_refused:${reason}`), null)
+      assert.notEqual(findServiceDropFix(`server_refused:${reason}`), null)
     })
 
   it('are refused when a link would become such an event', () => {

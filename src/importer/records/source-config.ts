@@ -2,7 +2,7 @@
 // zone key, imported times would be wrong by hours for ever.
 
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
-import { nearMiss } from '#core/nearest-name.ts'
+import { findNearMiss } from '#core/nearest-name.ts'
 import { ImportConfigError } from './import-source.ts'
 import { isZoneName, readTime } from './source-time.ts'
 
@@ -70,7 +70,7 @@ export class SourceConfig {
   end(): void {
     for (const key of Object.keys(this.#config)) {
       if (this.#known.includes(key)) continue
-      const near = nearMiss(key, this.#known)
+      const near = findNearMiss(key, this.#known)
       const known = `its keys are ${this.#known.join(', ')}`
       throw new ImportConfigError(
         `the configuration of ${this.#source} has no key ${JSON.stringify(key)}: ${near === null ? known : `did you mean ${near}?`}`,

@@ -91,10 +91,10 @@ export function findFirstTime(
 export function checkTime(timeUs: number, window: TimeWindow, field: string): void {
   if (timeUs < earliestUs) throw new RecordReject('timestamp_out_of_range', field)
   if (timeUs > (window.nowMs + aheadMsMax) * usPerMs) throw new RecordReject('timestamp_future', field)
-  if (window.holdLiveWindow && isRecent(timeUs, window.nowMs)) throw new RecordReject('within_live_window', field)
+  if (window.holdLiveWindow && isTimeRecent(timeUs, window.nowMs)) throw new RecordReject('within_live_window', field)
 }
 
-export function isRecent(timeUs: number, nowMs: number): boolean {
+export function isTimeRecent(timeUs: number, nowMs: number): boolean {
   return timeUs > (nowMs - liveWindowMs) * usPerMs
 }
 

@@ -6,7 +6,7 @@ import { generic } from '#importer/sources/generic/generic.ts'
 import { jobOf, rejectsOf, type TestJob } from '../../../tests/support/import-job.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { JobFolder } from '../job/job-folder.ts'
-import { writeState } from '../job/job-state.ts'
+import { writeJobState } from '../job/job-state.ts'
 import { findRetryProblem } from './check-retry.ts'
 
 const mapping = { event: 'event', distinct_id: 'user', timestamp: 'at' }
@@ -48,7 +48,7 @@ describe('a file of repaired records', () => {
     const { job, rejects } = await rehearsed(t, [{ event: 'Left', at: good.at }])
     const reject = { ...rejects[0]!, object: 'records.jsonl', source_sha256: 'of the repaired one' }
     job.folder.write('retry/1/records.jsonl', '')
-    writeState(new JobFolder(job.folder.file('retry/1')), 'refused/retry/1/0', reject)
+    writeJobState(new JobFolder(job.folder.file('retry/1')), 'refused/retry/1/0', reject)
     assert.equal(await findProblem(t, job, text(reject)), null)
   })
 })

@@ -3,10 +3,16 @@
 
 import { readFileSync } from 'node:fs'
 import { type JsonObject, ownValue } from '#core/json.ts'
-import { type JobFolder, parseObject } from '../job/job-folder.ts'
+import { type JobFolder, parseObjectOrNull } from '../job/job-folder.ts'
 import { listRejectFiles, readRejectTexts } from '../stages/reject-files.ts'
-import { findFix } from '../stages/reject-fixes.ts'
-import { convertLines, isReject, listRetryFolders, type RetryContext, splitLines } from './retried-records.ts'
+import { findRejectFix } from '../stages/reject-fixes.ts'
+import {
+  convertRetriedLines,
+  isRejectLine,
+  listRetryFolders,
+  type RetryContext,
+  splitRetriedLines,
+} from './retried-records.ts'
 import { readSentRejects } from './sent-events.ts'
 
 /**
@@ -15,18 +21,18 @@ import { readSentRejects } from './sent-events.ts'
  * @returns why the file is refused, as a sentence without a full stop; null if it is accepted.
  */
 export async function findRetryProblem(context: RetryContext, path: string): Promise<string | null> {
-  const lines = splitLines(readFileSync(path))
+  const lines = splitRetriedLines(readFileSync(path))
   const rejects = parseRejects(lines.map(({ bytes }) => bytes.toString()))
   if (rejects.length > 0) {
     const foreign = await findForeignReject(context.folder, rejects)
     return foreign === null ? null : formatForeignReject(path, foreign)
   }
   let first: string | null = null
-  for (const { line, result } of convertLines(context, lines)) {
+  for (const { line, result } of convertRetriedLines(context, lines)) {
     if (result.kind === 'events') return null
     if (result.kind !== 'rejected') continue
     const { reason, field } = result
-    first ??= ` (line ${line}: ${reason}${field === null ? '' : `, ${field}`}. ${findFix(reason, context.plan.source)})`
+    first ??= ` (line ${line}: ${reason}${field === null ? '' : `, ${field}`}. ${findRejectFix(reason, context.plan.source)})`
   }
   return `${path} holds neither lines of the rejects of this import nor whole records of ${context.plan.source} that can be sent${first ?? ''}`
 }
@@ -39,8 +45,8 @@ interface FoundReject {
 
 function parseRejects(texts: readonly string[]): readonly FoundReject[] {
   return texts.flatMap((text, index) => {
-    const reject = parseObject(text) as JsonObject | null
-    return reject !== null && isReject(reject) ? [{ line: index + 1, reject }] : []
+    const reject = parseObjectOrNull(text) as JsonObject | null
+    return reject !== null && isRejectLine(reject) ? [{ line: index + 1, reject }] : []
   })
 }
 
@@ -57,7 +63,7 @@ async function findForeignReject(folder: JobFolder, found: readonly FoundReject[
 /** Earlier retries have rejects too: events that the service refused after the repair. */
 async function* readOwnRejects(folder: JobFolder): AsyncGenerator<object> {
   for (const { path } of listRejectFiles(folder))
-    for await (const text of readRejectTexts(path)) yield parseObject(text) ?? {}
+    for await (const text of readRejectTexts(path)) yield parseObjectOrNull(text) ?? {}
   for (const own of [folder, ...listRetryFolders(folder)]) yield* readSentRejects(own)
 }
 

@@ -116,14 +116,14 @@ export function sumProgress(parts: readonly PartProgress[]): {
   readonly records: SendCounts
   readonly generated: SendCounts
 } {
-  const countsOf = (all: readonly PartProgress[]) => sumCounts(all.map(({ counts }) => counts))
+  const countsOf = (all: readonly PartProgress[]) => sumSendCounts(all.map(({ counts }) => counts))
   return {
     records: countsOf(parts.filter(part => !isGeneratedPart(part))),
     generated: countsOf(parts.filter(isGeneratedPart)),
   }
 }
 
-export function sumCounts(all: Iterable<SendCounts>): SendCounts {
+export function sumSendCounts(all: Iterable<SendCounts>): SendCounts {
   const sum = { ...noCounts }
   for (const counts of all) for (const key of Object.keys(sum) as (keyof SendCounts)[]) sum[key] += counts[key]
   return sum

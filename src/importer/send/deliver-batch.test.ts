@@ -4,9 +4,9 @@ import { type BatchStandIn, type Fault, startBatchStandIn } from '../../../tests
 import { quickClock } from '../../../tests/support/fixed-clock.ts'
 import { silentProgress } from '../../../tests/support/silent-progress.ts'
 import type { FetchClock } from '../fetch/waiting.ts'
-import { rootUuid } from '../records/deterministic-uuid.ts'
+import { deriveImportUuid } from '../records/deterministic-uuid.ts'
 import { type DeliveryDeps, deliverBatch } from './deliver-batch.ts'
-import { encodeEvent } from './encode-event.ts'
+import { encodeImportedEvent } from './encode-event.ts'
 import { RateControl } from './rate-control.ts'
 import type { OutgoingEvent } from './rounds.ts'
 import { ServiceWaits } from './service-waits.ts'
@@ -29,13 +29,13 @@ function endlessClock(isShort: (wait: number) => boolean): FetchClock {
 }
 
 function batchOf(name: string): readonly OutgoingEvent[] {
-  const event = { uuid: rootUuid('test', name), event: name, distinctId: name, timeUs: 0, properties: {} }
+  const event = { uuid: deriveImportUuid('test', name), event: name, distinctId: name, timeUs: 0, properties: {} }
   const outcome = {
     ...{ line: 1, raw: { object: '', line: 1, byte: 0 }, textBytes: 0 },
     source: () => ({ text: '', sha256: '', unreadableBytes: null }),
     result: { kind: 'events' as const, events: [event], notes: [], dropped: [] },
   }
-  return [{ event, outcome, ...encodeEvent(event, { source: 'test', jobId: '7' }) }]
+  return [{ event, outcome, ...encodeImportedEvent(event, { source: 'test', jobId: '7' }) }]
 }
 
 function depsOf({ url }: BatchStandIn, isShort: (wait: number) => boolean, signal = new AbortController().signal) {

@@ -1,7 +1,7 @@
 // Delivers one batch, however long it takes: retries if waiting can help, splits the batch if the batch is at fault, and
 // stops the job otherwise. Source: docs/wire/import.md §2.4 (definite refusal), §2.5 (rate, back-off).
 
-import { type FetchClock, formatSpan, retryWaitMs, sleepUntil } from '#importer/fetch/waiting.ts'
+import { computeRetryWaitMs, type FetchClock, formatWaitSpan, sleepUntil } from '#importer/fetch/waiting.ts'
 import { JobStopped } from '../job/job-paused.ts'
 import type { StageProgress } from '../job/progress.ts'
 import { type AnsweredBatch, type BatchAnswer, type BatchTarget, postBatch } from './post-batch.ts'
@@ -83,7 +83,7 @@ async function postUntilAnswered(
     if (now - troubleSinceMs >= warnedMs + warnEveryMs) {
       warnedMs = now - troubleSinceMs
       progress.say(
-        `WARNING: nothing could be sent for ${formatSpan(warnedMs)}: ${answer.description}. Nothing is lost; sending continues by itself.`,
+        `WARNING: nothing could be sent for ${formatWaitSpan(warnedMs)}: ${answer.description}. Nothing is lost; sending continues by itself.`,
       )
     }
     const untilMs = now + choosePauseMs(answer.retryAfterMs, allowed, tries, clock.random())
@@ -96,8 +96,8 @@ const spreadMs = 1_000
 
 /** If the service names its rate, trust its Retry-After; otherwise back off exponentially. */
 function choosePauseMs(retryAfterMs: number | null, allowed: number | null, tries: number, random: number): number {
-  if (retryAfterMs === null || allowed === null) return retryWaitMs(tries, random, retryAfterMs)
-  return retryWaitMs(1, 0, retryAfterMs) + Math.ceil(random * spreadMs)
+  if (retryAfterMs === null || allowed === null) return computeRetryWaitMs(tries, random, retryAfterMs)
+  return computeRetryWaitMs(1, 0, retryAfterMs) + Math.ceil(random * spreadMs)
 }
 
 function deadlineAfter(clock: FetchClock, ms: number): () => number {

@@ -19,7 +19,7 @@ export interface EncodedEvent {
 }
 
 /** Deterministic, so that a batch that is built again has the same hash. */
-export function encodeEvent(event: ImportedEvent, marks: EventMarks): EncodedEvent {
+export function encodeImportedEvent(event: ImportedEvent, marks: EventMarks): EncodedEvent {
   const sent: JsonObject = {
     uuid: event.uuid,
     event: event.event,
@@ -33,7 +33,7 @@ export function encodeEvent(event: ImportedEvent, marks: EventMarks): EncodedEve
 }
 
 /** Marks replace properties of the same name, which the export may contain from an earlier import. */
-export function addMarks(event: ImportedEvent, marks: EventMarks): JsonObject {
+export function addMarkerProperties(event: ImportedEvent, marks: EventMarks): JsonObject {
   return replaceLoneSurrogates(mergeObjects(event.properties, createMarkerProperties(event, marks))) as JsonObject
 }
 

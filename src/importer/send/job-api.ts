@@ -2,7 +2,13 @@
 // sending, it waits while the service is unavailable. Source: docs/wire/import.md §2.8, §2.10, §2.11.
 
 import { isJsonObject, type JsonObject, type JsonValue, ownValue, parseJson } from '#core/json.ts'
-import { describeWait, type FetchClock, parseRetryAfter, retryWaitMs, sleepUntil } from '#importer/fetch/waiting.ts'
+import {
+  computeRetryWaitMs,
+  describeWait,
+  type FetchClock,
+  parseRetryAfter,
+  sleepUntil,
+} from '#importer/fetch/waiting.ts'
 import { JobStopped, type Remedy } from '../job/job-paused.ts'
 import { importKeyScopeList } from '../job/key-scopes.ts'
 import type { StageProgress } from '../job/progress.ts'
@@ -73,7 +79,7 @@ export class ServiceApi {
         return answer.body
       }
       const now = clock.nowMs()
-      const untilMs = now + retryWaitMs(tries, clock.random(), answer.retryAfterMs)
+      const untilMs = now + computeRetryWaitMs(tries, clock.random(), answer.retryAfterMs)
       progress.waiting(describeWait({ reason: answer.message, untilMs }, now))
       await sleepUntil(clock, () => untilMs, signal)
     }

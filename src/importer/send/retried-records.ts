@@ -7,7 +7,7 @@ import { basename, resolve } from 'node:path'
 import { isJsonObject, type JsonObject, ownValue, setOwn } from '#core/json.ts'
 import { JobDatabase } from '../job/job-database.ts'
 import { JobFolder } from '../job/job-folder.ts'
-import { readState, writeState } from '../job/job-state.ts'
+import { readJobState, writeJobState } from '../job/job-state.ts'
 import { JobLedger } from '../job/ledger.ts'
 import type { Manifest, RawObject } from '../job/manifest.ts'
 import type { ImportPlan } from '../job/plan.ts'
@@ -40,13 +40,13 @@ export function addRetry(context: RetryContext, path: string): SentJob {
   const folder = new JobFolder(context.folder.file('retry', sha256.slice(0, 16)))
   mkdirSync(folder.path, { recursive: true })
   copyFileSync(path, folder.file(recordsFile))
-  writeState(folder, originName, resolve(path))
+  writeJobState(folder, originName, resolve(path))
   return openRetry(context, folder)
 }
 
 /** The file that a retry was made from; a file that is repaired in several steps yields several retries. */
 export function readRetryOrigin(folder: JobFolder): string {
-  return readState<string>(folder, originName) ?? folder.path
+  return readJobState<string>(folder, originName) ?? folder.path
 }
 
 /** All retries of the job; verification counts them too. */
@@ -61,7 +61,7 @@ export function listRetryFolders(folder: JobFolder): readonly JobFolder[] {
 
 function openRetry(context: RetryContext, folder: JobFolder): SentJob {
   const bytes = readFileSync(folder.file(recordsFile))
-  const lines = splitLines(bytes)
+  const lines = splitRetriedLines(bytes)
   const part = {
     id: `${retryPrefix}${basename(folder.path)}`,
     sha256: sha256Hex(bytes),
@@ -74,13 +74,13 @@ function openRetry(context: RetryContext, folder: JobFolder): SentJob {
     parts: [part],
     async *readPart(_part, afterLine = 0) {
       // Convert from the first line on, since later records build on the persons and groups of earlier records.
-      for (const outcome of convertLines(context, lines)) if (outcome.line > afterLine) yield outcome
+      for (const outcome of convertRetriedLines(context, lines)) if (outcome.line > afterLine) yield outcome
     },
   }
   return { folder, job, checkpoint: readCheckpoint(folder) }
 }
 
-export function splitLines(bytes: Buffer) {
+export function splitRetriedLines(bytes: Buffer) {
   const lines: { readonly bytes: Buffer; readonly at: number }[] = []
   for (let at = 0; at < bytes.length; ) {
     const end = bytes.indexOf(0x0a, at)
@@ -92,7 +92,10 @@ export function splitLines(bytes: Buffer) {
 }
 
 /** Converts the lines of a file of repaired records; the file need not have been added yet. */
-export function* convertLines(context: RetryContext, lines: ReturnType<typeof splitLines>): Generator<StagedOutcome> {
+export function* convertRetriedLines(
+  context: RetryContext,
+  lines: ReturnType<typeof splitRetriedLines>,
+): Generator<StagedOutcome> {
   using database = new JobDatabase(context.folder)
   const ledger = new JobLedger(database)
   const known = createLedgerWithLinks(ledger)
@@ -137,7 +140,7 @@ interface RepairedRecord {
 function parseRepairedRecord(bytes: Buffer, manifest: Manifest): RepairedRecord {
   const parsed = parseJsonLine(bytes)
   const onlyObject = manifest.objects.length === 1 ? manifest.objects[0]! : null
-  if (!('value' in parsed) || !isReject(parsed.value))
+  if (!('value' in parsed) || !isRejectLine(parsed.value))
     return { parsed, table: onlyObject?.table ?? null, isSent: false }
   const { object, line, ordinal = line } = parsed.value
   const { table, ...rows } = manifest.objects.find(each => each.object === object) ?? onlyObject ?? noObject
@@ -171,7 +174,7 @@ function removeEmptyCells(record: JsonObject): JsonObject {
 }
 
 /** Whether it is a line of `rejects/`, repaired or not. */
-export function isReject(value: JsonObject): boolean {
+export function isRejectLine(value: JsonObject): boolean {
   return ['source', 'reason', 'adapter', 'source_sha256'].every(key => ownValue(value, key) !== undefined)
 }
 

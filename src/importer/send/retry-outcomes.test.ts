@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { JobFolder } from '#importer/job/job-folder.ts'
-import { writeState } from '#importer/job/job-state.ts'
+import { writeJobState } from '#importer/job/job-state.ts'
 import type { StagedOutcome, StagedPart } from '#importer/job/staged-part.ts'
 import type { ImportedEvent } from '#importer/records/imported-event.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
@@ -25,7 +25,7 @@ const reject = (line: number, source: string, byte = 100 * line): string =>
 /** A retry of a file whose lines are all committed. */
 function retryOf(t: TestContext, day: number, file: string, tried: readonly Tried[]): SentJob {
   const folder = new JobFolder(tempDir(t))
-  writeState(folder, 'origin', file)
+  writeJobState(folder, 'origin', file)
   const part: StagedPart = {
     ...{ id: `retry/${day}`, sha256: '', bytes: 0 },
     ...{ records: tried.length, firstUs: null, lastUs: null },

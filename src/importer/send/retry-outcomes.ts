@@ -2,12 +2,12 @@
 // until then, its last retry counts. Source: docs/wire/import.md §2.6 (`retry`).
 
 import { type JsonObject, ownValue } from '#core/json.ts'
-import { type JobFolder, parseObject } from '../job/job-folder.ts'
-import { readState, writeState } from '../job/job-state.ts'
+import { type JobFolder, parseObjectOrNull } from '../job/job-folder.ts'
+import { readJobState, writeJobState } from '../job/job-state.ts'
 import { sha256Hex } from '../job/sha256.ts'
 import type { StagedOutcome } from '../job/staged-part.ts'
 import type { RawPosition } from '../read/read-record.ts'
-import { isReject, readRetryOrigin } from './retried-records.ts'
+import { isRejectLine, readRetryOrigin } from './retried-records.ts'
 import { readRefusedUuids, type SentJob } from './sent-events.ts'
 
 export interface RetryOutcome {
@@ -17,7 +17,7 @@ export interface RetryOutcome {
   readonly refused: number
 }
 
-/** Outcomes by `recordKey`, or by the hash of the record's text for a record that was not a reject line. */
+/** Outcomes by `buildRecordKey`, or by the hash of the record's text for a record that was not a reject line. */
 export type RetryOutcomes = ReadonlyMap<string, RetryOutcome>
 
 const outcomesName = 'retried'
@@ -42,7 +42,7 @@ export async function collectRetryOutcomes(retried: readonly SentJob[]): Promise
       // A whole record does not say which record it repairs, and its text differs in each repair of the file: count only
       // its rejection in the latest version of the file.
       if (position === null && now.kind === 'rejected' && !isLast) continue
-      const key = position === null ? sha256Hex(text) : recordKey(position)
+      const key = position === null ? sha256Hex(text) : buildRecordKey(position)
       if (outcomes.get(key)?.kind !== 'sent' || now.kind === 'sent') outcomes.set(key, now)
     }
   }
@@ -76,25 +76,25 @@ export function isRejectKey(key: string): boolean {
 
 /** Stores the outcomes for commands that only read the folder. */
 export function storeRetryOutcomes(folder: JobFolder, outcomes: RetryOutcomes): void {
-  writeState(folder, outcomesName, [...outcomes])
+  writeJobState(folder, outcomesName, [...outcomes])
 }
 
 /** @returns an empty map if nothing was repaired. */
 export function readRetryOutcomes(folder: JobFolder): RetryOutcomes {
-  return new Map(readState<[string, RetryOutcome][]>(folder, outcomesName))
+  return new Map(readJobState<[string, RetryOutcome][]>(folder, outcomesName))
 }
 
 /**
  * The record's place in the raw files, which a reject line keeps when it is repaired. The byte distinguishes records of a
  * JSON array written in a single line.
  */
-export function recordKey({ object, line, byte }: RawPosition): string {
+export function buildRecordKey({ object, line, byte }: RawPosition): string {
   return `${object}:${line}:${byte}`
 }
 
 function parsePosition(text: string): RawPosition | null {
-  const value = parseObject(text) as JsonObject | null
-  if (value === null || !isReject(value)) return null
+  const value = parseObjectOrNull(text) as JsonObject | null
+  if (value === null || !isRejectLine(value)) return null
   const [object, line, byte] = ['object', 'line', 'byte'].map(key => ownValue(value, key))
   if (typeof object !== 'string' || typeof line !== 'number') return null
   return { object, line, byte: typeof byte === 'number' ? byte : 0 }

@@ -8,7 +8,7 @@ import type { StagedOutcome } from '../job/staged-part.ts'
 import { eventBytesMax } from '../records/convert-record.ts'
 import type { ImportedEvent } from '../records/imported-event.ts'
 import { utcDay } from '../records/source-time.ts'
-import { type EncodedEvent, type EventMarks, encodeEvent } from './encode-event.ts'
+import { type EncodedEvent, type EventMarks, encodeImportedEvent } from './encode-event.ts'
 
 export const batchBytesMax = 9 * 1024 * 1024
 /** Allowance for the rest of a request body: key, option, brackets. */
@@ -84,7 +84,7 @@ interface EncodedLine {
 
 function encodeOutcome(outcome: StagedOutcome, marks: EventMarks): EncodedLine {
   const events = outcome.result.kind === 'events' ? outcome.result.events : []
-  const outgoing = events.map(event => ({ event, outcome, ...encodeEvent(event, marks) }))
+  const outgoing = events.map(event => ({ event, outcome, ...encodeImportedEvent(event, marks) }))
   return { outgoing, bytes: outgoing.reduce((sum, { bytes }) => sum + bytes, 0) }
 }
 

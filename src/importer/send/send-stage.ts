@@ -5,10 +5,10 @@
 import { formatCount } from '#core/format-count.ts'
 import type { FetchClock } from '../fetch/waiting.ts'
 import type { JobFolder } from '../job/job-folder.ts'
-import { checkPause, JobPaused, JobStopped } from '../job/job-paused.ts'
+import { JobPaused, JobStopped, throwIfPaused } from '../job/job-paused.ts'
 import { JobState } from '../job/job-state.ts'
 import type { StageProgress } from '../job/progress.ts'
-import { isGeneratedPart, type StagedJob, type StagedPart, sumParts } from '../job/staged-part.ts'
+import { isGeneratedPart, type StagedJob, type StagedPart, sumStagedParts } from '../job/staged-part.ts'
 import {
   type Checkpoint,
   type CheckpointIdentity,
@@ -18,7 +18,7 @@ import {
   getCheckpoint,
   type PartProgress,
   putCheckpoint,
-  sumCounts,
+  sumSendCounts,
 } from './checkpoint.ts'
 import { type Delivered, type DeliveryDeps, deliverBatch, type RefusedEvent, sumDelivered } from './deliver-batch.ts'
 import { RateControl } from './rate-control.ts'
@@ -114,11 +114,11 @@ class Sender {
     const { blankLines = 0 } = job
     const generated = job.parts.filter(isGeneratedPart)
     if (generated.length > 0) {
-      progress.begin('send', { ...sumParts(generated), unit: 'groups and links' })
+      progress.begin('send', { ...sumStagedParts(generated), unit: 'groups and links' })
       await this.#sendParts(generated)
     }
     const parts = job.parts.filter(part => !isGeneratedPart(part))
-    const { records, bytes } = sumParts(parts)
+    const { records, bytes } = sumStagedParts(parts)
     progress.begin('send', { records: records + blankLines, bytes })
     progress.add({ records: blankLines, isEarlier: true })
     await this.#sendParts(parts)
@@ -158,7 +158,7 @@ class Sender {
       personOf,
     })
     for await (const round of prefetchOne(rounds)) {
-      checkPause(signal)
+      throwIfPaused(signal)
       await this.#sendRound(state, round)
     }
   }
@@ -264,7 +264,7 @@ class Sender {
   }
 
   #sums() {
-    return sumCounts(this.checkpoint.parts.map(({ counts }) => counts))
+    return sumSendCounts(this.checkpoint.parts.map(({ counts }) => counts))
   }
 }
 

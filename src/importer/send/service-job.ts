@@ -4,7 +4,7 @@
 import type { JsonObject } from '#core/json.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import { JobStopped } from '../job/job-paused.ts'
-import { stateValue } from '../job/job-state.ts'
+import { createStateAccessors } from '../job/job-state.ts'
 import { countBlankLines, type Manifest } from '../job/manifest.ts'
 import { type Checkpoint, sumProgress } from './checkpoint.ts'
 import type { ServiceApi } from './job-api.ts'
@@ -33,7 +33,7 @@ export interface NewServiceJob {
   readonly plan: JsonObject
 }
 
-export const [readServiceJob, storeServiceJob] = stateValue<ServiceJob>('service job')
+export const [readServiceJob, storeServiceJob] = createStateAccessors<ServiceJob>('service job')
 
 /** @param range of the job's events; null if it has none. */
 export function formatJobName(source: string, range: { readonly first: string; readonly last: string } | null): string {
@@ -52,7 +52,7 @@ export interface Ending {
 }
 
 /** Null if the job was neither published nor discarded from this folder. */
-export const [readEnding, storeEnding] = stateValue<Ending>('ending')
+export const [readEnding, storeEnding] = createStateAccessors<Ending>('ending')
 
 /** A crash before the service's job is stored here leaves an empty job at the service, which does no harm. */
 export async function ensureServiceJob(
@@ -74,12 +74,12 @@ export async function readServiceState(api: ServiceApi, id: string): Promise<str
 }
 
 /** @returns when the job was published or discarded, ISO 8601; null if the service does not say. */
-export async function readEndTime(api: ServiceApi, id: string, how: Ending['how']): Promise<string | null> {
+export async function readJobEndTime(api: ServiceApi, id: string, how: Ending['how']): Promise<string | null> {
   const at = (await api.call('GET', `/import_jobs/${id}/`))[`${ends[how]}_at`]
   return typeof at === 'string' ? at : null
 }
 
-export async function reportState(
+export async function reportJobState(
   api: ServiceApi,
   id: string,
   state: OpenJobState,

@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { isUuid } from '#core/events/uuid.ts'
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from '#core/json.ts'
 import { minOf } from '#core/min-max.ts'
-import { rootUuid } from '#importer/records/deterministic-uuid.ts'
+import { deriveImportUuid } from '#importer/records/deterministic-uuid.ts'
 import { convertRecords, eventsOf } from '../../../tests/support/convert-records.ts'
 import { convertRecord } from '../records/convert-record.ts'
 import { isIllegalId } from '../records/distinct-ids.ts'
@@ -273,7 +273,7 @@ for (const [name, { record, config = {}, table = '', isAbsolute = true, ...place
         const [link, own] = eventsIn({})
         assert.deepEqual(
           [link!.uuid, link!.event, link!.distinct_id, link!.timestamp, link!.properties.$anon_distinct_id],
-          [rootUuid('identify', name, 'ada', 'd-1'), '$identify', 'ada', own!.timestamp, 'd-1'],
+          [deriveImportUuid('identify', name, 'ada', 'd-1'), '$identify', 'ada', own!.timestamp, 'd-1'],
         )
       })
     }

@@ -10,7 +10,7 @@ import { countBlankLines, type Manifest } from '../job/manifest.ts'
 import { sha256Hex } from '../job/sha256.ts'
 import type { StagedJob, StagedOutcome, StagedPart, StagedResult } from '../job/staged-part.ts'
 import type { ImportedEvent } from '../records/imported-event.ts'
-import { decodePlace, decodeSource } from './staged-line.ts'
+import { decodeRecordPlace, decodeRecordSource } from './staged-line.ts'
 import { firstPosition, type StagedRecord } from './staged-records.ts'
 
 const [lineFeed, tab] = [0x0a, 0x09]
@@ -106,7 +106,7 @@ function decodePartLine(line: Buffer, number: number, objects: Manifest['objects
   const resultEnd = line.indexOf(tab, placeEnd + 1)
   const result = parseJson(line.toString('utf8', placeEnd + 1, resultEnd)) as unknown as StagedResult
   if (placeEnd === noPlace.length) return createGeneratedOutcome(number, result)
-  const { object, line: rawLine, byte, ordinal } = decodePlace(line.toString('latin1', 0, placeEnd))
+  const { object, line: rawLine, byte, ordinal } = decodeRecordPlace(line.toString('latin1', 0, placeEnd))
   const extraEnd = line.indexOf(tab, resultEnd + 1)
   const { object: name, columns } = objects[object]!
   return {
@@ -116,7 +116,7 @@ function decodePartLine(line: Buffer, number: number, objects: Manifest['objects
     textBytes: extraEnd - resultEnd > 1 ? extraEnd - resultEnd - extraFrame.length : line.length - extraEnd,
     result,
     source: () =>
-      decodeSource(line.toString('utf8', resultEnd + 1, extraEnd), line.toString('utf8', extraEnd + 1), columns),
+      decodeRecordSource(line.toString('utf8', resultEnd + 1, extraEnd), line.toString('utf8', extraEnd + 1), columns),
   }
 }
 

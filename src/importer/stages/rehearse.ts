@@ -6,7 +6,7 @@ import { compareTexts, EventCounts } from '#importer/stages/report/event-counts.
 import {
   type Balance,
   type ImportReport,
-  isBalanced,
+  isReportBalanced,
   reportNames,
   type TargetAnswer,
 } from '#importer/stages/report/import-report.ts'
@@ -22,20 +22,20 @@ import {
   warnOfUnseenNames,
 } from '#importer/stages/report/warnings.ts'
 import { hashManifest } from '../job/approval.ts'
-import { checkPause } from '../job/job-paused.ts'
+import { throwIfPaused } from '../job/job-paused.ts'
 import { countBlankLines, countRecordsRead, type Manifest } from '../job/manifest.ts'
 import { hashMapping } from '../job/plan.ts'
 import { isGeneratedPart, type StagedOutcome } from '../job/staged-part.ts'
 import { envelopeBytesMax } from '../records/convert-record.ts'
-import { findJoinedId } from '../records/generated-events.ts'
+import { findMergedDistinctId } from '../records/generated-events.ts'
 import type { ImportSource } from '../records/import-source.ts'
 import type { ImportedEvent, RejectReason, SkipReason } from '../records/imported-event.ts'
-import { isRecent, utcDay } from '../records/source-time.ts'
+import { isTimeRecent, utcDay } from '../records/source-time.ts'
 import { ExpectedCollector, storeExpected } from './expected/expected.ts'
 import type { StageContext } from './job-conversion.ts'
 import { openStagedJob } from './part-lines.ts'
 import { createRejectLine, RejectFile } from './reject-files.ts'
-import { explainSkip, findFix } from './reject-fixes.ts'
+import { explainSkip, findRejectFix } from './reject-fixes.ts'
 import { shownSourceMax } from './staged-line.ts'
 
 const exactIdsMax = 200_000
@@ -54,7 +54,7 @@ export interface RehearseOptions extends StageContext {
   readonly askTarget?: (asked: AskedOfTarget) => Promise<TargetAnswer>
 }
 
-export async function rehearse(options: RehearseOptions): Promise<ImportReport> {
+export async function rehearseImport(options: RehearseOptions): Promise<ImportReport> {
   const { folder, manifest, progress, signal, monotonicNowMs, waitForSpace } = options
   const startMs = monotonicNowMs()
   progress.begin('rehearse', { records: countRecordsRead(manifest) })
@@ -72,7 +72,7 @@ export async function rehearse(options: RehearseOptions): Promise<ImportReport> 
     expected.beginPart(part)
     const rejects = new RejectFile(folder, part.id)
     for await (const outcome of staged.readPart(part)) {
-      checkPause(signal)
+      throwIfPaused(signal)
       const { result } = outcome
       const events = result.kind === 'events' ? result.events : []
       for (const event of events) expected.add(event)
@@ -161,7 +161,7 @@ class RehearsalCounts {
         return
       case 'rejected': {
         const { reason, field, detail } = result
-        this.#rejects.add(reason, field, raw, 1, findFix(reason, this.#options.plan.source, detail))
+        this.#rejects.add(reason, field, raw, 1, findRejectFix(reason, this.#options.plan.source, detail))
         this.#otherSource.add(outcome, this.#tables.get(raw.object) ?? null)
         return
       }
@@ -201,7 +201,7 @@ class RehearsalCounts {
       events: this.#events.names(),
       ...(others > 0 && { eventsOfOtherNames: others }),
       days: this.#events.days(),
-      rejects: this.#rejects.reasons(reason => findFix(reason as RejectReason, plan.source)),
+      rejects: this.#rejects.reasons(reason => findRejectFix(reason as RejectReason, plan.source)),
       skips: this.#skips.reasons(reason => explainSkip(reason as SkipReason, plan.source)),
     }
     const distinctIds = this.#ids.estimate()
@@ -264,12 +264,12 @@ class RehearsalCounts {
       this.#ofEvents.ofGroups++
       this.#groups.add(JSON.stringify([$group_type, $group_key]))
     }
-    const joined = findJoinedId(event)
+    const joined = findMergedDistinctId(event)
     if (joined !== null) {
       this.#ids.add(joined)
       this.#joined.add(joined)
     }
-    if (isRecent(event.timeUs, this.#nowMs)) {
+    if (isTimeRecent(event.timeUs, this.#nowMs)) {
       this.#ofEvents.recent++
       this.#recentDays.add(utcDay(event.timeUs))
     }
@@ -290,7 +290,7 @@ class RehearsalCounts {
       ...{ fromRecords: toSend - generated, generated, toSend },
     }
     const isWhole = all === this.#options.manifest.totals.records
-    return { ...balance, isBalanced: isWhole && isBalanced(balance) }
+    return { ...balance, isBalanced: isWhole && isReportBalanced(balance) }
   }
 }
 

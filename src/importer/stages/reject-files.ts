@@ -9,7 +9,7 @@ import type { StagedOutcome } from '../job/staged-part.ts'
 import { openNewFile } from '../read/own-files.ts'
 import { splitRecords } from '../read/split-records.ts'
 import { allowNull, jsonObject, type Static, Type } from '../records/file-schema.ts'
-import { findFix } from './reject-fixes.ts'
+import { findRejectFix } from './reject-fixes.ts'
 import { shownSourceMax } from './staged-line.ts'
 
 export const rejectLineSchema = Type.Object({
@@ -47,7 +47,7 @@ export async function* readRejectTexts(path: string): AsyncGenerator<string> {
 }
 
 interface Problem {
-  readonly reason: Parameters<typeof findFix>[0]
+  readonly reason: Parameters<typeof findRejectFix>[0]
   readonly field: string | null
   readonly detail?: string | null
 }
@@ -67,7 +67,7 @@ export function createRejectLine(
     ...{ reason, field, detail },
     ...selectShownSource(outcome),
     adapter,
-    fix: findFix(reason, adapter, detail),
+    fix: findRejectFix(reason, adapter, detail),
   }
 }
 

@@ -1,7 +1,7 @@
 // Remedies for rejected records, and explanations of skipped records. Source: docs/wire/import.md §2.6.
 
 import type { RejectReason, SkipReason } from '../records/imported-event.ts'
-import { findDropFix } from '../records/service-drops.ts'
+import { findServiceDropFix } from '../records/service-drops.ts'
 
 const fixes: Record<Exclude<RejectReason, `server_refused:${string}`>, string> = {
   compressed_input: 'Decompress the file, or pass the compressed file itself instead of a text made from it.',
@@ -74,7 +74,7 @@ const detailFixes: readonly (readonly [reason: RejectReason, detail: RegExp, fix
  * @param source of the record; only a generic source has a mapping to change.
  * @param detail of the reject, which may distinguish causes with the same reason.
  */
-export function findFix(
+export function findRejectFix(
   reason: RejectReason | `server_refused:${string}`,
   source: string,
   detail: string | null = null,
@@ -82,7 +82,7 @@ export function findFix(
   const ofDetail = detailFixes.find(([of, pattern]) => of === reason && detail !== null && pattern.test(detail))
   if (ofDetail !== undefined) return ofDetail[2]
   if (isServerRefused(reason))
-    return findDropFix(reason) ?? 'The server refused it for this reason. Correct it, then: pennon import retry.'
+    return findServiceDropFix(reason) ?? 'The server refused it for this reason. Correct it, then: pennon import retry.'
   return (source === 'generic' ? mappedFixes[reason] : undefined) ?? fixes[reason]
 }
 

@@ -5,8 +5,8 @@
 
 import type { JsonObject } from '#core/json.ts'
 import { sha256Hex } from '../job/sha256.ts'
-import { canonicalJson } from '../records/canonical-json.ts'
-import { contentUuid } from '../records/deterministic-uuid.ts'
+import { toCanonicalJson } from '../records/canonical-json.ts'
+import { deriveContentUuid } from '../records/deterministic-uuid.ts'
 import { allowNull, type Static, Type } from '../records/file-schema.ts'
 import type { ImportedEvent } from '../records/imported-event.ts'
 
@@ -77,7 +77,7 @@ export class Repeats {
       this.#hold(name, record)
       return null
     }
-    if (first.uuid === contentUuid(source, value)) return 'collapsed'
+    if (first.uuid === deriveContentUuid(source, value)) return 'collapsed'
     return this.#saysNews(name, events) ? 'differs_in_source' : 'duplicate_in_source'
   }
 
@@ -157,6 +157,6 @@ function hashIdentity(events: readonly ImportedEvent[]): string {
 
 /** Hashes the events, not the record, since transport times in a record differ between exports. */
 function hashContent(name: string, events: readonly ImportedEvent[]): string {
-  const content = events.map(({ properties }) => canonicalJson(properties))
+  const content = events.map(({ properties }) => toCanonicalJson(properties))
   return sha256Hex(`${name}\n${content.join('\n')}`).slice(0, 32)
 }

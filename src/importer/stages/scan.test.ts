@@ -12,12 +12,12 @@ import { seededRandom, testSeed } from '../../../tests/support/seeded-random.ts'
 import { JobDatabase, jobDatabaseFile } from '../job/job-database.ts'
 import { writeManifest } from '../job/manifest.ts'
 import type { StagedPart } from '../job/staged-part.ts'
-import { rootUuid } from '../records/deterministic-uuid.ts'
+import { deriveImportUuid } from '../records/deterministic-uuid.ts'
 import { createRecordEvents } from '../records/generated-events.ts'
 import { createMemoryLedger } from '../records/import-ledger.ts'
 import type { ImportSource, SourceRecord } from '../records/import-source.ts'
 import type { ConvertedRecord, ImportedEvent } from '../records/imported-event.ts'
-import { readScan } from './scan.ts'
+import { readFinishedScan } from './scan.ts'
 
 /** A source whose records state directly what they are converted to; `alias` needs a fact of another record. */
 const plain: ImportSource = {
@@ -44,7 +44,7 @@ function convertPlain(
   return {
     events: [
       {
-        uuid: rootUuid('plain', 'id', String(id)),
+        uuid: deriveImportUuid('plain', 'id', String(id)),
         event: findFact('alias', 'x') ?? 'e',
         distinctId,
         timeUs,
@@ -280,12 +280,12 @@ describe('the scan', () => {
       const job = await scanned(t, [records], plain)
       const { manifest } = job
       const { generated, results } = await resultsOf(job)
-      assert.deepEqual(readScan(job.folder, job.plan), manifest)
+      assert.deepEqual(readFinishedScan(job.folder, job.plan), manifest)
       damage(job)
-      assert.equal(readScan(job.folder, job.plan), null)
+      assert.equal(readFinishedScan(job.folder, job.plan), null)
       JobDatabase.remove(job.folder)
       await job.stageAndScan()
-      assert.deepEqual(readScan(job.folder, job.plan), manifest)
+      assert.deepEqual(readFinishedScan(job.folder, job.plan), manifest)
       const after = await resultsOf(job)
       assert.deepEqual([after.generated, after.results], [generated, results])
     })

@@ -7,11 +7,11 @@ import { isJsonObject } from '#core/json.ts'
 import { isYieldDue, yieldToEventLoop } from '#importer/read/event-loop.ts'
 import { JobDatabase } from '../job/job-database.ts'
 import type { JobFolder } from '../job/job-folder.ts'
-import { checkPause, JobStopped } from '../job/job-paused.ts'
+import { JobStopped, throwIfPaused } from '../job/job-paused.ts'
 import { type GeneratedKind, JobLedger } from '../job/ledger.ts'
 import { countBlankLines, type Manifest, type RawObject, readManifest, writeManifest } from '../job/manifest.ts'
 import { hashMapping, type ImportPlan } from '../job/plan.ts'
-import { isGeneratedPart, type StagedPart, type StagedResult, sumParts } from '../job/staged-part.ts'
+import { isGeneratedPart, type StagedPart, type StagedResult, sumStagedParts } from '../job/staged-part.ts'
 import { fitsOtherQuoting } from '../read/parse-record.ts'
 import { allowNull, type Static, Type } from '../records/file-schema.ts'
 import { createRecordEvents } from '../records/generated-events.ts'
@@ -24,7 +24,7 @@ import { PartLines } from './part-lines.ts'
 import { Repeats, repeatsSchema } from './repeats.ts'
 import { decodeRecord, shownSourceMax } from './staged-line.ts'
 import { firstPosition, type StagedRecord, StagedRecords } from './staged-records.ts'
-import { checkZone } from './zone-shift.ts'
+import { checkZoneAgainstNotes } from './zone-shift.ts'
 
 export const unknownDay = 'unknown-day'
 /** Before compression. A part ends with the line that reaches it, and is held in memory as a whole. */
@@ -60,7 +60,7 @@ export async function scanRecords(options: ScanOptions): Promise<Manifest> {
     writeManifest(folder, manifest)
   }
   StagedRecords.remove(folder)
-  checkZone(manifest.scan.zoneNotes, manifest.sourceTimezone)
+  checkZoneAgainstNotes(manifest.scan.zoneNotes, manifest.sourceTimezone)
   return manifest
 }
 
@@ -71,7 +71,7 @@ export function openCompleteRecords(folder: JobFolder, plan: ImportPlan): Staged
 }
 
 /** @returns the manifest of a finished scan of this mapping; null if there is none, or a part of it is missing. */
-export function readScan(folder: JobFolder, plan: ImportPlan): Manifest | null {
+export function readFinishedScan(folder: JobFolder, plan: ImportPlan): Manifest | null {
   const manifest = readManifest(folder)
   if (manifest?.mappingSha256 !== hashMapping(plan)) return null
   return JobDatabase.ask(folder, database => database.holds(manifest)) === true ? manifest : null
@@ -129,7 +129,7 @@ class Scan {
     // Counts all records read, blank lines included, so that all figures of a job agree.
     const blankLines = countBlankLines({ objects: this.#objects })
     progress.begin('scan', { records: this.#records.count + blankLines })
-    const done = sumParts(this.#parts.filter(part => !isGeneratedPart(part))).records
+    const done = sumStagedParts(this.#parts.filter(part => !isGeneratedPart(part))).records
     progress.add({ records: done + blankLines, isEarlier: true })
     await this.#convertRecords()
     await this.#writeGenerated()
@@ -146,7 +146,7 @@ class Scan {
     progress.waiting('the facts that records state about others')
     this.#database.begin()
     for (const record of this.#records.withFacts()) {
-      checkPause(this.#options.signal)
+      throwIfPaused(this.#options.signal)
       if (isYieldDue()) await yieldToEventLoop()
       const { parsed, ordinal, raw } = decodeRecord(record, this.#objects)
       if ('value' in parsed)
@@ -162,7 +162,7 @@ class Scan {
     const { progress, waitForSpace, partBytes = partBytesDefault } = this.#options
     let part: PartLines | null = null
     for (const record of this.#records.after(this.#state.position)) {
-      checkPause(this.#options.signal)
+      throwIfPaused(this.#options.signal)
       if (isYieldDue()) await yieldToEventLoop()
       progress.add({ records: 1 })
       const day = record.timeUs === null ? unknownDay : utcDay(record.timeUs)
@@ -216,7 +216,7 @@ class Scan {
     const { partBytes = partBytesDefault } = this.#options
     let part = new PartLines(name)
     for (const event of this.#ledger.generatedEvents(kind)) {
-      checkPause(this.#options.signal)
+      throwIfPaused(this.#options.signal)
       if (isYieldDue()) await yieldToEventLoop()
       part.addGenerated(event)
       if (part.bytesCount < partBytes) continue
@@ -292,7 +292,7 @@ class Scan {
       parts: [...generated, ...parts],
       totals: {
         records: this.#records.count,
-        bytes: sumParts(parts).bytes,
+        bytes: sumStagedParts(parts).bytes,
         days: [...this.#partsOfDay.keys()].filter(day => /^\d/.test(day)).length,
       },
       sourceRange: range && { first: formatTime(range.firstUs), last: formatTime(range.lastUs) },

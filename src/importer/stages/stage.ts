@@ -3,7 +3,7 @@
 
 import { statSync } from 'node:fs'
 import { formatCount } from '#core/format-count.ts'
-import { checkPause, JobStopped } from '../job/job-paused.ts'
+import { JobStopped, throwIfPaused } from '../job/job-paused.ts'
 import type { RawObject, RawSource } from '../job/manifest.ts'
 import { hashMapping } from '../job/plan.ts'
 import type { CsvHeader } from '../read/parse-record.ts'
@@ -11,9 +11,9 @@ import type { RawFile, ReadRecord, ReadRecords } from '../read/read-record.ts'
 import type { RecordConverter, SourceRecord } from '../records/import-source.ts'
 import { RecordReject } from '../records/imported-event.ts'
 import type { StageContext } from './job-conversion.ts'
-import { checkUnchangedWhileRead, hashRawFile, isAsHashed } from './raw-sources.ts'
+import { checkUnchangedWhileRead, hashRawFile, matchesHash } from './raw-sources.ts'
 import { describeDamage, findDamage } from './report/rejects.ts'
-import { decodeRecord, encodeContent, encodePlace } from './staged-line.ts'
+import { decodeRecord, encodeRecordContent, encodeRecordPlace } from './staged-line.ts'
 import { type NewRecord, StagedRecords } from './staged-records.ts'
 
 const committedBytesDefault = 16 * 1024 * 1024
@@ -57,11 +57,11 @@ export async function stageRecords(options: StageOptions): Promise<StagedRecords
 /** Continues a stopped run if neither the files nor the plan have changed since. */
 async function openRecords({ folder, plan, signal }: StageOptions): Promise<StagedRecords> {
   const mapping = hashMapping(plan)
-  const known = StagedRecords.open(folder, each => each.mapping === mapping && each.sources.every(isAsHashed))
+  const known = StagedRecords.open(folder, each => each.mapping === mapping && each.sources.every(matchesHash))
   if (known !== null) return known
   const sources: RawSource[] = []
   for (const file of plan.files) {
-    checkPause(signal)
+    throwIfPaused(signal)
     sources.push(await hashRawFile(file, signal))
   }
   return StagedRecords.create(folder, mapping, sources)
@@ -179,7 +179,7 @@ async function readFile(
     progress.add({ bytes })
   }
   for await (const record of read(file, onDiskBytes)) {
-    checkPause(signal)
+    throwIfPaused(signal)
     const { raw, table, parsed } = record
     const name = JSON.stringify([raw.object, table])
     const object = indexes.getOrInsertComputed(name, () =>
@@ -203,8 +203,8 @@ async function readFile(
       const sourceRecord = 'value' in parsed ? { value: parsed.value, table, ordinal } : null
       const timeUs = sourceRecord && findTime(converter, sourceRecord)
       const hasFacts = sourceRecord !== null && (converter.factsOf?.(sourceRecord) ?? []).length > 0
-      const place = encodePlace({ object, line: raw.line, byte: raw.byte, ordinal })
-      const added = { ...encodeContent(record), timeUs, place }
+      const place = encodeRecordPlace({ object, line: raw.line, byte: raw.byte, ordinal })
+      const added = { ...encodeRecordContent(record), timeUs, place }
       if (!batch.holds(added)) await batch.commit()
       batch.add(added, hasFacts)
     }

@@ -51,17 +51,17 @@ const lineFeed = 0x0a
 const byteOrderMark = Buffer.from('\ufeff')
 const nothing = new Uint8Array()
 
-export function encodePlace({ object, line, byte, ordinal }: RecordPlace): string {
+export function encodeRecordPlace({ object, line, byte, ordinal }: RecordPlace): string {
   return `[${object},${line},${byte},${ordinal}]`
 }
 
-export function decodePlace(text: string): RecordPlace {
+export function decodeRecordPlace(text: string): RecordPlace {
   const [object, line, byte, ordinal] = JSON.parse(text) as [number, number, number, number]
   return { object, line, byte, ordinal }
 }
 
 /** The JSON is as in the file, unless that has another format or several lines. */
-export function encodeContent(record: ReadRecord): { readonly extra: string; readonly json: Uint8Array } {
+export function encodeRecordContent(record: ReadRecord): { readonly extra: string; readonly json: Uint8Array } {
   const { parsed, bytes, header, cutLength = bytes.length } = record
   if ('value' in parsed && header === undefined && !bytes.includes(lineFeed))
     return { extra: '', json: removeByteOrderMark(bytes) }
@@ -89,17 +89,17 @@ export function decodeRecord(
   { place, extra, json }: { readonly place: string; readonly extra: string; readonly json: Buffer },
   objects: readonly RawObject[],
 ): DecodedRecord {
-  const { object, ordinal } = decodePlace(place)
-  return { ...decodeContent(extra, json.toString()), ordinal, raw: objects[object]! }
+  const { object, ordinal } = decodeRecordPlace(place)
+  return { ...decodeRecordContent(extra, json.toString()), ordinal, raw: objects[object]! }
 }
 
-export function decodeContent(extraText: string, json: string): RecordContent {
+export function decodeRecordContent(extraText: string, json: string): RecordContent {
   const extra = decodeExtra(extraText)
   return { parsed: decodeParsed(json, extra), text: extra?.s ?? json }
 }
 
 /** @param columns the column names of a CSV row. */
-export function decodeSource(extraText: string, json: string, columns?: readonly string[]): RecordSource {
+export function decodeRecordSource(extraText: string, json: string, columns?: readonly string[]): RecordSource {
   const extra = decodeExtra(extraText)
   const text = extra?.s ?? json
   return {

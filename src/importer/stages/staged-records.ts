@@ -4,7 +4,7 @@
 
 import { existsSync, mkdirSync } from 'node:fs'
 import type Database from 'better-sqlite3'
-import { type JobFolder, parseObject } from '../job/job-folder.ts'
+import { type JobFolder, parseObjectOrNull } from '../job/job-folder.ts'
 import { type RawSource, rawObjectSchema, rawSourceSchema } from '../job/manifest.ts'
 import { sha256Hex } from '../job/sha256.ts'
 import { isSqliteDamage, SqliteFile } from '../job/sqlite-file.ts'
@@ -42,9 +42,9 @@ export interface StagedRecord {
   readonly id: number
   /** Null if the time is unreadable. */
   readonly timeUs: number | null
-  /** The place as `encodePlace` writes it. */
+  /** The place as `encodeRecordPlace` writes it. */
   readonly place: string
-  /** `extra` and `json` are as `encodeContent` writes them. */
+  /** `extra` and `json` are as `encodeRecordContent` writes them. */
   readonly extra: string
   readonly json: Buffer
 }
@@ -79,7 +79,7 @@ export class StagedRecords extends SqliteFile<ReturnType<typeof prepareStatement
     super(folder.file(stagingFile), `${pragmas} ${schema}`, prepareStatements)
     this.#folder = folder
     this.#lastId = this.statements.lastId.get()!.id ?? 0
-    const described = parseObject(this.statements.description.get()?.described ?? '')
+    const described = parseObjectOrNull(this.statements.description.get()?.described ?? '')
     if (matchesSchema(describedSchema, described)) this.#described = described
   }
 

@@ -9,7 +9,7 @@ import { JobState } from '../job/job-state.ts'
 import { createCheckpoint, createProgress, putCheckpoint, type SendCounts } from '../send/checkpoint.ts'
 import { type RetryOutcomes, storeRetryOutcomes } from '../send/retry-outcomes.ts'
 import { storeEnding, storeServiceJob } from '../send/service-job.ts'
-import { readSent, storePersonsCheck, updateReport } from './sent.ts'
+import { readSentSummary, storePersonsCheck, updateReport } from './sent.ts'
 import { storeVerification } from './verify-stage.ts'
 
 const identity = { jobId: 'j', serviceJobId: '7', target: 'http://pennon', project: '1', mappingSha256: '' }
@@ -45,7 +45,7 @@ describe('the report on the sent events', () => {
   it('counts repaired records by their new outcome, and compares again after a repair', async t => {
     const job = await rehearsedJob(t, [paid('u'), 'broken', 'too', 'as well'])
     sendPart(job, 'sent', { read: 4, records: 1, sent: 1, rejected: 3 })
-    const before = readSent(job.folder)!.balance
+    const before = readSentSummary(job.folder)!.balance
     assert.deepEqual([before.rejected, before.isBalanced], [3, true])
     const retried: RetryOutcomes = new Map([
       ['raw.jsonl:2:0', { kind: 'sent', events: 2, refused: 0 }],
@@ -72,7 +72,7 @@ describe('the report on the sent events', () => {
 
   it('shows how much is sent while the rest is still to be sent', async t => {
     const job = await rehearsedJob(t, [paid('u'), paid('v'), paid('w')])
-    assert.equal(readSent(job.folder), null)
+    assert.equal(readSentSummary(job.folder), null)
     sendPart(job, 'sending', { read: 2, records: 2, sent: 2 })
     const report = updateReport(job.folder, job.plan)
     assert.match(

@@ -13,21 +13,21 @@ import { listPlanChoices } from '#importer/stages/report/plan-choices.ts'
 import { writeReport } from '#importer/stages/report/report-html.ts'
 import { readSamples } from '#importer/stages/report/samples.ts'
 import type { JobFolder } from '../job/job-folder.ts'
-import { stateValue } from '../job/job-state.ts'
+import { createStateAccessors } from '../job/job-state.ts'
 import { hashMapping, type ImportPlan } from '../job/plan.ts'
-import { type Checkpoint, readCheckpoint, sumCounts, sumProgress } from '../send/checkpoint.ts'
+import { type Checkpoint, readCheckpoint, sumProgress, sumSendCounts } from '../send/checkpoint.ts'
 import { isRejectKey, type RetryOutcomes, readRetryOutcomes, sumOutcomes } from '../send/retry-outcomes.ts'
 import { readEnding, readServiceJob } from '../send/service-job.ts'
 import { readVerification } from './verify-stage.ts'
 
-export const [readPersonsCheck, storePersonsCheck] = stateValue<PersonsCheck>('persons')
+export const [readPersonsCheck, storePersonsCheck] = createStateAccessors<PersonsCheck>('persons')
 
 /** @param rehearsal the job's rehearsal, if it has been read already. @returns null before sending starts. */
-export function readSent(folder: JobFolder, rehearsal = readRehearsal(folder)): Sent | null {
+export function readSentSummary(folder: JobFolder, rehearsal = readRehearsal(folder)): Sent | null {
   const checkpoint = readCheckpoint(folder)
   if (checkpoint === null) return null
   const retried = readRetryOutcomes(folder)
-  const { duplicates, recent } = sumCounts(checkpoint.parts.map(each => each.counts))
+  const { duplicates, recent } = sumSendCounts(checkpoint.parts.map(each => each.counts))
   const serviceJobId = readServiceJob(folder)?.id ?? null
   const ending = readEnding(folder)
   return {
@@ -87,7 +87,7 @@ function countRepaired(balance: SentBalance, retried: RetryOutcomes): SentBalanc
 export function updateReport(folder: JobFolder, plan: ImportPlan): ImportReport | null {
   const stored = readRehearsal(folder)
   if (stored === null) return null
-  const sent = readSent(folder, stored)
+  const sent = readSentSummary(folder, stored)
   // With another mapping, the rehearsal is repeated anyway.
   if (stored.hashes.mapping !== hashMapping(plan)) return { ...stored, sent }
   const { maxRejectShare } = plan.limits

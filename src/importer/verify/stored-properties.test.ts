@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
-import { addMarks } from '../send/encode-event.ts'
+import { addMarkerProperties } from '../send/encode-event.ts'
 import { findPropertyDifference } from './stored-properties.ts'
 
 const marks = { source: 'generic', jobId: '7' }
 
 function difference(properties: JsonObject, stored: JsonObject, event = 'Paid'): string | null {
   const sent = { uuid: '0b9d1f9e-6a51-5f0a-9a55-0d2c0e2a3b4c', event, distinctId: 'u', timeUs: 0, properties }
-  return findPropertyDifference(sent, { ...addMarks({ ...sent, properties: {} }, marks), ...stored }, marks)
+  return findPropertyDifference(sent, { ...addMarkerProperties({ ...sent, properties: {} }, marks), ...stored }, marks)
 }
 
 describe('the properties of a stored event', () => {

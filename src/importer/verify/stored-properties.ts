@@ -6,10 +6,10 @@ import { laneOf } from '#core/capture/normalize-event.ts'
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
 import { isSameJson } from '#core/json-equal.ts'
 import { internalKeys } from '#core/processing/build-stored-event.ts'
-import { isKeptWhenStripped, isStripped } from '#core/processing/feature-flag-called.ts'
+import { isFlagCallStripped, isKeptWhenStripped } from '#core/processing/feature-flag-called.ts'
 import { readPersonMaps } from '#importer/stages/expected/expected-persons.ts'
 import type { ImportedEvent } from '../records/imported-event.ts'
-import { addMarks, type EventMarks } from '../send/encode-event.ts'
+import { addMarkerProperties, type EventMarks } from '../send/encode-event.ts'
 
 /** Properties that are stored as columns. Which columns contain the keys of groups depends on the project's group types. */
 const columns: ReadonlySet<string> = new Set([
@@ -21,7 +21,7 @@ const personKeys: ReadonlySet<string> = new Set(['$set', '$set_once', '$unset'])
 
 /** @returns a description of the first property that differs from what was sent; null if none does. */
 export function findPropertyDifference(sent: ImportedEvent, stored: JsonObject, marks: EventMarks): string | null {
-  const properties = addMarks(sent, marks)
+  const properties = addMarkerProperties(sent, marks)
   for (const [key, value] of Object.entries(addPersonProperties(sent, properties))) {
     if (columns.has(key)) continue
     const found = ownValue(stored, key)
@@ -47,7 +47,7 @@ function mayBeLeftOut(event: string, key: string, sent: JsonObject, stored: Json
   if (key === '$ip') return true
   if (personKeys.has(key)) return stored.$process_person_profile === false
   if (key.startsWith('$ai_gateway')) return laneOf(event, true) === 'ai'
-  return isStripped(event, sent) && !isKeptWhenStripped(key)
+  return isFlagCallStripped(event, sent) && !isKeptWhenStripped(key)
 }
 
 /** Removes locations that the service looked up by IP address and added to the person, which a job may request. */

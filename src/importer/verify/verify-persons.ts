@@ -3,12 +3,12 @@
 
 import type { JsonObject } from '#core/json.ts'
 import type { PersonsCheck } from '#importer/stages/report/import-report.ts'
-import { findJoinedId } from '../records/generated-events.ts'
+import { findMergedDistinctId } from '../records/generated-events.ts'
 import type { ImportedEvent } from '../records/imported-event.ts'
 import { readObjectList, type ServiceApi } from '../send/job-api.ts'
 import { readSentEvents, type SentJob } from '../send/sent-events.ts'
 import {
-  addToPerson,
+  addEventToPerson,
   createExpectedPerson,
   type ExpectedPerson,
   findPersonDifference,
@@ -101,7 +101,7 @@ async function compareWithAllIds(
       byId.set(id, [...(byId.get(id) ?? []), expected])
   if (byId.size > 0)
     for await (const event of readSentEvents(sent))
-      for (const person of byId.get(event.distinctId) ?? []) addToPerson(person, event)
+      for (const person of byId.get(event.distinctId) ?? []) addEventToPerson(person, event)
   return whole.filter(isDifferent)
 }
 
@@ -121,7 +121,7 @@ async function findContestedIds(
   const contested = new Set<string>()
   if (missing.size === 0) return contested
   for await (const event of readSentEvents(sent)) {
-    const other = findJoinedId(event)
+    const other = findMergedDistinctId(event)
     if (other === null) continue
     if (missing.has(event.distinctId)) contested.add(event.distinctId)
     const ids = missing.get(other)

@@ -6,13 +6,13 @@ import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } fro
 import type { Verification } from '#importer/stages/report/import-report.ts'
 import { rowsErased } from '#importer/stages/report/note-messages.ts'
 import type { JobFolder } from '../job/job-folder.ts'
-import { checkPause } from '../job/job-paused.ts'
-import { stateValue } from '../job/job-state.ts'
+import { throwIfPaused } from '../job/job-paused.ts'
+import { createStateAccessors } from '../job/job-state.ts'
 import type { StageProgress } from '../job/progress.ts'
-import { isGeneratedPart, type StagedJob, sumParts } from '../job/staged-part.ts'
+import { isGeneratedPart, type StagedJob, sumStagedParts } from '../job/staged-part.ts'
 import type { ImportedEvent } from '../records/imported-event.ts'
 import { usPerMs } from '../records/source-time.ts'
-import { type Checkpoint, sumCounts } from '../send/checkpoint.ts'
+import { type Checkpoint, sumSendCounts } from '../send/checkpoint.ts'
 import type { EventMarks } from '../send/encode-event.ts'
 import { allowRefusal, readObjectList, type ServiceApi } from '../send/job-api.ts'
 import { readSentSteps, type SentJob } from '../send/sent-events.ts'
@@ -32,7 +32,7 @@ import { findPropertyDifference } from './stored-properties.ts'
  * Null until everything that was sent has been verified. Store null before more events are sent, since the verification
  * does not cover them.
  */
-export const [readVerification, storeVerification] = stateValue<Verification>('verification')
+export const [readVerification, storeVerification] = createStateAccessors<Verification>('verification')
 
 export interface VerifyOptions {
   readonly folder: JobFolder
@@ -59,11 +59,11 @@ export async function verifyStage(options: VerifyOptions): Promise<Verification>
   progress.begin('verify', { records: countRecords(job) + blankLines })
   progress.add({ records: blankLines, isEarlier: true })
   const id = checkpoint.identity.serviceJobId!
-  const expected = await findExpected(options)
+  const expected = await findExpectedOfJob(options)
   await waitForStream(api, progress)
   const report = await readJobReport(api, id)
   const checks = [
-    await checkCounts(expected, readStoredCounts(api, id, report)),
+    await checkStoredCounts(expected, readStoredCounts(api, id, report)),
     checkBuckets(expected, report),
     await checkSamples(expected.samples, { source, jobId: id }, api),
     await checkLiveData(options.liveBefore, api),
@@ -87,7 +87,7 @@ export type ExpectedOptions = Pick<
 >
 
 /** What the rehearsal expects, unless an event was refused or a record retried: then the sent events are read again. */
-export async function findExpected(options: ExpectedOptions): Promise<Expected> {
+export async function findExpectedOfJob(options: ExpectedOptions): Promise<Expected> {
   const { folder, job, checkpoint, retried = [], personOf, progress, signal } = options
   // Retried records first: their keys stay known until the parts have passed their days.
   const jobs = [...retried, { folder, job, checkpoint }]
@@ -102,7 +102,7 @@ export async function findExpected(options: ExpectedOptions): Promise<Expected> 
   for (const each of jobs)
     for await (const step of readSentSteps(each))
       if (step.kind === 'part') {
-        checkPause(signal)
+        throwIfPaused(signal)
         isGenerated = isGeneratedPart(step.part)
         collector.beginPart(step.part)
       } else {
@@ -115,12 +115,12 @@ export async function findExpected(options: ExpectedOptions): Promise<Expected> 
 }
 
 function countRecords({ parts }: StagedJob): number {
-  return sumParts(parts.filter(part => !isGeneratedPart(part))).records
+  return sumStagedParts(parts.filter(part => !isGeneratedPart(part))).records
 }
 
 /** Counts the events of a job and its retries, for `readExpected`. */
 export function countSentEvents(jobs: readonly Pick<SentJob, 'checkpoint'>[]): SentEvents {
-  return sumCounts(jobs.flatMap(({ checkpoint }) => checkpoint?.parts ?? []).map(({ counts }) => counts))
+  return sumSendCounts(jobs.flatMap(({ checkpoint }) => checkpoint?.parts ?? []).map(({ counts }) => counts))
 }
 
 /** Imported exceptions and AI events are in the stream of live events. */
@@ -144,7 +144,7 @@ export async function waitForStream(api: ServiceApi, progress: StageProgress): P
   }
 }
 
-export async function checkCounts(
+export async function checkStoredCounts(
   { counts, otherCounts }: Pick<ExpectedEvents, 'counts' | 'otherCounts'>,
   all: AsyncIterable<StoredCount>,
 ): Promise<Check> {

@@ -9,7 +9,7 @@ export interface ActivityQuery {
   readonly projectId: number | null
   readonly kinds: readonly ActivityKind[]
   readonly itemId?: string
-  /** Numbers of authors (`authorNumber`). */
+  /** Numbers of authors (`computeAuthorNumber`). */
   readonly by?: readonly number[]
   /** Only entries older than the entry with this id. */
   readonly belowId?: number

@@ -4,24 +4,24 @@
 import { missingProperties } from '#core/capture/cookieless-event.ts'
 import type { RefusedItem } from '#core/capture/incoming-event.ts'
 import {
-  codeAt,
-  isKeptAt,
+  hasRecordAt,
   isRejectAt,
-  keepRejects,
+  keepFirstRejects,
   laneIndexAt,
   type OutcomeTable,
+  outcomeCodeAt,
   rejectCountMax,
   rowCountOf,
   TableRecords,
 } from '#core/capture/outcome-table.ts'
-import { cookielessDropOf, importOnlyCode, outcomes, resourceOverQuota } from '#core/capture/outcomes.ts'
+import { cookielessDropOf, importOnlyCode, outcomes, resourceOfOverQuotaCode } from '#core/capture/outcomes.ts'
 import type { PreparedRequest } from '#core/capture/prepare-events.ts'
 import { quotaOf } from '#core/capture/quota-resource.ts'
 import { lanes } from '#core/events/captured-event.ts'
 import type { Traffic } from '#core/events/log-stream.ts'
-import { cutForWarning } from '#core/events/warning-types.ts'
+import { truncateForWarning } from '#core/events/warning-types.ts'
 import type { JsonObject } from '#core/json.ts'
-import { assignProject, type EncodedRecords } from '#core/log/record-codec.ts'
+import { type EncodedRecords, writeProjectIdIntoRecords } from '#core/log/record-codec.ts'
 import type { Project } from '#core/project.ts'
 import type { EventLogAppender } from '#ports/log/event-log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
@@ -77,7 +77,7 @@ export function tallyItems(table: OutcomeTable, countsRejects: boolean): Request
   const stored = lanes.map(() => 0)
   let others: Map<number, CountedItems> | null = null
   for (let row = 0; row < rowCountOf(table); row++) {
-    const code = codeAt(table, row)
+    const code = outcomeCodeAt(table, row)
     if (outcomes[code]!.isStored) {
       stored[laneIndexAt(table, row)]!++
       continue
@@ -192,12 +192,12 @@ export function createEventAppender(options: EventAppenderOptions) {
     let rejectCount = 0
     for (const [code, { count }] of tally.others) if (isReject(code)) rejectCount += count
     if (rejectCount === 0) return noRejects
-    keepRejects(table, keeper.grant(project.id, Math.min(rejectCount, rejectCountMax)))
+    keepFirstRejects(table, keeper.grant(project.id, Math.min(rejectCount, rejectCountMax)))
     if (table.rejects === null) return noRejects
     const countOf = new Map<number, number>()
     for (let row = 0; row < rowCountOf(table); row++) {
-      const code = codeAt(table, row)
-      if (isRejectAt(table, row) && isKeptAt(table, row)) countOf.set(code, (countOf.get(code) ?? 0) + 1)
+      const code = outcomeCodeAt(table, row)
+      if (isRejectAt(table, row) && hasRecordAt(table, row)) countOf.set(code, (countOf.get(code) ?? 0) + 1)
     }
     return { appended: appendRun(historicalMigration ? 'import' : 'live', project, table.rejects), countOf }
   }
@@ -211,7 +211,7 @@ export function createEventAppender(options: EventAppenderOptions) {
   }
 
   function appendRun(traffic: Traffic, project: Project, records: EncodedRecords): Promise<void> {
-    assignProject(records.bytes, project.id)
+    writeProjectIdIntoRecords(records.bytes, project.id)
     return eventLog.append(traffic, records)
   }
 }
@@ -239,12 +239,12 @@ function createWarningDetails(
   if (cookieless !== null) {
     const missingProperty = missingProperties[cookieless]
     return () => ({
-      ...{ eventUuid, event: cutForWarning(name), distinctId: cutForWarning(distinctId) },
+      ...{ eventUuid, event: truncateForWarning(name), distinctId: truncateForWarning(distinctId) },
       ...(missingProperty !== undefined && { missingProperty }),
     })
   }
   if (code === importOnlyCode) return () => ({ setting: 'PENNON_IMPORT_ONLY' })
-  const resource = resourceOverQuota(code)
+  const resource = resourceOfOverQuotaCode(code)
   if (resource === null) return undefined
   return () => ({ quota: quotaOf(project.quotas, resource), ...(eventUuid !== '' && { eventUuid }) })
 }

@@ -7,8 +7,8 @@ import {
   refusedRecordingFields,
 } from '#core/capture/prepare-recording.ts'
 import type { QuotaResource } from '#core/capture/quota-resource.ts'
-import { freeBytes } from '#core/free-bytes.ts'
-import { assignProject } from '#core/log/record-codec.ts'
+import { releaseBytesMemory } from '#core/free-bytes.ts'
+import { writeProjectIdIntoRecords } from '#core/log/record-codec.ts'
 import type { Project } from '#core/project.ts'
 import type { EventLogAppender } from '#ports/log/event-log.ts'
 import type { Logger } from '#telemetry/log.ts'
@@ -16,7 +16,7 @@ import type { Metrics } from '#telemetry/metrics.ts'
 import type { CaptureService } from './capture.ts'
 import { backlogReason, type ProjectBacklog } from './project-backlog.ts'
 import type { RefusedCounter } from './refused-counter.ts'
-import { createUnavailable } from './unavailable.ts'
+import { createOutageHandler } from './unavailable.ts'
 
 export interface RecordingServiceOptions {
   /** Finds a project by its API key; null when no project has that key. */
@@ -50,7 +50,7 @@ export type RecordingService = ReturnType<typeof createRecordingService>
 /** The first failing check decides the answer: key, quota, then snapshots. Source: docs/wire/ingestion.md 1.7, 1.8. */
 export function createRecordingService(options: RecordingServiceOptions) {
   const { eventLog, metrics, logger, monotonicNowMs } = options
-  const unavailable = createUnavailable({ what: 'recordings', nowMs: monotonicNowMs, metrics, logger })
+  const unavailable = createOutageHandler({ what: 'recordings', nowMs: monotonicNowMs, metrics, logger })
   const accepted = metrics.eventsAccepted.labels({ lane: 'replay' })
 
   return {
@@ -87,7 +87,7 @@ export function createRecordingService(options: RecordingServiceOptions) {
       options.keepRefused({ token, reason: refusal, field, body, item, lane: 'replay' }, receivedAtMs)
       return { kind: 'unfit', refusal }
     }
-    assignProject(request.record.bytes, project.id)
+    writeProjectIdIntoRecords(request.record.bytes, project.id)
     const { backlog } = options
     const units = backlog === undefined ? 0 : backlog.take(project.id, request.record)
     if (units === null) {
@@ -108,5 +108,5 @@ export function createRecordingService(options: RecordingServiceOptions) {
 }
 
 function freeRecordBytes(request: RecordingRequest): void {
-  if (request.kind === 'prepared') freeBytes(request.record.bytes)
+  if (request.kind === 'prepared') releaseBytesMemory(request.record.bytes)
 }

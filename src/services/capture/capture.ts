@@ -4,14 +4,14 @@
 
 import type { HotKeys } from '#core/capture/hot-keys.ts'
 import {
-  compact,
+  compactTable,
   findLeftOutReason,
-  freeTable,
+  freeOutcomeTable,
   type OutcomeTable,
   type RequestRefusal,
-  requestRefusal,
+  readRequestRefusal,
   rowCountOf,
-  setEveryCode,
+  setEveryOutcomeCode,
 } from '#core/capture/outcome-table.ts'
 import { importOnlyCode, outcomes, performanceCode, unknownKeyCode } from '#core/capture/outcomes.ts'
 import type { PreparedRequest } from '#core/capture/prepare-events.ts'
@@ -27,11 +27,11 @@ import { createEventAppender, tallyItems } from './append-events.ts'
 import type { AnswerCompletion, AnswerReading, CaptureOutcome } from './capture-outcome.ts'
 import type { VisitorHider } from './hide-visitors.ts'
 import { createRejectKeeper, type RefusedInput } from './keep-rejects.ts'
-import { findUsedUpQuotas, leaveOutOverQuota } from './leave-out-over-quota.ts'
+import { excludeEventsOverQuota, findUsedUpQuotas } from './leave-out-over-quota.ts'
 import type { ProjectBacklog } from './project-backlog.ts'
 import type { RefusedCounter } from './refused-counter.ts'
 import { throttleHotKeys } from './throttle-hot-keys.ts'
-import { createUnavailable, type Unavailable } from './unavailable.ts'
+import { createOutageHandler, type Unavailable } from './unavailable.ts'
 
 export interface CaptureOptions {
   /** Finds a project by its API key; null when no project has that key. */
@@ -66,7 +66,7 @@ export interface CaptureRequest extends PreparedRequest {
 export function createCaptureService(options: CaptureOptions) {
   const { clock, metrics, logger, hotKeys } = options
   const keeper = createRejectKeeper(options)
-  const unavailable = createUnavailable({ what: 'events', nowMs: clock.nowMs, metrics, logger })
+  const unavailable = createOutageHandler({ what: 'events', nowMs: clock.nowMs, metrics, logger })
   const { append, refuseRequest: notTaken } = createEventAppender({ ...options, keeper, unavailable })
 
   return {
@@ -85,7 +85,7 @@ export function createCaptureService(options: CaptureOptions) {
 
       const { protocol, historicalMigration, table, isReplay = false } = request
       if (!historicalMigration) leaveOutLive(project, request)
-      const refusal = requestRefusal(table)
+      const refusal = readRequestRefusal(table)
       if (refusal !== null) return refuse(project, request, receivedAtMs, refusal)
       const hidden = table.visitors.length > 0 ? hideVisitors(project, table) : null
       const failure = hidden instanceof Promise ? await hidden : hidden
@@ -100,7 +100,7 @@ export function createCaptureService(options: CaptureOptions) {
       const answer = reading instanceof Promise ? await reading : reading
       // A v1 request of which quotas leave no event is refused as a whole. Source: docs/wire/ingestion.md 4.2.
       const keepsRejects = !isReplay && (protocol === 'v0' || findLeftOutReason(table) === null)
-      if (tally.others.size > 0) await runInSlices(compact(table))
+      if (tally.others.size > 0) await runInSlices(compactTable(table))
       const areDropsFinal = protocol === 'v1'
       const judged = { historicalMigration, table, tally, areDropsFinal, keepsRejects, hotCount, answer }
       return failure === null ? await append(project, judged, complete) : await notTaken(project, judged, failure)
@@ -129,8 +129,8 @@ export function createCaptureService(options: CaptureOptions) {
   /** Import-only mode and quotas apply to live events alone. Source: docs/wire/ingestion.md 5, 9. */
   function leaveOutLive(project: Project, { table, protocol }: CaptureRequest): void {
     const usedUp = options.importOnly ? null : findUsedUpQuotas(project, options.isOverQuota)
-    if (options.importOnly) setEveryCode(table, importOnlyCode)
-    else if (usedUp !== null) leaveOutOverQuota(table, usedUp, protocol)
+    if (options.importOnly) setEveryOutcomeCode(table, importOnlyCode)
+    else if (usedUp !== null) excludeEventsOverQuota(table, usedUp, protocol)
   }
 
   /** @returns why nothing of the request may be stored; null when all visitors are hidden. */
@@ -153,7 +153,7 @@ export function createCaptureService(options: CaptureOptions) {
     const input = { token, reason, field, body, eventCount, historicalMigration, ...(eventCount === 1 && { item }) }
     metrics.eventsRefused.inc({ reason })
     keeper.keep(project, input, receivedAtMs)
-    freeTable(table)
+    freeOutcomeTable(table)
     return { kind: 'refused', refusal: reason, index: row, field }
   }
 
@@ -163,13 +163,13 @@ export function createCaptureService(options: CaptureOptions) {
   ): Promise<CaptureOutcome<Answer>> {
     metrics.eventsRefused.inc({ reason: 'unknown_api_key' }, rowCountOf(table))
     if (options.unknownKeys === 'reject') {
-      freeTable(table)
+      freeOutcomeTable(table)
       return { kind: 'unknown_project' }
     }
     // On v0 the verdicts show that the key is unknown; v1 answers as if the key were known.
-    if (protocol === 'v0') setEveryCode(table, unknownKeyCode)
+    if (protocol === 'v0') setEveryOutcomeCode(table, unknownKeyCode)
     const answer = await read(table)
-    freeTable(table)
+    freeOutcomeTable(table)
     return { kind: 'stored', answer }
   }
 }

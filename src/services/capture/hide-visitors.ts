@@ -5,7 +5,7 @@
 
 import {
   type CookielessDrop,
-  findModeDrop,
+  findDropByMode,
   isSameVisitor,
   type SettleVisitor,
   type VisitorFacts,
@@ -13,27 +13,27 @@ import {
 import {
   EventRewriter,
   hasVisitorAt,
-  isNoEventAt,
+  isNotEventAt,
   type OutcomeTable,
   outcomeAt,
   rowCountOf,
-  setCode,
+  setOutcomeCode,
   TableRecords,
 } from '#core/capture/outcome-table.ts'
 import { cookielessDropCodes } from '#core/capture/outcomes.ts'
-import { rootDomain } from '#core/cookieless/root-domain.ts'
-import { visitorAddress } from '#core/cookieless/visitor-address.ts'
-import { isDayOpen, statelessSessionId, type VisitorDay, visitorDay } from '#core/cookieless/visitor-day.ts'
+import { findRootDomain } from '#core/cookieless/root-domain.ts'
+import { normalizeVisitorAddress } from '#core/cookieless/visitor-address.ts'
+import { deriveStatelessSessionId, findVisitorDay, isDayOpen, type VisitorDay } from '#core/cookieless/visitor-day.ts'
 import {
+  buildHashedDeviceId,
+  buildHashedDistinctId,
+  computeVisitorHash,
   cookielessSentinel,
-  hashedDeviceId,
-  hashedDistinctId,
-  hashText,
-  visitorHash,
+  encodeVisitorHash,
 } from '#core/cookieless/visitor-hash.ts'
 import type { CapturedEvent } from '#core/events/captured-event.ts'
 import { encodeVisitor } from '#core/events/visitor-text.ts'
-import { type SettledVisitor, settledVisitor } from '#core/log/record-codec.ts'
+import { createSettledVisitor, type SettledVisitor } from '#core/log/record-codec.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
 import type { Steps } from '#core/maybe-steps.ts'
 import { detachSubstring } from '#core/own-copy.ts'
@@ -119,14 +119,14 @@ class Pass {
         bytesLeft = bytesPerStep
         yield
       }
-      if (isNoEventAt(table, this.#row)) continue
+      if (isNotEventAt(table, this.#row)) continue
       const record = this.#records.at(this.#row)
       let settled: SettledVisitor | null = null
       if (hasVisitorAt(table, this.#row)) {
         if (outcomeAt(table, this.#row).isStored) {
           const result = this.#settler.settle(record, record.isImport, table.visitors[this.#visitorCount]!)
           if (isMissing(result)) return result
-          if (typeof result === 'string') setCode(table, this.#row, cookielessDropCodes[result])
+          if (typeof result === 'string') setOutcomeCode(table, this.#row, cookielessDropCodes[result])
           else settled = result
         }
         this.#visitorCount++
@@ -206,7 +206,7 @@ class Settler {
   ): SettledVisitor | CookielessDrop | MissingSalt {
     const { geoipEnabled, ingestion } = this.#project
     const mode = ingestion.cookielessMode
-    const drop = findModeDrop(event.name, mode)
+    const drop = findDropByMode(event.name, mode)
     if (drop !== null) return drop
     const visitor = this.#visitorOf(facts, event.timestampMs, event.capturedAtMs)
     if (typeof visitor === 'string' || isMissing(visitor)) return visitor
@@ -224,11 +224,11 @@ class Settler {
     isSentinel: boolean,
     isLookedUp: boolean,
   ): SettledVisitor {
-    const location = isLookedUp ? (this.#options.geoip?.lookUp(visitorAddress(ip)) ?? null) : null
+    const location = isLookedUp ? (this.#options.geoip?.lookUp(normalizeVisitorAddress(ip)) ?? null) : null
     if (project.ingestion.cookielessMode === 1)
-      return settledVisitor(distinctId, encodeVisitor({ stateful: null, location }), membersText)
+      return createSettledVisitor(distinctId, encodeVisitor({ stateful: null, location }), membersText)
     const text = encodeVisitor({ stateful: { hash, day, isSentinel }, location })
-    return settledVisitor(isSentinel ? distinctId : null, text, '')
+    return createSettledVisitor(isSentinel ? distinctId : null, text, '')
   }
 
   #visitorOf(facts: VisitorFacts, timestampMs: number, capturedAtMs: number): Visitor | CookielessDrop | MissingSalt {
@@ -244,7 +244,7 @@ class Settler {
     if (userAgent === '') return 'cookieless_missing_user_agent'
     if (ip === '') return 'cookieless_missing_ip'
     if (host === '') return 'cookieless_missing_host'
-    const day = visitorDay(timestampMs, timezone, this.#project.timezone)
+    const day = findVisitorDay(timestampMs, timezone, this.#project.timezone)
     // A replayed event arrived before, when its day may have been open.
     if (!isDayOpen(day.day, capturedAtMs)) return 'cookieless_timestamp_out_of_range'
     const salt = this.salts.get(day.day) ?? this.#options.salts.knownSalt(day.day)
@@ -293,12 +293,12 @@ function hashVisitorOfDay(
   project: Project,
   { ip, host, userAgent, extra }: VisitorFacts,
 ): Visitor {
-  const parts = { projectId: project.id, address: visitorAddress(ip), userAgent, extra }
-  const base = visitorHash(salt, parts, rootDomain(host))
-  const hash = hashText(base)
-  const distinctId = hashedDistinctId(hash)
-  const sessionId = statelessSessionId(startMs, base)
-  const membersText = `"$device_id":"${hashedDeviceId(hash)}","$session_id":"${sessionId}","$distinct_id":"${distinctId}"`
+  const parts = { projectId: project.id, address: normalizeVisitorAddress(ip), userAgent, extra }
+  const base = computeVisitorHash(salt, parts, findRootDomain(host))
+  const hash = encodeVisitorHash(base)
+  const distinctId = buildHashedDistinctId(hash)
+  const sessionId = deriveStatelessSessionId(startMs, base)
+  const membersText = `"$device_id":"${buildHashedDeviceId(hash)}","$session_id":"${sessionId}","$distinct_id":"${distinctId}"`
   const own = { host: detachSubstring(host), extra: detachSubstring(extra) }
   return { day, startMs, project, ...own, hash, distinctId, membersText, settled: [] }
 }

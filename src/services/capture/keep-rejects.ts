@@ -2,7 +2,7 @@
 // fill the log with useless data; the rest is only counted. No request waits for this.
 
 import type { RefusedItem } from '#core/capture/incoming-event.ts'
-import { cutItem } from '#core/capture/reject-body.ts'
+import { truncateItem } from '#core/capture/reject-body.ts'
 import { importWithoutJob, type Lane, type RejectedBody } from '#core/events/captured-event.ts'
 import { RecordEncoder } from '#core/log/record-codec.ts'
 import type { Project } from '#core/project.ts'
@@ -85,7 +85,7 @@ export function createRejectKeeper(options: RejectKeeperOptions) {
       capturedAtMs: receivedAtMs,
       reason,
       field: input.field,
-      ...cutItem(item),
+      ...truncateItem(item),
       ...(typeof body === 'string' ? { body } : { body: body.text, source: body.source }),
     })
     eventLog.append(historicalMigration ? 'import' : 'live', encoder.finish()).catch(error => {

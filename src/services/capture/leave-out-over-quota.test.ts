@@ -3,14 +3,14 @@ import { it } from 'node:test'
 import { noQuotas } from '#core/project.ts'
 import { anIncomingEvent, aTable, outcomesOf } from '../../../tests/support/incoming-requests.ts'
 import { aProject } from '../../../tests/support/values.ts'
-import { findUsedUpQuotas, leaveOutOverQuota } from './leave-out-over-quota.ts'
+import { excludeEventsOverQuota, findUsedUpQuotas } from './leave-out-over-quota.ts'
 
 const items = ['e', '$exception', '$ai_span', ''].map(name => anIncomingEvent({ name }))
 
 it('a quota leaves out its own events, and on v1 the events quota leaves out all', () => {
   const left = (protocol: 'v0' | 'v1', ...usedUp: ('events' | 'exceptions')[]) => {
     const table = aTable(items)
-    leaveOutOverQuota(table, new Set(usedUp), protocol)
+    excludeEventsOverQuota(table, new Set(usedUp), protocol)
     return outcomesOf(table)
   }
   const bad = 'reject: missing_event_name'
@@ -29,7 +29,7 @@ it('quotas do not apply to imports, whichever lane they take', () => {
   const old = ['e', '$exception'].map(name => anIncomingEvent({ name, timestamp: '2020-01-01T00:00:00Z' }))
   const rerouted = aTable(old, {}, { rerouteOlderThanMs: day })
   const imported = aTable(old, { historicalMigration: true })
-  for (const table of [rerouted, imported]) leaveOutOverQuota(table, new Set(['events', 'exceptions']), 'v1')
+  for (const table of [rerouted, imported]) excludeEventsOverQuota(table, new Set(['events', 'exceptions']), 'v1')
   assert.deepEqual(outcomesOf(rerouted), ['ok', 'drop: exceptions_over_quota'], 'age reroutes the main lane alone')
   assert.deepEqual(outcomesOf(imported), ['ok', 'ok'])
 })

@@ -2,8 +2,8 @@
 // imports are outside all of them, and so are events that became imports because of their age. Source:
 // docs/wire/ingestion.md 5, 9; docs/wire/import.md 3.2.
 
-import { type OutcomeTable, resourceAt, rowCountOf, setCode } from '#core/capture/outcome-table.ts'
-import { overQuotaCode } from '#core/capture/outcomes.ts'
+import { type OutcomeTable, resourceAt, rowCountOf, setOutcomeCode } from '#core/capture/outcome-table.ts'
+import { codeOfOverQuota } from '#core/capture/outcomes.ts'
 import { type EventResource, eventResources, type QuotaResource } from '#core/capture/quota-resource.ts'
 import type { Project } from '#core/project.ts'
 
@@ -19,7 +19,7 @@ export function findUsedUpQuotas(
 }
 
 /** On v1 the events quota covers all events; on v0 an event with a separate quota counts against that quota alone. */
-export function leaveOutOverQuota(
+export function excludeEventsOverQuota(
   table: OutcomeTable,
   usedUp: ReadonlySet<EventResource>,
   protocol: 'v0' | 'v1',
@@ -27,7 +27,7 @@ export function leaveOutOverQuota(
   for (let row = 0; row < rowCountOf(table); row++) {
     const own = resourceAt(table, row)
     if (own === null) continue
-    if (usedUp.has(own)) setCode(table, row, overQuotaCode(own))
-    else if (protocol === 'v1' && usedUp.has('events')) setCode(table, row, overQuotaCode('events'))
+    if (usedUp.has(own)) setOutcomeCode(table, row, codeOfOverQuota(own))
+    else if (protocol === 'v1' && usedUp.has('events')) setOutcomeCode(table, row, codeOfOverQuota('events'))
   }
 }

@@ -1,6 +1,6 @@
 // Accounts for OpenTelemetry data, which is read and not stored: the project gets a warning, and `/metrics` counts it.
 
-import { cutForWarning } from '#core/events/warning-types.ts'
+import { truncateForWarning } from '#core/events/warning-types.ts'
 import type { Project } from '#core/project.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
 import type { RefusedCounter } from './refused-counter.ts'
@@ -24,7 +24,7 @@ export function createOtlpService(options: {
       const project = findProject(token)
       if (count === 0 || project === null) return
       metrics.otlpItems.inc({ signal }, count)
-      const details = () => ({ signal, count, service: service === null ? null : cutForWarning(service) })
+      const details = () => ({ signal, count, service: service === null ? null : truncateForWarning(service) })
       refused.count(project.id, 'otlp_not_stored', count, details)
     },
   }

@@ -6,11 +6,11 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { IncomingEvent, IncomingRequest, IncomingV1Request } from '#core/capture/incoming-event.ts'
 import { refusedFields } from '#core/capture/normalize-event.ts'
 import {
-  codeAt,
   isRejectAt,
   type OutcomeTable,
   outcomeAt,
-  requestRefusal,
+  outcomeCodeAt,
+  readRequestRefusal,
   rowCountOf,
   TableRecords,
 } from '#core/capture/outcome-table.ts'
@@ -154,7 +154,7 @@ export function createRejectReplay(options: RejectReplayOptions) {
       return { ...nothing, result: 'refused', reason: decoded.reason, field: decoded.field || null }
     const table = prepare(project, reject, reject.source!, decoded)
     if (table === null) return { ...nothing, result: 'cannot', reason: 'body_unknown' }
-    const refusal = requestRefusal(table)
+    const refusal = readRequestRefusal(table)
     if (refusal !== null) {
       const field = reject.source?.kind === 'item' ? refusedFields[refusal.reason] : refusal.field
       return { ...nothing, result: 'refused', reason: refusal.reason, field }
@@ -218,7 +218,7 @@ function toReplayResult(table: OutcomeTable, nothing: NothingStored, leftOutCoun
 function findFirstDrop(table: OutcomeTable): string | null {
   for (let row = 0; row < rowCountOf(table); row++) {
     const { result, reason } = outcomeAt(table, row)
-    if (result === 'drop' && codeAt(table, row) !== performanceCode) return reason!
+    if (result === 'drop' && outcomeCodeAt(table, row) !== performanceCode) return reason!
   }
   return null
 }
@@ -228,7 +228,7 @@ function countRows(table: OutcomeTable): { readonly stored: number; readonly ref
   let refused = 0
   for (let row = 0; row < rowCountOf(table); row++) {
     if (outcomeAt(table, row).isStored) stored++
-    else if (codeAt(table, row) !== performanceCode) refused++
+    else if (outcomeCodeAt(table, row) !== performanceCode) refused++
   }
   return { stored, refused }
 }

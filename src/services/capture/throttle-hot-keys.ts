@@ -4,14 +4,14 @@
 
 import type { HotKeys } from '#core/capture/hot-keys.ts'
 import {
-  codeAt,
   laneAt,
   type OutcomeTable,
   outcomeAt,
+  outcomeCodeAt,
   resourceAt,
   rowCountOf,
-  setCode,
   setLane,
+  setOutcomeCode,
   TableRecords,
 } from '#core/capture/outcome-table.ts'
 import { okCode, warningCodes } from '#core/capture/outcomes.ts'
@@ -37,7 +37,7 @@ export function* throttleHotKeys(
     record.switchPersonsOff()
     if (laneAt(table, row) === 'main') setLane(table, row, 'overflow')
     // An event that has a warning keeps it.
-    if (codeAt(table, row) === okCode) setCode(table, row, warningCodes.person_processing_disabled)
+    if (outcomeCodeAt(table, row) === okCode) setOutcomeCode(table, row, warningCodes.person_processing_disabled)
     count++
   }
   return count

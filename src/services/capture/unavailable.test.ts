@@ -3,14 +3,14 @@ import { describe, it } from 'node:test'
 import { PortError } from '#ports/port-error.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
-import { createUnavailable } from './unavailable.ts'
+import { createOutageHandler } from './unavailable.ts'
 
 function start() {
   const lines: string[] = []
   const metrics = createMetrics()
   const time = { nowMs: 0 }
   const logger = Object.assign(silentLogger(), { error: (_: object, line: string) => void lines.push(line) })
-  const unavailable = createUnavailable({ what: 'events', nowMs: () => time.nowMs, metrics, logger })
+  const unavailable = createOutageHandler({ what: 'events', nowMs: () => time.nowMs, metrics, logger })
   return { lines, metrics, time, unavailable }
 }
 

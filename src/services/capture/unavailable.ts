@@ -17,7 +17,7 @@ export interface Unavailable {
  * @returns a handler of errors. The handler rethrows errors that a retry does not fix: damage, conflicts, and any error
  * that is not a `PortError`.
  */
-export function createUnavailable(options: {
+export function createOutageHandler(options: {
   readonly what: string
   readonly nowMs: () => number
   readonly metrics: Metrics

@@ -8,8 +8,8 @@ import type { EvaluationRequest, ShownVisitor } from '#core/flags/evaluation/eva
 import type { EvaluationSubject } from '#core/flags/evaluation/evaluation-subject.ts'
 import { EvaluationTrace } from '#core/flags/evaluation/evaluation-trace.ts'
 import type { UnknownReason } from '#core/flags/evaluation/flag-outcome.ts'
-import { needsOfSelected, selectFlags } from '#core/flags/evaluation/select-flags.ts'
-import { type MaybePromise, whenKnown } from '#core/maybe-promise.ts'
+import { findNeedsOfSelected, selectFlags } from '#core/flags/evaluation/select-flags.ts'
+import { type MaybePromise, mapMaybePromise } from '#core/maybe-promise.ts'
 import { isSteps, type MaybeSteps, type Steps } from '#core/maybe-steps.ts'
 import type { Project } from '#core/project.ts'
 import type { Geoip } from '#ports/geoip.ts'
@@ -25,7 +25,7 @@ import { createVisitorHasher, type MissingVisitorPart } from './hash-visitor.ts'
 import { createLateLogins } from './late-logins.ts'
 import { createHashKeyLoader } from './load-hash-keys.ts'
 import { createSubjectLoader, type SubjectRequest } from './load-subject.ts'
-import { type GuardOptions, guardStore, storeLimits } from './store-guard.ts'
+import { createStoreGuard, type GuardOptions, storeLimits } from './store-guard.ts'
 
 export interface DecideServiceOptions {
   /** The compiled definitions of the project with this API key; null when there is none. */
@@ -86,7 +86,7 @@ export function createDecideService(options: DecideServiceOptions) {
   const monotonicNowMs = options.guard?.monotonicNowMs ?? (() => performance.now())
   const limits = { ...storeLimits, ...options.guard, monotonicNowMs }
   const slices = createSliceQueue({ ...sliceLimits, ...options.slices, monotonicNowMs })
-  const reads = guardStore({
+  const reads = createStoreGuard({
     port: 'subject-store',
     task: 'reading stored persons and groups',
     without,
@@ -96,7 +96,7 @@ export function createDecideService(options: DecideServiceOptions) {
   })
   const writes = createHashKeyWrites({
     hashKeys,
-    guard: guardStore({
+    guard: createStoreGuard({
       port: 'hash-key-overrides',
       task: 'saving the flags of users who log in',
       without,
@@ -129,7 +129,7 @@ export function createDecideService(options: DecideServiceOptions) {
   const hashVisitor = createVisitorHasher({
     salts: options.salts,
     visitors: options.visitors,
-    saltReads: guardStore({
+    saltReads: createStoreGuard({
       port: 'cookieless-salts',
       task: 'reading the salt of the day',
       without: 'cookieless visitors get no flags',
@@ -166,7 +166,7 @@ export function createDecideService(options: DecideServiceOptions) {
     if (request.cookieless === null) return evaluateFor(project, request, nowMs, encode)
 
     const hashed = hashVisitor(project.project, request, request.cookieless, shown(), nowMs)
-    return whenKnown(hashed, known =>
+    return mapMaybePromise(hashed, known =>
       known.ok ? evaluateFor(project, known.value, nowMs, encode) : countRefusal(known.error),
     )
   }
@@ -190,7 +190,7 @@ export function createDecideService(options: DecideServiceOptions) {
       if (ran === 'full') throw new PortError('evaluation', 'full')
       return ran
     }
-    return whenKnown(loadSubject(project, needsOfSelected(project, selected), request, nowMs), evaluate)
+    return mapMaybePromise(loadSubject(project, findNeedsOfSelected(project, selected), request, nowMs), evaluate)
   }
 
   function evaluateFor<T>(
@@ -207,7 +207,7 @@ export function createDecideService(options: DecideServiceOptions) {
       options.countFlagRequest(project.project.id)
       return ran
     }
-    return whenKnown(loadSubject(project, needsOfSelected(project, selected), request, nowMs), evaluate)
+    return mapMaybePromise(loadSubject(project, findNeedsOfSelected(project, selected), request, nowMs), evaluate)
   }
 
   /** Evaluates all flags, then encodes the answer. */

@@ -7,13 +7,13 @@ import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
 import type { EvaluationSubject } from '#core/flags/evaluation/evaluation-subject.ts'
 import { EvaluationTrace } from '#core/flags/evaluation/evaluation-trace.ts'
 import {
+  buildProjectToExplain,
   type ExplainedFlag,
   type LeftOutReason,
   type ProjectToExplain,
-  projectToExplain,
 } from '#core/flags/evaluation/explained-flag.ts'
 import { needsGroupRow, needsStoredPerson } from '#core/flags/evaluation/flag-needs.ts'
-import { needsOfSelected, selectFlags } from '#core/flags/evaluation/select-flags.ts'
+import { findNeedsOfSelected, selectFlags } from '#core/flags/evaluation/select-flags.ts'
 import type { DecideService } from './decide.ts'
 import type { SubjectRequest } from './load-subject.ts'
 
@@ -22,14 +22,14 @@ import type { SubjectRequest } from './load-subject.ts'
  * @param request its flag keys are ignored; its runtime and contexts decide whether the flag would be answered.
  * @param nowMs epoch ms, in the past or the future too: relative dates count back from it.
  */
-export async function explainFlag(
+export async function evaluateForExplanation(
   decide: Pick<DecideService, 'traceEvaluation'>,
   served: CompiledProject,
   flag: Flag,
   request: SubjectRequest,
   nowMs: number,
 ): Promise<ExplainedFlag> {
-  const explained = projectToExplain(served, flag)
+  const explained = buildProjectToExplain(served, flag)
   const { project, position } = explained
   const answered = selectFlags(project, { ...request.selection, flagKeys: null })
   const isFilteredOut = answered !== null && position >= 0 && !answered[position]
@@ -64,7 +64,7 @@ function describeReads(
   subject: EvaluationSubject,
   request: SubjectRequest,
 ): Pick<ExplainedFlag, 'readsPerson' | 'groupTypesRead'> {
-  const needs = needsOfSelected(project, selected)
+  const needs = findNeedsOfSelected(project, selected)
   return {
     readsPerson: !request.onlyUseOverridePersonProperties && needsStoredPerson(needs, subject),
     groupTypesRead: [...needs.groupKeys.keys()].filter(typeIndex => {

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import {
-  hashedDeviceId,
-  hashedDistinctId,
-  hashText,
-  identifiedHash,
+  buildHashedDeviceId,
+  buildHashedDistinctId,
+  computeVisitorHash,
+  encodeVisitorHash,
+  hashIdentifiedVisitor,
   type VisitorParts,
-  visitorHash,
 } from '#core/cookieless/visitor-hash.ts'
 import type { ShownVisitor } from '#core/flags/evaluation/evaluation-request.ts'
 import { type CookielessMode, noIngestionSettings, type Project } from '#core/project.ts'
@@ -24,7 +24,7 @@ const page: ShownVisitor = { address: '203.0.113.7', host: 'https://shop.example
 
 function hashOf(change: Partial<VisitorParts> = {}, day = '2026-01-15') {
   const { address, userAgent } = page
-  return visitorHash(saltOf(day), { projectId: 1, address, userAgent, extra: '', ...change }, 'example.com')
+  return computeVisitorHash(saltOf(day), { projectId: 1, address, userAgent, extra: '', ...change }, 'example.com')
 }
 
 /** Limits nothing: every failure becomes an error value. */
@@ -67,8 +67,8 @@ async function idsOf(asked: Asked) {
 }
 
 const idsFor = (hash: Uint8Array) => ({
-  distinctId: hashedDistinctId(hashText(hash)),
-  deviceId: hashedDeviceId(hashText(hash)),
+  distinctId: buildHashedDistinctId(encodeVisitorHash(hash)),
+  deviceId: buildHashedDeviceId(encodeVisitorHash(hash)),
 })
 
 describe('a visitor without cookies', () => {
@@ -93,9 +93,9 @@ describe('a visitor without cookies', () => {
         return 2
       },
     }
-    const expected = hashedDistinctId(hashText(identifiedHash(saltOf('2026-01-15'), hashOf(), 2)))
+    const expected = buildHashedDistinctId(encodeVisitorHash(hashIdentifiedVisitor(saltOf('2026-01-15'), hashOf(), 2)))
     assert.deepEqual(await idsOf({ mode: 2, visitors }), { ...idsFor(hashOf()), distinctId: expected })
-    assert.deepEqual(asked, [[1, hashText(hashOf())]])
+    assert.deepEqual(asked, [[1, encodeVisitorHash(hashOf())]])
     assert.deepEqual(await idsOf({ mode: 2, visitors: { countIdentifies: () => 0 } }), idsFor(hashOf()))
   })
 

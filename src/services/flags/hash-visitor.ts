@@ -1,19 +1,19 @@
 // Gives a visitor without cookies the ids of the day, the same as those of the visitor's events. Source:
 // docs/wire/evaluation.md 1.7; docs/wire/ingestion.md 13.
 
-import { rootDomain } from '#core/cookieless/root-domain.ts'
-import { visitorAddress } from '#core/cookieless/visitor-address.ts'
-import { visitorDay } from '#core/cookieless/visitor-day.ts'
+import { findRootDomain } from '#core/cookieless/root-domain.ts'
+import { normalizeVisitorAddress } from '#core/cookieless/visitor-address.ts'
+import { findVisitorDay } from '#core/cookieless/visitor-day.ts'
 import {
-  cutUserAgent,
-  hashedDeviceId,
-  hashedDistinctId,
-  hashText,
-  identifiedHash,
-  visitorHash,
+  buildHashedDeviceId,
+  buildHashedDistinctId,
+  computeVisitorHash,
+  encodeVisitorHash,
+  hashIdentifiedVisitor,
+  truncateUserAgent,
 } from '#core/cookieless/visitor-hash.ts'
 import type { CookielessRequest, ShownVisitor } from '#core/flags/evaluation/evaluation-request.ts'
-import { type MaybePromise, whenKnown } from '#core/maybe-promise.ts'
+import { type MaybePromise, mapMaybePromise } from '#core/maybe-promise.ts'
 import type { Project } from '#core/project.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { CookielessVisitors } from '#ports/state/cookieless-visitors.ts'
@@ -51,24 +51,28 @@ export function createVisitorHasher({ salts, visitors, saltReads, reads }: Visit
   ): MaybePromise<Hashed> => {
     const mode = project.ingestion.cookielessMode
     if (mode === 0) return ok(request)
-    const root = rootDomain(shown.host)
+    const root = findRootDomain(shown.host)
     const missing = findMissingPart(shown, root)
     if (missing !== null) return err({ kind: 'missing_property', property: missing })
 
-    const address = visitorAddress(shown.address)
-    const parts = { projectId: project.id, address, userAgent: cutUserAgent(shown.userAgent), extra }
-    const { day } = visitorDay(nowMs, timezone, project.timezone)
+    const address = normalizeVisitorAddress(shown.address)
+    const parts = { projectId: project.id, address, userAgent: truncateUserAgent(shown.userAgent), extra }
+    const { day } = findVisitorDay(nowMs, timezone, project.timezone)
     return continueWhenLoaded(
       saltReads.run(() => salts.saltOf(day)),
       salt => {
-        const hash = visitorHash(salt, parts, root)
+        const hash = computeVisitorHash(salt, parts, root)
         const toIdentified = (identifies: number): Hashed => {
-          const distinctId = hashedDistinctId(hashText(identifiedHash(salt, hash, identifies)))
-          return ok({ ...request, distinctId, deviceId: request.deviceId ?? hashedDeviceId(hashText(hash)) })
+          const distinctId = buildHashedDistinctId(encodeVisitorHash(hashIdentifiedVisitor(salt, hash, identifies)))
+          return ok({
+            ...request,
+            distinctId,
+            deviceId: request.deviceId ?? buildHashedDeviceId(encodeVisitorHash(hash)),
+          })
         }
         if (mode === 1) return toIdentified(0)
         return continueWhenLoaded(
-          reads.run(() => visitors.countIdentifies(project.id, hashText(hash))),
+          reads.run(() => visitors.countIdentifies(project.id, encodeVisitorHash(hash))),
           toIdentified,
         )
       },
@@ -86,5 +90,5 @@ function continueWhenLoaded<T>(
   loaded: MaybePromise<Loaded<T>>,
   next: (value: T) => MaybePromise<Hashed>,
 ): MaybePromise<Hashed> {
-  return whenKnown(loaded, value => (value.ok ? next(value.value) : err({ kind: 'visitor_unknown' } as const)))
+  return mapMaybePromise(loaded, value => (value.ok ? next(value.value) : err({ kind: 'visitor_unknown' } as const)))
 }

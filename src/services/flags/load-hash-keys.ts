@@ -6,7 +6,7 @@ import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
 import type { EvaluationRequest } from '#core/flags/evaluation/evaluation-request.ts'
 import { type HashKeyOverrides, noHashKeyOverrides } from '#core/flags/evaluation/evaluation-subject.ts'
 import type { FlagNeeds } from '#core/flags/evaluation/flag-needs.ts'
-import { type MaybePromise, whenKnown } from '#core/maybe-promise.ts'
+import { type MaybePromise, mapMaybePromise } from '#core/maybe-promise.ts'
 import type { HashKeyAssignment, HashKeyOverrideReader, HashKeyRow } from '#ports/state/subject-store.ts'
 import type { HashKeyWrites } from './hash-key-writes.ts'
 import type { LateLogins } from './late-logins.ts'
@@ -50,7 +50,7 @@ export function createHashKeyLoader(
     if (!mayWrite && !needs.hashKeyOverrides) return noHashKeyOverrides
     const untilMs = monotonicNowMs() + options.timeoutMs
     const found = reads.run(() => findRows(project.project.id, request))
-    return whenKnown(found, (loaded): MaybePromise<HashKeyOverrides> => {
+    return mapMaybePromise(found, (loaded): MaybePromise<HashKeyOverrides> => {
       if (!loaded.ok) return { ...noHashKeyOverrides, failure }
       const { rows, hasPerson } = loaded.value
       if (!mayWrite) return { rows, failure: null }
@@ -85,7 +85,9 @@ export function createHashKeyLoader(
     const kept = writes.keep(toAssignment(project, request, flagKeys), leftMs)
     // The stored rows count, not the rows that this request wanted to write: another request of this person may have
     // been first.
-    return whenKnown(kept, stored => (stored.ok ? { rows: new Map(stored.value), failure: null } : { rows, failure }))
+    return mapMaybePromise(kept, stored =>
+      stored.ok ? { rows: new Map(stored.value), failure: null } : { rows, failure },
+    )
   }
 }
 

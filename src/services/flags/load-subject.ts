@@ -8,10 +8,10 @@ import {
   type HashKeyOverrides,
   noGroupRows,
   noStaticCohorts,
-  usableGroupKey,
+  readUsableGroupKey,
 } from '#core/flags/evaluation/evaluation-subject.ts'
 import { type FlagNeeds, needsGroupRow, needsStoredPerson } from '#core/flags/evaluation/flag-needs.ts'
-import { evaluationProperties } from '#core/geoip.ts'
+import { toEvaluationProperties } from '#core/geoip.ts'
 import { ownValue, type PropertyBag } from '#core/json.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
 import { ok } from '#core/result.ts'
@@ -84,7 +84,7 @@ export function createSubjectLoader(
   function readRequested(project: CompiledProject, request: SubjectRequest): Asked {
     const { distinctId, groups, personProperties, groupProperties, geoipAddress } = request
     const location = project.readsGeoip && geoipAddress !== '' ? options.geoip?.lookUp(geoipAddress) : null
-    const geoip = location ? evaluationProperties(location) : null
+    const geoip = location ? toEvaluationProperties(location) : null
     return { groups, personProperties, groupProperties, geoip, distinctId }
   }
 
@@ -118,7 +118,7 @@ export function createSubjectLoader(
     const waits: Promise<void>[] = []
     for (const [typeIndex, wanted] of needs.groupKeys) {
       const typeName = project.groupTypeNames[typeIndex]
-      const key = typeName === undefined ? '' : usableGroupKey(ownValue(asked.groups, typeName))
+      const key = typeName === undefined ? '' : readUsableGroupKey(ownValue(asked.groups, typeName))
       if (key === '' || !needsGroupRow(needs, typeIndex, typeName!, asked)) continue
       const found = reads.run(() => subjects.findGroup(project.project.id, typeIndex, key, () => wanted))
       const keep = (loaded: Loaded<{ properties: PropertyBag } | null>) => {

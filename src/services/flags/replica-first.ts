@@ -1,7 +1,7 @@
 // Reads stored persons and groups from a replica, and from the primary when the replica fails. An evaluation that
 // waited for a hanging replica still has time for the primary. A replica that is known to be down is not called.
 
-import { type MaybePromise, whenKnown } from '#core/maybe-promise.ts'
+import { type MaybePromise, mapMaybePromise } from '#core/maybe-promise.ts'
 import type { CookielessVisitors } from '#ports/state/cookieless-visitors.ts'
 import type { HashKeyOverrideReader, SubjectStore } from '#ports/state/subject-store.ts'
 import type { StoreGuard } from './store-guard.ts'
@@ -15,7 +15,7 @@ type Subjects = SubjectStore & HashKeyOverrideReader & CookielessVisitors
 export function readReplicaFirst(replica: Subjects, primary: Subjects, guard: StoreGuard): Subjects {
   function find<T>(ask: (subjects: Subjects) => MaybePromise<T>): MaybePromise<T> {
     const found = guard.run(() => ask(replica))
-    return whenKnown(found, loaded => (loaded.ok ? loaded.value : ask(primary)))
+    return mapMaybePromise(found, loaded => (loaded.ok ? loaded.value : ask(primary)))
   }
   return {
     findPerson: (...person) => find(subjects => subjects.findPerson(...person)),

@@ -14,7 +14,7 @@ const uncountedRows = 'rows_not_counted'
  * differ. Repeating the check adds no second note.
  * @throws PortError of the state, NotOwnerError
  */
-export async function checkRows(job: ImportJob, deps: ImportWorkDeps, signal: AbortSignal): Promise<void> {
+export async function noteMissingRows(job: ImportJob, deps: ImportWorkDeps, signal: AbortSignal): Promise<void> {
   const described = await deps.jobs.findImportJob(job.id)
   const stored = readVerifiedRowCount(described?.progress ?? {}) ?? described?.storedRows ?? null
   // The job has been deleted.

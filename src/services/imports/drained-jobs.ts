@@ -2,7 +2,7 @@
 
 import type { LogStream } from '#core/events/log-stream.ts'
 import type { ImportJob } from '#core/imports/import-job.ts'
-import { findProgress, type ProgressStore } from '../progress/find-progress.ts'
+import { findStreamProgress, type ProgressStore } from '../progress/find-progress.ts'
 import type { ImportWorkDeps } from './job-batch.ts'
 
 /** How long a front may still accept events for a job after its state has changed: fronts query it once a second. */
@@ -31,7 +31,7 @@ export function createDrainTracker({ jobs, clock, log }: DrainDeps) {
     if (found?.updatedAtMs === updatedAtMs) return found
     const streams: Ends['streams'][number][] = []
     for (const { stream } of await log.streams()) {
-      const { doneOffset } = await findProgress(jobs, stream)
+      const { doneOffset } = await findStreamProgress(jobs, stream)
       streams.push({ stream, endOffset: (await log.status(stream, doneOffset)).endOffset })
     }
     const ends = { updatedAtMs, streams }
@@ -50,7 +50,7 @@ export function createDrainTracker({ jobs, clock, log }: DrainDeps) {
     if (sinceMs < 0) await jobs.updateImportJob(id, { updatedAtMs: clock.nowMs() }, { states: [state], step }, null)
     if (sinceMs < closingMs) return false
     for (const { stream, endOffset } of (await findEnds(job)).streams) {
-      const { offset, doneOffset, deferral } = await findProgress(jobs, stream)
+      const { offset, doneOffset, deferral } = await findStreamProgress(jobs, stream)
       const isDeferred = deferral?.projects.some(each => each.projectId === projectId) === true
       // Deferred records of other projects do not matter.
       if ((isDeferred ? doneOffset : offset) < endOffset) return false

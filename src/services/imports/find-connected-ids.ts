@@ -2,7 +2,7 @@
 
 import { LinkedIds } from '#core/processing/history/linked-ids.ts'
 import type { EventHistory } from '#ports/events/event-history.ts'
-import { askAgain, isQueryFailure } from './query-failures.ts'
+import { isQueryFailure, retryQuery } from './query-failures.ts'
 
 /** A larger set of connected ids is not read: anybody with the project's key can link ids without end. */
 const componentIdsMax = 10_000
@@ -61,7 +61,7 @@ export async function findConnectedIds(
   async function findLinksOrNull(ids: readonly string[]) {
     const find = () => deps.events.findLinks(projectId, ids)
     try {
-      return await (ids.length > 1 ? find() : askAgain(find, { random: deps.random, signal }))
+      return await (ids.length > 1 ? find() : retryQuery(find, { random: deps.random, signal }))
     } catch (cause) {
       if (!isQueryFailure(cause) || signal.aborted) throw cause
       return null
@@ -70,7 +70,7 @@ export async function findConnectedIds(
 }
 
 /** The ids of all links between these ids and others. Such a link came after these were found to be all connected ids. */
-export async function findOpenIds(
+export async function findNewlyLinkedIds(
   projectId: number,
   distinctIds: readonly string[],
   { events }: { readonly events: Pick<EventHistory, 'findLinks'> },

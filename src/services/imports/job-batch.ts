@@ -24,7 +24,7 @@ import type { ProgressStore } from '../progress/find-progress.ts'
 import type { Serialize } from '../shared/serializer.ts'
 import type { UnderWay } from '../shared/under-way.ts'
 import { waitOrStop } from '../shared/wait-or-stop.ts'
-import { askAgain, isQueryFailure } from './query-failures.ts'
+import { isQueryFailure, retryQuery } from './query-failures.ts'
 
 export interface ImportWorkDeps {
   readonly state: ChunkStore
@@ -83,7 +83,7 @@ type Compute<Item> = (
  * large, the event store keeps failing to answer, or live events change it again and again. Called with nothing loaded.
  * @throws PortError, NotOwnerError; earlier commits stay in effect.
  */
-export async function runBatch<Item>(
+export async function runJobBatch<Item>(
   deps: ImportWorkDeps,
   signal: AbortSignal,
   items: readonly Item[],
@@ -115,11 +115,11 @@ export async function runBatch<Item>(
   if (signal.aborted) return
   if (isOne) {
     const projectsOf = () => ({ distinctIds: [], groups: [], projectIds: subjects.projectIds })
-    return runBatch(deps, signal, items, projectsOf, computeUnanswered!)
+    return runJobBatch(deps, signal, items, projectsOf, computeUnanswered!)
   }
   const middle = Math.ceil(items.length / 2)
-  await runBatch(deps, signal, items.slice(0, middle), subjectsOf, compute, computeUnanswered)
-  await runBatch(deps, signal, items.slice(middle), subjectsOf, compute, computeUnanswered)
+  await runJobBatch(deps, signal, items.slice(0, middle), subjectsOf, compute, computeUnanswered)
+  await runJobBatch(deps, signal, items.slice(middle), subjectsOf, compute, computeUnanswered)
 
   async function tryOnce(): Promise<'done' | 'conflict' | 'too_large'> {
     const loaded = await deps.state.loadChunk(subjects, mayGiveUp ? textBytesMax : Number.POSITIVE_INFINITY)
@@ -141,7 +141,7 @@ export async function runBatch<Item>(
   ): Promise<PublishedBatch | 'too_large'> {
     try {
       const run = async () => compute(items, loaded, published)
-      return await (isOne && mayGiveUp ? askAgain(run, { random: deps.random, signal }) : run())
+      return await (isOne && mayGiveUp ? retryQuery(run, { random: deps.random, signal }) : run())
     } catch (cause) {
       if (computeUnanswered === undefined || !isQueryFailure(cause)) throw cause
       deps.logger.warn(
@@ -191,7 +191,7 @@ export async function commitImportChanges(
 ): Promise<void> {
   const changes = { ...noChunkChanges, imports: { ...noImportChanges, ...imports } }
   const noSubjects = { distinctIds: [], groups: [], projectIds: [] }
-  await runBatch(
+  await runJobBatch(
     deps,
     signal,
     [changes],

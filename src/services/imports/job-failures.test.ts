@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { ImportJob } from '#core/imports/import-job.ts'
-import { failureMessage, type JobFailure } from '#core/imports/job-failure.ts'
+import { formatJobFailure, type JobFailure } from '#core/imports/job-failure.ts'
 import { PortError, QueryTooLargeError } from '#ports/port-error.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { fixedClock } from '../../../tests/support/fixed-clock.ts'
@@ -71,7 +71,7 @@ describe('a failing import job', () => {
   })
 
   it('has a readable message for every code, also for unknown ones', () => {
-    assert.equal(failureMessage('event_store_unavailable'), 'the event store cannot be reached')
-    assert.match(failureMessage('of a later version'), /instance’s log/)
+    assert.equal(formatJobFailure('event_store_unavailable'), 'the event store cannot be reached')
+    assert.match(formatJobFailure('of a later version'), /instance’s log/)
   })
 })

@@ -2,9 +2,9 @@
 // and why each fails.
 
 import type { ImportJob } from '#core/imports/import-job.ts'
-import { internalError, storeFailureCode } from '#core/imports/job-failure.ts'
+import { formatStoreFailureCode, internalError } from '#core/imports/job-failure.ts'
 import { PortError } from '#ports/port-error.ts'
-import { storeBackOffMs } from '../shared/wait-or-stop.ts'
+import { computeStoreBackOffMs } from '../shared/wait-or-stop.ts'
 import type { ImportWorkDeps } from './job-batch.ts'
 
 /** @param monotonicNowMs replaced in tests. */
@@ -20,8 +20,8 @@ export function createJobFailures(
     /** @throws PortError of the state */
     async note(job: ImportJob, cause: unknown): Promise<void> {
       const attempt = (waits.get(job.id)?.attempt ?? -1) + 1
-      waits.set(job.id, { attempt, untilMs: monotonicNowMs() + storeBackOffMs(attempt, random()) })
-      const code = cause instanceof PortError ? storeFailureCode(cause.port, cause.code) : internalError
+      waits.set(job.id, { attempt, untilMs: monotonicNowMs() + computeStoreBackOffMs(attempt, random()) })
+      const code = cause instanceof PortError ? formatStoreFailureCode(cause.port, cause.code) : internalError
       if (job.failure?.code === code) return
       logger.warn(
         { err: cause, importJob: job.id, project: job.projectId, code },

@@ -2,14 +2,14 @@
 
 import type { Change } from '#core/author.ts'
 import {
+  createPublicImportJobId,
   type DescribedImportJob,
-  endedDay,
+  formatEndedDay,
   implicitDiscardsMax,
   importJobNumberMax,
-  isOpen,
+  isJobOpen,
   jobsPerDayMax,
   keptJobsMax,
-  newPublicImportJobId,
   type OpenState,
   openJobsMax,
   openStates,
@@ -51,7 +51,7 @@ export function createJob(
   const random = () => new DataView(randomBytes(4).slice().buffer).getUint32(0)
   // Another job may have the id: the next try draws another.
   return retryOnConflict(() =>
-    management.createImportJob({ ...job, publicId: newPublicImportJobId(random) }, limits, change),
+    management.createImportJob({ ...job, publicId: createPublicImportJobId(random) }, limits, change),
   )
 }
 
@@ -128,7 +128,7 @@ async function startClosing(
 ): Promise<Result<DescribedImportJob, JobRefusal>> {
   const states = [...openStates, 'failed' as const, ...(state === 'discarding' ? (['published'] as const) : [])]
   // Imports that arrive from now on belong to another implicit job of their day.
-  const day = job.day === null ? null : { day: endedDay(job.day, atMs) }
+  const day = job.day === null ? null : { day: formatEndedDay(job.day, atMs) }
   const closing = { state, step: 'draining' as const, updatedAtMs: atMs, ...day }
   const started = await management.updateImportJob(job.id, closing, { states }, by)
   if (started !== null) return ok(started)
@@ -137,5 +137,5 @@ async function startClosing(
 }
 
 function toRefusal({ state }: DescribedImportJob): JobRefusal {
-  return isOpen(state) || state === 'failed' ? 'publishing' : state
+  return isJobOpen(state) || state === 'failed' ? 'publishing' : state
 }

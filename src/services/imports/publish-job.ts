@@ -5,11 +5,11 @@
 import { type ImportJob, type ImportStep, toStagingId } from '#core/imports/import-job.ts'
 import {
   publishGroups,
-  publishLinks,
+  publishImportLinks,
   publishPersonlessIds,
   publishPersons,
 } from '#core/processing/imports/publish-staging.ts'
-import { createJobBatch, findOwnPosition, type ImportWorkDeps, runBatch, textBytesMax } from './job-batch.ts'
+import { createJobBatch, findOwnPosition, type ImportWorkDeps, runJobBatch, textBytesMax } from './job-batch.ts'
 
 /** Items per transaction: the live stream waits while one commits. */
 const batchSize = 250
@@ -57,7 +57,7 @@ async function publishAllLinks(job: ImportJob, deps: ImportWorkDeps, signal: Abo
   for (;;) {
     const links = await deps.jobs.listStaged(job.id, 'links', batchSize)
     if (links.length === 0 || signal.aborted) return
-    await runBatch(
+    await runJobBatch(
       deps,
       signal,
       links,
@@ -69,10 +69,10 @@ async function publishAllLinks(job: ImportJob, deps: ImportWorkDeps, signal: Abo
       },
       async (some, loaded, published) => {
         const batch = createJobBatch(job, loaded, published)
-        if (!loaded.erasures?.has(job.projectId)) return publishLinks(batch, some)
+        if (!loaded.erasures?.has(job.projectId)) return publishImportLinks(batch, some)
         // The list no longer has links of persons that were erased since it was read.
         const left = new Set((await deps.jobs.listStaged(job.id, 'links', batchSize)).map(({ id }) => id))
-        return publishLinks(
+        return publishImportLinks(
           batch,
           some.filter(({ id }) => left.has(id)),
         )
@@ -95,14 +95,14 @@ async function publishAllPersons(job: ImportJob, deps: ImportWorkDeps, signal: A
   for (;;) {
     const ids = await deps.jobs.listStaged(id, 'ids', batchSize)
     if (ids.length === 0 || signal.aborted) break
-    await runBatch(deps, signal, ids, subjectsOf, (some, loaded, published) =>
+    await runJobBatch(deps, signal, ids, subjectsOf, (some, loaded, published) =>
       publishPersons(createJobBatch(job, loaded, published), some),
     )
   }
   for (let after: string | null = null; !signal.aborted; ) {
     const ids: readonly string[] = await deps.jobs.listStaged(id, 'personlessIds', batchSize, after)
     if (ids.length === 0) return
-    await runBatch(deps, signal, ids, subjectsOf, (some, loaded, published) =>
+    await runJobBatch(deps, signal, ids, subjectsOf, (some, loaded, published) =>
       publishPersonlessIds(createJobBatch(job, loaded, published), some),
     )
     after = ids.at(-1)!
@@ -116,7 +116,7 @@ async function publishAllGroups(job: ImportJob, deps: ImportWorkDeps, signal: Ab
   for (;;) {
     const groups = await deps.jobs.listStaged(id, 'groups', batchSize)
     if (groups.length === 0 || signal.aborted) return
-    await runBatch(
+    await runJobBatch(
       deps,
       signal,
       groups,

@@ -2,7 +2,7 @@
 // on them stays as it is, so that the rest of the job and later jobs can proceed.
 
 import { PortError, QueryTooLargeError } from '#ports/port-error.ts'
-import { storeBackOffMs, waitOrStop } from '../shared/wait-or-stop.ts'
+import { computeStoreBackOffMs, waitOrStop } from '../shared/wait-or-stop.ts'
 
 const tryCountMax = 3
 
@@ -16,7 +16,7 @@ export function isQueryFailure(cause: unknown): boolean {
 }
 
 /** Repeats a query that cannot be made smaller: a busy store may answer the next time. @throws the last error of `ask`. */
-export async function askAgain<Answer>(
+export async function retryQuery<Answer>(
   ask: () => Promise<Answer>,
   { random, signal }: { readonly random: () => number; readonly signal: AbortSignal },
 ): Promise<Answer> {
@@ -25,6 +25,6 @@ export async function askAgain<Answer>(
       return await ask()
     } catch (cause) {
       if (!isQueryFailure(cause) || signal.aborted || attempt === tryCountMax) throw cause
-      await waitOrStop(storeBackOffMs(attempt, random()), signal)
+      await waitOrStop(computeStoreBackOffMs(attempt, random()), signal)
     }
 }

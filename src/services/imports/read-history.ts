@@ -6,7 +6,7 @@ import type { History } from '#core/processing/history/fold-history.ts'
 import { type HistoricEvent, orderHistory, type PublishedJob } from '#core/processing/history/historic-event.ts'
 import { type JobBatch, ProjectGoneError } from '#core/processing/imports/publish-staging.ts'
 import { foundCharsMax, foundRowsMax, type HistorySubjects } from '#ports/events/event-history.ts'
-import { findAllProgress, isProcessed, type Progress } from '../progress/find-progress.ts'
+import { findAllProgress, isRecordProcessed, type Progress } from '../progress/find-progress.ts'
 import type { ImportWorkDeps } from './job-batch.ts'
 
 /** Distinct ids whose links are looked up at once. */
@@ -34,7 +34,7 @@ export class BatchSize {
 }
 
 /** A unit that is larger than a batch becomes a batch by itself. */
-export function* inBatches<Item>(
+export function* groupIntoBatches<Item>(
   units: readonly (readonly Item[])[],
   sizeOfNext: BatchSize,
 ): Generator<readonly (readonly Item[])[]> {
@@ -106,5 +106,5 @@ function isOfProcessed(
   progress: ReadonlyMap<LogStream, Progress>,
 ): boolean {
   const ofStream = progress.get(logStream)
-  return ofStream === undefined || isProcessed(ofStream, projectId, logOffset + 1)
+  return ofStream === undefined || isRecordProcessed(ofStream, projectId, logOffset + 1)
 }

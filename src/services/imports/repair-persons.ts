@@ -5,6 +5,7 @@ import { isSameJson } from '#core/json-equal.ts'
 import { omitUndefined } from '#core/omit-undefined.ts'
 import type { Person } from '#core/persons/person.ts'
 import {
+  deriveSplitUuid,
   emptyReport,
   type PersonCut,
   type PersonRepair,
@@ -13,18 +14,17 @@ import {
   type RepairSample,
   reportedKeysMax,
   reportedPersonsMax,
-  splitUuid,
 } from '#core/persons/person-repair.ts'
 import { type LoadedChunk, noChunkChanges } from '#core/processing/chunk.ts'
-import { applyDifference } from '#core/processing/history/apply-difference.ts'
+import { applyHistoryDifference } from '#core/processing/history/apply-difference.ts'
 import { foldHistory } from '#core/processing/history/fold-history.ts'
 import { splitPerson } from '#core/processing/history/split-person.ts'
 import { type JobBatch, ProjectGoneError, type PublishedBatch } from '#core/processing/imports/publish-staging.ts'
 import { personDistinctIdCountMax } from '#core/processing/person-merge.ts'
-import { findConnectedIds, findOpenIds } from './find-connected-ids.ts'
-import { type ImportWorkDeps, runBatch } from './job-batch.ts'
-import { askAgain, isQueryFailure } from './query-failures.ts'
-import { BatchSize, inBatches, pageSize, readHistory } from './read-history.ts'
+import { findConnectedIds, findNewlyLinkedIds } from './find-connected-ids.ts'
+import { type ImportWorkDeps, runJobBatch } from './job-batch.ts'
+import { isQueryFailure, retryQuery } from './query-failures.ts'
+import { BatchSize, groupIntoBatches, pageSize, readHistory } from './read-history.ts'
 
 /** No mark of a property names this job. */
 const noJobId = -1
@@ -64,7 +64,7 @@ async function splitOne(
     // `findConnectedIds` stops early at an abort, and this split cannot be repeated with more of the events.
     if (signal.aborted) return unchanged
     const read = (some: readonly string[]) => readHistory(batch, deps, { distinctIds: some })
-    const history = await askAgain(() => read(found.flat()), { random: deps.random, signal }).catch(
+    const history = await retryQuery(() => read(found.flat()), { random: deps.random, signal }).catch(
       (cause: unknown) => {
         if (!isQueryFailure(cause) || signal.aborted) throw cause
         // The ids are still separated; what the person has stays with the main id.
@@ -78,7 +78,7 @@ async function splitOne(
     })
     return splitPerson({ ...batch, person, history, cuts })
   }
-  await runBatch(
+  await runJobBatch(
     deps,
     signal,
     distinctIds.length === 0 ? [] : [uuid],
@@ -98,7 +98,7 @@ async function chooseUuids(
   const uuids = new Map([[mainId, uuid]])
   let open = ids.filter(id => id !== mainId)
   for (let attempt = 0; open.length > 0; attempt++) {
-    const wanted = new Map(open.map(id => [id, splitUuid(projectId, id, attempt)]))
+    const wanted = new Map(open.map(id => [id, deriveSplitUuid(projectId, id, attempt)]))
     const taken = new Set(await jobs.findTakenUuids(projectId, [...wanted.values()]))
     for (const [id, each] of wanted) if (!taken.has(each)) uuids.set(id, each)
     open = open.filter(id => !uuids.has(id))
@@ -126,7 +126,7 @@ async function rebuild(
     const ofPage = new Set(page)
     for (const each of [...found, ...unreadable].flat()) if (!ofPage.has(each)) done.add(each)
     await report({ ...emptyReport, unreadableIdCount: unreadable.flat().length }, 0)
-    for (const units of inBatches(found, size)) await rebuildUnits(units)
+    for (const units of groupIntoBatches(found, size)) await rebuildUnits(units)
   }
 
   async function report(part: RepairReport, erasures: number): Promise<void> {
@@ -137,7 +137,7 @@ async function rebuild(
   async function rebuildUnits(units: readonly (readonly string[])[]): Promise<void> {
     /** By the first unit of each part, as in `undoUnits`. */
     const parts = new Map<readonly string[], { part: RepairReport; share: number; erasures: number }>()
-    await runBatch(
+    await runJobBatch(
       deps,
       signal,
       units,
@@ -147,12 +147,12 @@ async function rebuild(
       },
       async (some, loaded, published) => {
         const ids = some.flat()
-        const openIds = new Set<unknown>(await findOpenIds(projectId, ids, deps))
+        const openIds = new Set<unknown>(await findNewlyLinkedIds(projectId, ids, deps))
         const batch = createBatch(projectId, loaded, published)
         const { events, share, ...history } = await readHistory(batch, deps, { distinctIds: ids })
         const idsWithEvents = new Set(events.map(({ distinctId }) => distinctId))
         const wanted = foldHistory(history)
-        const { changes, overrides } = applyDifference({ ...batch, wanted, idsWithEvents, openIds })
+        const { changes, overrides } = applyHistoryDifference({ ...batch, wanted, idsWithEvents, openIds })
         const unreadableIdCount = some.filter(unit => unit.some(id => openIds.has(id))).flat().length
         const part = { ...describe(changes, loaded), idCount: ids.length - unreadableIdCount, unreadableIdCount }
         parts.set(some[0]!, { part, share, erasures: loaded.erasures?.get(projectId) ?? 0 })

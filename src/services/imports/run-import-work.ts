@@ -9,7 +9,7 @@ import type { Clock } from '#ports/clock.ts'
 import type { OpenImportWork } from '#ports/state/import-job-store.ts'
 import { runPeriodically } from '../shared/run-periodically.ts'
 import { createSerializer } from '../shared/serializer.ts'
-import { checkRows } from './check-rows.ts'
+import { noteMissingRows } from './check-rows.ts'
 import { createDrainTracker } from './drained-jobs.ts'
 import { type ImportWorkDeps, NotOwnerError } from './job-batch.ts'
 import { createJobFailures } from './job-failures.ts'
@@ -196,7 +196,7 @@ export function createImportWork({ retentionClock, ...options }: ImportWorkOptio
     if (!(await drain.isDrained(job))) return 'waits'
     // Without being published, a job has changed no person and no group of the project.
     if (job.state === 'discarding') return job.publishedAtMs === null ? 'rows' : 'undo'
-    await checkRows(job, deps, signal)
+    await noteMissingRows(job, deps, signal)
     return 'links'
   }
 

@@ -6,7 +6,7 @@
 import type { ImportNote, UndoRefusal } from '#core/imports/import-changes.ts'
 import type { ImportJob, ImportStep } from '#core/imports/import-job.ts'
 import { commitImportChanges, type ImportWorkDeps } from './job-batch.ts'
-import { askAgain, isQueryFailure } from './query-failures.ts'
+import { isQueryFailure, retryQuery } from './query-failures.ts'
 import { LeftBehind, undoGroups, undoPersons } from './undo-subjects.ts'
 
 const deletedGroupsMax = 1_000
@@ -86,7 +86,7 @@ async function deleteGroupType(
   const { results } = await jobs.listGroups(projectId, { typeIndex, limit: 1, offset: 0 })
   if (results.length > 0) return isUsed
   try {
-    const hasRows = await askAgain(() => events.hasRowsOfGroupType(projectId, id, typeIndex), { random, signal })
+    const hasRows = await retryQuery(() => events.hasRowsOfGroupType(projectId, id, typeIndex), { random, signal })
     if (hasRows) return isUsed
   } catch (cause) {
     if (!isQueryFailure(cause)) throw cause

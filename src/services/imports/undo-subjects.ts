@@ -6,13 +6,13 @@ import { type ImportNote, noteSampleCountMax, type UndoRefusal } from '#core/imp
 import type { ImportJob } from '#core/imports/import-job.ts'
 import type { JsonObject } from '#core/json.ts'
 import { type ChunkSubjects, noChunkChanges } from '#core/processing/chunk.ts'
-import { applyDifference } from '#core/processing/history/apply-difference.ts'
-import { foldWithAndWithout } from '#core/processing/history/fold-history.ts'
+import { applyHistoryDifference } from '#core/processing/history/apply-difference.ts'
+import { foldWithAndWithoutJob } from '#core/processing/history/fold-history.ts'
 import type { Note } from '#core/processing/imports/publish-staging.ts'
 import type { HistorySubjects } from '#ports/events/event-history.ts'
-import { type Components, findConnectedIds, findOpenIds } from './find-connected-ids.ts'
-import { createJobBatch, type ImportWorkDeps, runBatch } from './job-batch.ts'
-import { BatchSize, inBatches, pageSize, readHistory } from './read-history.ts'
+import { type Components, findConnectedIds, findNewlyLinkedIds } from './find-connected-ids.ts'
+import { createJobBatch, type ImportWorkDeps, runJobBatch } from './job-batch.ts'
+import { BatchSize, groupIntoBatches, pageSize, readHistory } from './read-history.ts'
 
 const triesMax = 8
 const distinctNotesMax = 200_000
@@ -65,7 +65,7 @@ export function undoPersons(
   return undoAll<string>(job, deps, left, signal, {
     list: after => deps.events.listJobIds(projectId, id, after, pageSize),
     findUnits: ids => findConnectedIds(projectId, ids, deps, signal),
-    findOpen: ids => findOpenIds(projectId, ids, deps),
+    findOpen: ids => findNewlyLinkedIds(projectId, ids, deps),
     subjectsOf: ids => {
       const distinctIds = ids.map(distinctId => ({ projectId, distinctId }))
       return { distinctIds, mergingDistinctIds: distinctIds, groups: [] }
@@ -108,7 +108,7 @@ async function undoAll<Item>(
       const { found, unreadable } = await kind.findUnits(items)
       for (const unit of unreadable) left.add({ reason: notReadable, details: kind.describe(unit) })
       const again: Item[] = []
-      for (const units of inBatches(found, size)) {
+      for (const units of groupIntoBatches(found, size)) {
         const undone = await undoUnits(job, deps, signal, kind, units)
         size.learn(undone.share, units.flat().length)
         for (const note of undone.notes) left.add(note)
@@ -139,7 +139,7 @@ async function undoUnits<Item>(
   const { id, projectId } = job
   /** By the first unit of each part: a part that conflicts, or is halved, is computed again. */
   const parts = new Map<readonly Item[], Undone<Item>>()
-  await runBatch(
+  await runJobBatch(
     deps,
     signal,
     units,
@@ -150,12 +150,19 @@ async function undoUnits<Item>(
       const open = some.filter(unit => unit.some(item => openItems.has(item)))
       const batch = createJobBatch(job, loaded, published)
       const { events, share, ...history } = await readHistory(batch, deps, kind.historyOf(some.flat()))
-      const { with: was, without: wanted } = foldWithAndWithout(history, id)
+      const { with: was, without: wanted } = foldWithAndWithoutJob(history, id)
       const restored = wanted.persons.map(({ uuid }) => uuid)
       const assignments = await deps.jobs.findAssignments(id, restored)
       const idsWithEvents = new Set(events.map(({ distinctId }) => distinctId))
       const openIds = new Set<unknown>(open.flat())
-      const { notes, ...changes } = applyDifference({ ...batch, was, wanted, idsWithEvents, openIds, assignments })
+      const { notes, ...changes } = applyHistoryDifference({
+        ...batch,
+        was,
+        wanted,
+        idsWithEvents,
+        openIds,
+        assignments,
+      })
       parts.set(some[0]!, { notes, open, share })
       return changes
     },

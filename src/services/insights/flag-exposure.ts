@@ -3,18 +3,23 @@
 import type { Flag } from '#core/flags/definitions/flag.ts'
 import { configVersion } from '#core/flags/definitions/read-rules.ts'
 import type { Buckets } from '#core/insights/buckets.ts'
-import { expectedVariants, type ShareTest, testShares, type VariantExposure } from '#core/insights/exposure.ts'
+import {
+  findExpectedVariants,
+  type ShareTest,
+  testVariantShares,
+  type VariantExposure,
+} from '#core/insights/exposure.ts'
 import type { Project } from '#core/project.ts'
 import { ok, type Result } from '#core/result.ts'
 import type { ExposureQuery, InsightQueries } from '#ports/events/insight-queries.ts'
-import { type FlagCallRange, type FlagCallRangeIssue, type FlagCallsDeps, makeFlagCallBuckets } from './flag-usage.ts'
+import { createFlagCallBuckets, type FlagCallRange, type FlagCallRangeIssue, type FlagCallsDeps } from './flag-usage.ts'
 
 export interface Exposure {
   readonly buckets: Buckets
   readonly variants: readonly VariantExposure[]
   /** Persons who were exposed to more than one variant; they are counted for none. */
   readonly multiple: number
-  /** Null when there is nothing to test (`testShares`). */
+  /** Null when there is nothing to test (`testVariantShares`). */
   readonly shareTest: ShareTest | null
 }
 
@@ -26,9 +31,9 @@ export async function answerExposure(
   { importJobIds, ...range }: FlagCallRange & Pick<ExposureQuery, 'importJobIds'>,
   signal: AbortSignal,
 ): Promise<Result<Exposure, FlagCallRangeIssue>> {
-  const buckets = await makeFlagCallBuckets(deps, project, range, signal)
+  const buckets = await createFlagCallBuckets(deps, project, range, signal)
   if (!buckets.ok) return buckets
-  const expected = expectedVariants(flag.filters)
+  const expected = findExpectedVariants(flag.filters)
   const query = {
     projectId: project.id,
     flagKey: flag.key,
@@ -43,5 +48,5 @@ export async function answerExposure(
     expectedShare,
     persons: firsts.reduce((sum, count) => sum + count, 0),
   }))
-  return ok({ buckets: buckets.value, variants, multiple, shareTest: testShares(counts) })
+  return ok({ buckets: buckets.value, variants, multiple, shareTest: testVariantShares(counts) })
 }

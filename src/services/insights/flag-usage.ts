@@ -1,6 +1,6 @@
 // Answers how often a flag was called: its range, its buckets, and the counts.
 
-import { type Buckets, clampToRange, makeBuckets } from '#core/insights/buckets.ts'
+import { type Buckets, clampToRange, createBuckets } from '#core/insights/buckets.ts'
 import { type DateRangeIssue, readDateRange } from '#core/insights/date-range.ts'
 import type { FlagUsage } from '#core/insights/flag-usage.ts'
 import type { Project } from '#core/project.ts'
@@ -37,14 +37,14 @@ export async function answerFlagUsage(
   range: FlagCallRange,
   signal: AbortSignal,
 ): Promise<Result<{ buckets: Buckets; usage: FlagUsage }, FlagCallRangeIssue>> {
-  const buckets = await makeFlagCallBuckets(deps, project, range, signal)
+  const buckets = await createFlagCallBuckets(deps, project, range, signal)
   if (!buckets.ok) return buckets
   const query = { projectId: project.id, flagKey, buckets: buckets.value }
   return ok({ buckets: buckets.value, usage: await deps.insights.countFlagUsage(query, signal) })
 }
 
 /** The buckets of a range, at least one; the last 30 days when it has no start. @throws PortError of the event store. */
-export async function makeFlagCallBuckets(
+export async function createFlagCallBuckets(
   { insights, clock }: Pick<FlagCallsDeps, 'clock'> & { insights: Pick<InsightQueries, 'findFirstEventTime'> },
   project: Project,
   { from, to, interval }: FlagCallRange,
@@ -57,6 +57,6 @@ export async function makeFlagCallBuckets(
   if (!range.ok) return err({ kind: 'dates', issue: range.error })
   const firstMs = range.value.fromMs ?? (await insights.findFirstEventTime({ projectId: id }, signal)) ?? nowMs
   const fromMs = clampToRange(range.value, firstMs)
-  const buckets = makeBuckets({ ...range.value, fromMs }, interval, calendar, bucketsMax)
+  const buckets = createBuckets({ ...range.value, fromMs }, interval, calendar, bucketsMax)
   return buckets === null ? err({ kind: 'too_many_buckets', bucketsMax }) : ok(buckets)
 }

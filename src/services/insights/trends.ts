@@ -1,8 +1,14 @@
 // Answers a trend: its range, its buckets, the conditions of its cohorts, and one count per series and period.
 
-import { type Buckets, clampToRange, earlierBuckets, makeBuckets, previousPeriod } from '#core/insights/buckets.ts'
+import {
+  type Buckets,
+  clampToRange,
+  createBuckets,
+  createEarlierBuckets,
+  findPreviousPeriod,
+} from '#core/insights/buckets.ts'
 import type { Condition } from '#core/insights/conditions.ts'
-import { type DateRangeIssue, readDateRange, weeksCompared } from '#core/insights/date-range.ts'
+import { countComparedWeeks, type DateRangeIssue, readDateRange } from '#core/insights/date-range.ts'
 import { pointsMax, type TrendSeries, type TrendsQuery } from '#core/insights/trends-query.ts'
 import { omitUndefined } from '#core/omit-undefined.ts'
 import type { Project } from '#core/project.ts'
@@ -75,7 +81,7 @@ export async function answerTrends(
         ...counted.map(line => ({ ...line, ...part.of, buckets, period: query.compare && ('current' as const) })),
       )
       if (query.compare === null) continue
-      const earlier = earlierBuckets(
+      const earlier = createEarlierBuckets(
         buckets,
         query.compare.back ?? computeComparedShift(query, buckets),
         toBucketCalendar(project),
@@ -114,7 +120,7 @@ async function makeTrendBuckets(
   // The first event, or the first time that can be stored, may be later than the range.
   const fromMs = clampToRange(range.value, firstMs)
   const countMax = Math.floor(pointsMax / computeLineCountMax(query))
-  const buckets = makeBuckets({ ...range.value, fromMs }, query.interval, toBucketCalendar(project), countMax)
+  const buckets = createBuckets({ ...range.value, fromMs }, query.interval, toBucketCalendar(project), countMax)
   return buckets === null ? err({ kind: 'too_many_points', pointsMax }) : ok(buckets)
 }
 
@@ -163,8 +169,8 @@ function toPropertyBreakdown({ breakdowns }: TrendsQuery): TrendCountQuery['brea
 }
 
 function computeComparedShift({ dates, interval }: TrendsQuery, buckets: Buckets): Temporal.DurationLike {
-  const weeks = weeksCompared(dates, interval)
-  return weeks === null ? previousPeriod(buckets) : { weeks }
+  const weeks = countComparedWeeks(dates, interval)
+  return weeks === null ? findPreviousPeriod(buckets) : { weeks }
 }
 
 /** Counts the earlier period for the breakdown values of the current one, so that each line has its counterpart. */

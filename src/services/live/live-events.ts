@@ -5,7 +5,7 @@
 
 import type { DecodedRecord } from '#core/events/captured-event.ts'
 import { type LogStream, trafficOf } from '#core/events/log-stream.ts'
-import { LiveEvent, type LiveFilter, type LiveMatch, rejectMatches } from '#core/live/live-filter.ts'
+import { LiveEvent, type LiveFilter, type LiveMatch, matchesLiveFilter } from '#core/live/live-filter.ts'
 import { kindEvent, kindReject } from '#core/log/record-layout.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { Timer, Timers } from '#ports/clock.ts'
@@ -194,7 +194,7 @@ export function createLiveEvents(options: LiveEventsOptions) {
     } else if (record.kind === 'reject') {
       const { reject } = record
       const encode = () => messages.reject(reject, stream, offset)
-      offer(reject.projectId, stream, offset, filter => (rejectMatches(filter, reject) ? 'yes' : 'no'), encode)
+      offer(reject.projectId, stream, offset, filter => (matchesLiveFilter(filter, reject) ? 'yes' : 'no'), encode)
     }
   }
 

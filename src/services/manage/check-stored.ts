@@ -8,7 +8,7 @@ import {
 } from '#core/flags/definitions/definition-links.ts'
 import type { FlagIssue } from '#core/flags/definitions/flag-issue.ts'
 import { configVersion } from '#core/flags/definitions/read-rules.ts'
-import { type ReferringDefinition, referenceIssues } from '#core/flags/definitions/validate-references.ts'
+import { findReferenceIssuesOf, type ReferringDefinition } from '#core/flags/definitions/validate-references.ts'
 import type { DefinitionLinkReader, FlagStore } from '#ports/state/flag-store.ts'
 
 /** Reads what a definition refers to. */
@@ -31,7 +31,7 @@ export async function findReferenceIssues(
 ): Promise<FlagIssue[]> {
   const pathOf = findReachedFlags(references, links)
   const ids = [...pathOf.keys()]
-  const issues = referenceIssues(self, references, links)
+  const issues = findReferenceIssuesOf(self, references, links)
   for (let start = 0; start < ids.length; start += readTogether) {
     for (const flag of await management.listFlagsById(projectId, ids.slice(start, start + readTogether))) {
       if (configVersion(flag.filters) === 1) continue

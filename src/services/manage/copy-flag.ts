@@ -7,13 +7,13 @@ import type { Change } from '#core/author.ts'
 import type { Cohort } from '#core/flags/definitions/cohort.ts'
 import {
   type DefinitionReference,
-  referencesOfCohort,
-  referencesOfFlag,
+  listReferencesOfCohort,
+  listReferencesOfFlag,
 } from '#core/flags/definitions/definition-links.ts'
 import { type Flag, pickWritableFields } from '#core/flags/definitions/flag.ts'
 import { mapReferences } from '#core/flags/definitions/map-references.ts'
 import { configVersion } from '#core/flags/definitions/read-rules.ts'
-import { rulesForCopy, withExperimentsOf } from '#core/flags/definitions/rule-identity.ts'
+import { copyExperimentsFrom, prepareRulesForCopy } from '#core/flags/definitions/rule-identity.ts'
 import type { JsonObject } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { CohortStore } from '#ports/state/cohort-store.ts'
@@ -81,7 +81,7 @@ export async function copyFlag(
     notes.push(`The cohort "${cohort.name}" was copied${members}.`)
   }
   const isOfRules = configVersion(flag.filters) === 2
-  if (referencesOfFlag(flag.filters).some(({ kind }) => kind === 'experiment'))
+  if (listReferencesOfFlag(flag.filters).some(({ kind }) => kind === 'experiment'))
     notes.push(
       'Experiments were not copied: the copy splits the same way, and its rules keep the experiments they have in the target project.',
     )
@@ -112,7 +112,9 @@ async function writeCopy(
   const filtersThere = there?.filters ?? null
   const fields = {
     ...written,
-    filters: isOfRules ? rulesForCopy(withExperimentsOf(filters, filtersThere), filtersThere, deps.newUuid) : filters,
+    filters: isOfRules
+      ? prepareRulesForCopy(copyExperimentsFrom(filters, filtersThere), filtersThere, deps.newUuid)
+      : filters,
     ...(isDisabled && { active: false }),
   }
   const how = { skipValidation: false, keepsIdentity: true, change }
@@ -149,10 +151,10 @@ async function planCopy(deps: CopyFlagDeps, flag: Flag, targetProjectId: number,
     groupTypes: new Map(),
     cohortsToCreate: [],
   }
-  const references = referencesOfFlag(flag.filters)
+  const references = listReferencesOfFlag(flag.filters)
   const cohorts = await listCohortsToCreate(deps, flag.projectId, references, targetProjectId, plan)
   const flagIds = new Set(
-    [...references, ...cohorts.flatMap(cohort => referencesOfCohort(cohort.filters))]
+    [...references, ...cohorts.flatMap(cohort => listReferencesOfCohort(cohort.filters))]
       .filter(({ kind }) => kind === 'flag')
       .map(({ id }) => id),
   )
@@ -193,7 +195,7 @@ async function listCohortsToCreate(
       if (there !== null) plan.cohortIds.set(id, there.id)
       else {
         if (!cohort.isStatic)
-          for (const other of collectCohortIds(referencesOfCohort(cohort.filters))) await visit(other)
+          for (const other of collectCohortIds(listReferencesOfCohort(cohort.filters))) await visit(other)
         lacking.push(cohort)
       }
     }

@@ -19,7 +19,7 @@ export function serializeDefinitionWrite<T>(store: object, projectId: number, ru
 }
 
 /** The value of a write, once this front serves it. */
-export async function whenServed<T, E>(
+export async function waitUntilServed<T, E>(
   { definitionsReady }: { readonly definitionsReady: (revision: number) => Promise<void> },
   written: Result<Written<T>, E>,
 ): Promise<Result<T, E>> {

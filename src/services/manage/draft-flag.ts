@@ -1,9 +1,9 @@
 // Builds and checks the flag that a write would store, without writing anything.
 
-import { referencesOfFlag } from '#core/flags/definitions/definition-links.ts'
+import { listReferencesOfFlag } from '#core/flags/definitions/definition-links.ts'
 import { applyFlagChange, type Flag, type FlagFields } from '#core/flags/definitions/flag.ts'
 import type { ReferringDefinition } from '#core/flags/definitions/validate-references.ts'
-import { unstoredFlag } from '#core/flags/evaluation/flag-probe.ts'
+import { createUnstoredFlag } from '#core/flags/evaluation/flag-probe.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { Clock } from '#ports/clock.ts'
 import { findReferenceIssues, type ReferenceReader } from './check-stored.ts'
@@ -45,7 +45,7 @@ export async function draftFlag(
   if (!draft.ok) return draft
   const { key, filters, deleted } = draft.value
   const self: ReferringDefinition = { kind: 'flag', id: stored?.id ?? null, name: key }
-  const references = stored === null ? referencesOfFlag(filters) : listReferencesToCheck(stored, fields)
+  const references = stored === null ? listReferencesOfFlag(filters) : listReferencesToCheck(stored, fields)
   const links = await deps.management.findLinks(projectId)
   const issues = await findReferenceIssues(deps.management, projectId, self, references, links)
   if (issues.length > 0) return err({ kind: 'invalid', issues })
@@ -63,7 +63,7 @@ function buildDraft(
   if (stored === null) {
     const prepared = prepareNewFlag(deps, projectId, fields, options)
     return prepared.ok
-      ? ok(unstoredFlag(projectId, { ...prepared.value.flag, createdAtMs: deps.clock.nowMs() }))
+      ? ok(createUnstoredFlag(projectId, { ...prepared.value.flag, createdAtMs: deps.clock.nowMs() }))
       : prepared
   }
   const prepared = prepareFlagFields(deps, stored, fields, options)

@@ -6,7 +6,7 @@ import type { ErasureTerms, LogEnds } from '#core/persons/erasure.ts'
 import type { EventLogReader } from '#ports/log/event-log.ts'
 import type { ErasureStore } from '#ports/state/erasure-store.ts'
 import type { LogBindingStore } from '#ports/state/worker-state.ts'
-import { findProgress, type ProgressStore } from '../progress/find-progress.ts'
+import { findStreamProgress, type ProgressStore } from '../progress/find-progress.ts'
 import { retryOnConflict } from '../shared/write-optimistically.ts'
 
 export interface ErasePersonsDeps {
@@ -46,7 +46,7 @@ export async function erasePersons(
 async function findLogEnds({ management, log }: ErasePersonsDeps): Promise<LogEnds> {
   const endOffsets: Record<string, number> = {}
   for (const { stream } of await log.streams()) {
-    const { doneOffset } = await findProgress(management, stream)
+    const { doneOffset } = await findStreamProgress(management, stream)
     endOffsets[stream] = (await log.status(stream, doneOffset)).endOffset
   }
   return { logId: (await management.findFollowedLog())?.id ?? '', endOffsets }

@@ -2,7 +2,7 @@
 // names, and tries again when the flag was changed in between.
 
 import type { Change } from '#core/author.ts'
-import { referencesOfFlag } from '#core/flags/definitions/definition-links.ts'
+import { listReferencesOfFlag } from '#core/flags/definitions/definition-links.ts'
 import type { Flag, FlagFields } from '#core/flags/definitions/flag.ts'
 import type { FlagIssue } from '#core/flags/definitions/flag-issue.ts'
 import { configVersion } from '#core/flags/definitions/read-rules.ts'
@@ -12,7 +12,7 @@ import type { FlagStore, FlagWrite, FlagWriteRefusal, NewFlag } from '#ports/sta
 import type { Written } from '#ports/state/written.ts'
 import { writeOptimistically } from '../shared/write-optimistically.ts'
 import { findReferenceIssues, type ReferenceReader } from './check-stored.ts'
-import { whenServed } from './definition-writes.ts'
+import { waitUntilServed } from './definition-writes.ts'
 import { type InvalidFlag, prepareFlagFields, prepareNewFlag } from './manage-flags.ts'
 import type { PayloadCipher } from './payload-cipher.ts'
 import { sealPayloads } from './seal-payloads.ts'
@@ -41,7 +41,7 @@ export async function writeWithFlags<T, E>(
   attempt: () => Promise<Result<Written<T>, E>>,
 ): Promise<Result<T, E>> {
   const written = await writeOptimistically(attempt, tried => !tried.ok && retriedRefusals.has(tried.error))
-  return whenServed(deps, written)
+  return waitUntilServed(deps, written)
 }
 
 /** The project's flag with this id, which may be deleted; null when there is none. */
@@ -101,7 +101,7 @@ export async function addReferenceCheck(
   write: FlagWrite,
 ): Promise<Result<FlagWrite, InvalidFlag>> {
   const filters = write.kind === 'create' ? write.flag.filters : write.patch.filters
-  const references = filters === undefined ? [] : referencesOfFlag(filters)
+  const references = filters === undefined ? [] : listReferencesOfFlag(filters)
   if (references.length === 0) return ok(write)
   const links = await management.findLinks(projectId)
   const self = { kind: 'flag', id: write.kind === 'create' ? null : write.flagId, name: flagKey } as const

@@ -3,10 +3,10 @@
 
 import type { Change } from '#core/author.ts'
 import type { Cohort } from '#core/flags/definitions/cohort.ts'
-import { referencesOfCohort } from '#core/flags/definitions/definition-links.ts'
+import { listReferencesOfCohort } from '#core/flags/definitions/definition-links.ts'
 import type { FlagIssue } from '#core/flags/definitions/flag-issue.ts'
 import { validateCohortFilters } from '#core/flags/definitions/validate-cohort.ts'
-import { usersOfCohort } from '#core/flags/definitions/validate-references.ts'
+import { listUsersOfCohort } from '#core/flags/definitions/validate-references.ts'
 import type { MemberIds } from '#core/flags/evaluation/member-ids.ts'
 import type { JsonObject } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
@@ -145,7 +145,7 @@ type Save = (linked: LinkedWrite) => Promise<Result<Written<Cohort>, CohortRefus
 /** @param filters the filters to check; null when the write changes nothing that is evaluated. */
 function checkFilters(filters: JsonObject | null) {
   if (filters === null) return { issues: [], references: [] }
-  return { issues: validateCohortFilters(filters), references: referencesOfCohort(filters) }
+  return { issues: validateCohortFilters(filters), references: listReferencesOfCohort(filters) }
 }
 
 /** Source: PostHog refuses to delete a cohort that active flags use; here inactive flags and cohorts count, too. */
@@ -157,7 +157,7 @@ function deleteUnused(
 ): Promise<Result<CheckedWrite<Written<Cohort>>, CohortRefusal>> {
   return writeWithLinks(deps.management, cohort.projectId, async findLinks => {
     const links = await findLinks()
-    const users = usersOfCohort(cohort.id, links)
+    const users = listUsersOfCohort(cohort.id, links)
     const issues = users.length === 0 ? [] : [inUseIssue(users)]
     if (issues.length > 0 && !options.skipValidation) return err({ kind: 'invalid', issues } as const)
     const written = await save(options.skipValidation ? {} : { linksRevision: links.revision })

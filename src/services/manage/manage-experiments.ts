@@ -5,8 +5,8 @@
 import type { Change } from '#core/author.ts'
 import { redactEncryptedPayloads } from '#core/flags/definitions/encrypted-payloads.ts'
 import type { Flag, FlagFields } from '#core/flags/definitions/flag.ts'
-import { variantCount } from '#core/flags/definitions/flag-traits.ts'
-import { usersOfExperiment } from '#core/flags/definitions/validate-references.ts'
+import { countVariants } from '#core/flags/definitions/flag-traits.ts'
+import { listUsersOfExperiment } from '#core/flags/definitions/validate-references.ts'
 import { type JsonObject, type JsonValue, mergeObjects } from '#core/json.ts'
 import { isSameJson } from '#core/json-equal.ts'
 import type { Experiment } from '#core/resources/experiment.ts'
@@ -152,7 +152,7 @@ export function deleteExperiment(
 ): Promise<Result<null, ExperimentRefusal>> {
   return writeWithFlags<null, ExperimentRefusal>(deps, async () => {
     const links = await deps.management.findLinks(projectId)
-    const of = usersOfExperiment(id, links)
+    const of = listUsersOfExperiment(id, links)
     if (of.length > 0) return err({ kind: 'in_rules', of })
     return deps.management.deleteResource('experiment', projectId, id, {}, change, { linksRevision: links.revision })
   })
@@ -181,7 +181,7 @@ async function prepareFlagWrite(
   if (fields.filters === undefined) return ok(toFlagChange(flag, fields))
   const checked = await prepareCheckedChange(deps, flag, fields)
   if (!checked.ok) return checked
-  if (variantCount(fields.filters) < 2) return err({ kind: 'invalid', issues: [tooFewVariants] })
+  if (countVariants(fields.filters) < 2) return err({ kind: 'invalid', issues: [tooFewVariants] })
   return addReferenceCheck(deps.management, flag.projectId, flag.key, checked.value)
 }
 
@@ -209,7 +209,7 @@ async function prepareNewFlagFor(
   }
   const checked = await prepareCheckedNewFlag(deps, projectId, fields)
   if (!checked.ok) return checked
-  return variantCount(filters) < 2
+  return countVariants(filters) < 2
     ? err({ kind: 'invalid', issues: [tooFewVariants] })
     : ok({ kind: 'create', flag: checked.value, hasExperiment: true })
 }
@@ -231,7 +231,7 @@ function prepareExistingFlag(
   flag: Flag,
   switchesOn: boolean,
 ): Result<FlagWrite, 'flag_without_variants' | 'flag_archived'> {
-  if (variantCount(flag.filters) < 2) return err('flag_without_variants')
+  if (countVariants(flag.filters) < 2) return err('flag_without_variants')
   if (flag.archived && switchesOn) return err('flag_archived')
   const active = switchesOn ? { active: true } : {}
   return ok(toFlagChange(flag, { ...active, hasExperiment: true }))

@@ -2,13 +2,13 @@
 // `core/flags/definitions/validate-flag.ts` decides what may be stored; callers have checked that the key may write.
 
 import type { Change } from '#core/author.ts'
-import { type DefinitionReference, referencesOfFlag } from '#core/flags/definitions/definition-links.ts'
+import { type DefinitionReference, listReferencesOfFlag } from '#core/flags/definitions/definition-links.ts'
 import { type Flag, type FlagFields, flagDefaults, pickWritableFields } from '#core/flags/definitions/flag.ts'
 import type { FlagIssue } from '#core/flags/definitions/flag-issue.ts'
 import { normalizeFilters } from '#core/flags/definitions/normalize-filters.ts'
 import { configVersion } from '#core/flags/definitions/read-rules.ts'
-import { identifyRules } from '#core/flags/definitions/rule-identity.ts'
-import { archivedIssues, type FlagToValidate, validateFlag } from '#core/flags/definitions/validate-flag.ts'
+import { assignRuleIds } from '#core/flags/definitions/rule-identity.ts'
+import { type FlagToValidate, findArchivedIssues, validateFlag } from '#core/flags/definitions/validate-flag.ts'
 import type { JsonValue } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { FlagPatch, FlagStore, LinkedWrite, NewFlag } from '#ports/state/flag-store.ts'
@@ -18,7 +18,7 @@ import type { PayloadCipher } from './payload-cipher.ts'
 import { sealPayloads, sealRestoredFields } from './seal-payloads.ts'
 import {
   type CheckedWrite,
-  checkAndWrite,
+  checkAndWriteDefinition,
   type DefinitionWrite,
   type FindLinks,
   writeDefinition,
@@ -81,7 +81,7 @@ export async function createFlag(
   const written = await writeDefinition<Written<Flag>, FlagRefusal>(deps.management, {
     projectId,
     self: { kind: 'flag', id: null, name: flag.key },
-    references: referencesOfFlag(flag.filters),
+    references: listReferencesOfFlag(flag.filters),
     issues: prepared.value.warnings,
     skipValidation: options.skipValidation,
     write: async linked => {
@@ -104,7 +104,7 @@ export function prepareNewFlag(
   const prepared = prepareFields(deps, null, { ...defaults, ...fields }, options)
   if (!prepared.ok) return prepared
   const whole = prepared.value
-  const issues = [...validateFlag(whole), ...archivedIssues(fields)]
+  const issues = [...validateFlag(whole), ...findArchivedIssues(fields)]
   if (issues.length > 0 && !options.skipValidation) return err({ kind: 'invalid', issues })
   return ok({ flag: { ...whole, projectId }, warnings: issues })
 }
@@ -116,7 +116,7 @@ export function updateFlag(
   fields: FlagFields,
   options: UpdateOptions,
 ): Promise<Result<WrittenFlag, FlagRefusal>> {
-  return changeFlag(deps, flag, read => prepareChange(deps, read, fields, options), options)
+  return writeFlagWithRetry(deps, flag, read => prepareChange(deps, read, fields, options), options)
 }
 
 type UpdateOptions = WriteOptions & {
@@ -169,7 +169,7 @@ export function prepareFlagFields(
   // An unchanged key is not validated again: it may be older than the rules.
   const { key, ...others } = patch
   const toValidate: FlagToValidate = key === flag.key ? others : patch
-  const issues = [...validateFlag(toValidate, flag.filters), ...archivedIssues(fields, flag)]
+  const issues = [...validateFlag(toValidate, flag.filters), ...findArchivedIssues(fields, flag)]
   if (issues.length > 0 && !options.skipValidation) return err({ kind: 'invalid', issues })
   return ok({ fields: patch, warnings: issues })
 }
@@ -181,7 +181,7 @@ export function deleteFlag(
   change: Change,
 ): Promise<Result<WrittenFlag, FlagRefusal>> {
   const deletion = ok({ fields: { deleted: true }, warnings: [] })
-  return changeFlag(deps, flag, async () => deletion, { change, skipValidation: false })
+  return writeFlagWithRetry(deps, flag, async () => deletion, { change, skipValidation: false })
 }
 
 /**
@@ -202,7 +202,7 @@ export async function restoreFlag(
     const { fields, restsOnStored } = sealed.value
     return ok({ fields, warnings: [], ...(restsOnStored && { expectedVersion: read.version }) })
   }
-  return changeFlag(deps, flag, prepare, options)
+  return writeFlagWithRetry(deps, flag, prepare, options)
 }
 
 function hasRules({ filters }: FlagFields): boolean {
@@ -226,7 +226,7 @@ function prepareFields<T extends FlagFields>(
   const mayHaveRules = stored === null || configVersion(stored.filters) !== 1
   if (!hasRules(fields) || !mayHaveRules || skipValidation || keepsIdentity)
     return ok({ ...fields, filters: normalizeFilters(filters, legacyRolloutPercentage) })
-  const identified = identifyRules(filters, stored?.filters ?? null, newUuid)
+  const identified = assignRuleIds(filters, stored?.filters ?? null, newUuid)
   return identified.ok
     ? ok({ ...fields, filters: identified.value })
     : err({ kind: 'invalid', issues: [identified.error] })
@@ -236,7 +236,7 @@ function prepareFields<T extends FlagFields>(
  * @param prepare called again if another writer came first: with the newest flag when that flag was changed, unless the
  * caller expects a version: the change is then refused.
  */
-export async function changeFlag<E extends { readonly kind: string } = never>(
+export async function writeFlagWithRetry<E extends { readonly kind: string } = never>(
   deps: ManageFlagsDeps,
   flag: Flag,
   prepare: (read: Flag) => Promise<Result<PreparedChange<E>, FlagRefusal | E>>,
@@ -253,7 +253,11 @@ export async function changeFlag<E extends { readonly kind: string } = never>(
     const references = listReferencesToCheck(read, fields)
     const write = (linked: LinkedWrite) => saveFlag(deps, read, fields, { expectedVersion, change, ...linked })
     const definition = { projectId, self, references, issues, skipValidation, refuse, write }
-    const written = await checkAndWrite<Written<Flag>, FlagRefusal | E>(deps.management, findLinks, definition)
+    const written = await checkAndWriteDefinition<Written<Flag>, FlagRefusal | E>(
+      deps.management,
+      findLinks,
+      definition,
+    )
     if (!written.ok && isStale(written.error)) read = written.error.current
     return written
   }
@@ -269,7 +273,7 @@ function isStale(refusal: { readonly kind: string } | string): refusal is StaleV
 /** The references to check after a change. Inactive flags are checked too, so switching one on needs no new check. */
 export function listReferencesToCheck(flag: Flag, fields: FlagFields): readonly DefinitionReference[] {
   if (fields.deleted ?? flag.deleted) return []
-  return fields.filters !== undefined || flag.deleted ? referencesOfFlag(fields.filters ?? flag.filters) : []
+  return fields.filters !== undefined || flag.deleted ? listReferencesOfFlag(fields.filters ?? flag.filters) : []
 }
 
 async function saveFlag(

@@ -7,7 +7,7 @@ import type { SecretKeys } from '#core/project.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { isKnownScope } from '#core/scopes.ts'
 import type { PersonalKeyStore, ProjectStore, SecretKeyStore } from '#ports/state/project-store.ts'
-import { whenServed } from './definition-writes.ts'
+import { waitUntilServed } from './definition-writes.ts'
 import { generatePersonalKey, generateSecretKey, type RandomBytes, secretKeyPrefix } from './generate-key.ts'
 import type { PersonalKeyCheck } from './personal-key-check.ts'
 import { hashSecret } from './secret-digests.ts'
@@ -79,7 +79,7 @@ export async function rotateSecretKey(
 ): Promise<Result<{ keys: SecretKeys; secret: string }, 'not_found'>> {
   const secret = generateSecretKey(deps.randomBytes)
   const stored = { secretHash: hashSecret(secret), masked: maskSecret(secret) }
-  const served = await whenServed(deps, await deps.management.rotateSecretKey(projectId, stored, change))
+  const served = await waitUntilServed(deps, await deps.management.rotateSecretKey(projectId, stored, change))
   return served.ok ? ok({ keys: served.value, secret }) : served
 }
 
@@ -89,7 +89,7 @@ export async function deleteBackupSecretKey(
   projectId: number,
   change: Change,
 ): Promise<Result<SecretKeys, 'not_found'>> {
-  return whenServed(deps, await deps.management.deleteBackupSecretKey(projectId, change))
+  return waitUntilServed(deps, await deps.management.deleteBackupSecretKey(projectId, change))
 }
 
 /**

@@ -10,10 +10,10 @@ import {
   projectResource,
   type Quotas,
 } from '#core/project.ts'
-import { initialFields } from '#core/resource.ts'
+import { buildInitialFields } from '#core/resource.ts'
 import { err, type Result } from '#core/result.ts'
 import type { ProjectStore } from '#ports/state/project-store.ts'
-import { whenServed } from './definition-writes.ts'
+import { waitUntilServed } from './definition-writes.ts'
 import { generateProjectKey, type RandomBytes } from './generate-key.ts'
 
 export interface ManageProjectsDeps {
@@ -53,7 +53,7 @@ export async function createProject(
   if (refusal !== null) return err(refusal)
   const written = await deps.management.createProject(
     {
-      ...(initialFields(projectResource) as Pick<
+      ...(buildInitialFields(projectResource) as Pick<
         Project,
         'timezone' | 'anonymizeIps' | 'geoipEnabled' | 'propertyMatchingVersion' | 'clientSettings'
       >),
@@ -65,7 +65,7 @@ export async function createProject(
     },
     change,
   )
-  return whenServed(deps, written)
+  return waitUntilServed(deps, written)
 }
 
 /** Absent quotas, ingestion settings and client settings stay unchanged. */
@@ -93,7 +93,7 @@ export async function deleteProject(
   projectId: number,
   change: Change,
 ): Promise<Result<null, 'not_found'>> {
-  return whenServed(deps, await deps.management.deleteProject(projectId, change))
+  return waitUntilServed(deps, await deps.management.deleteProject(projectId, change))
 }
 
 async function saveProject(
@@ -102,7 +102,7 @@ async function saveProject(
   patch: Parameters<ProjectStore['updateProject']>[1],
   change: Change,
 ): Promise<Result<Project, ProjectRefusal>> {
-  return whenServed(deps, await deps.management.updateProject(projectId, patch, change))
+  return waitUntilServed(deps, await deps.management.updateProject(projectId, patch, change))
 }
 
 function findSettingsRefusal(settings: ProjectSettings): ProjectRefusal | null {

@@ -5,10 +5,10 @@
 import type { Change } from '#core/author.ts'
 import type { Flag } from '#core/flags/definitions/flag.ts'
 import { isJsonObject, type JsonObject, type JsonValue, mergeObjects, numberOf, ownValue } from '#core/json.ts'
-import { initialFields, patchItem } from '#core/resource.ts'
+import { buildInitialFields, patchItem } from '#core/resource.ts'
 import { type Survey, surveyResource } from '#core/resources/survey.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import { isSurveyRunning, surveyFlagKeys, unansweredFilters } from '#core/surveys/survey-flags.ts'
+import { buildSurveyFlagKeys, buildUnansweredFilters, isSurveyRunning } from '#core/surveys/survey-flags.ts'
 import type { FlagStore, FlagWrite, FlagWriteRefusal } from '#ports/state/flag-store.ts'
 import type { FlagWrites, ResourceStore } from '#ports/state/resource-store.ts'
 import type { ReferenceReader } from './check-stored.ts'
@@ -59,7 +59,7 @@ export function createSurvey(
     if (linkedFlagId !== null && (await findUndeletedFlag(deps.management, projectId, linkedFlagId)) === null)
       return err('no_such_flag')
     const survey = {
-      ...(initialFields(surveyResource) as Pick<Survey, 'startDateMs' | 'endDateMs' | 'archived'>),
+      ...(buildInitialFields(surveyResource) as Pick<Survey, 'startDateMs' | 'endDateMs' | 'archived'>),
       ...others,
       ...{ id: deps.newUuid(), projectId, linkedFlagId, content: addQuestionIds(content, deps.newUuid) },
     }
@@ -140,7 +140,7 @@ async function prepareFlagWrites(
   const active = isSurveyRunning(survey)
   // A survey that starts takes its own flags out of the archive.
   const state = active ? { active, archived: false } : { active }
-  const keys = surveyFlagKeys(survey.id)
+  const keys = buildSurveyFlagKeys(survey.id)
   const prepared = await targetingWrite()
   if (!prepared.ok) return prepared
   const targeting =
@@ -164,7 +164,7 @@ async function prepareFlagWrites(
   }
 
   async function internalWrite(): Promise<Result<FlagWrite | null, InvalidFlag>> {
-    const filters = unansweredFilters(survey.id, readIteration(survey.content))
+    const filters = buildUnansweredFilters(survey.id, readIteration(survey.content))
     if (own.internal === null)
       return newFlag(keys.internal, `Targeting flag for survey ${survey.name}`, { filters, ...state })
     const isSame = JSON.stringify(own.internal.filters) === JSON.stringify(filters)

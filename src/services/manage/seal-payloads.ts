@@ -2,10 +2,10 @@
 // for each payload that was sent as the redaction marker. `core/flags/definitions/validate-flag.ts` checks the rest of a
 // flag.
 
-import { isPayload, redactedPayload, withPayloads } from '#core/flags/definitions/encrypted-payloads.ts'
+import { hasPayload, redactedPayload, replacePayloads } from '#core/flags/definitions/encrypted-payloads.ts'
 import type { Flag, FlagFields, WritableFlag } from '#core/flags/definitions/flag.ts'
 import type { FlagIssue } from '#core/flags/definitions/flag-issue.ts'
-import { payloadText } from '#core/flags/evaluation/prepared-outcomes.ts'
+import { readPayloadText } from '#core/flags/evaluation/prepared-outcomes.ts'
 import { isJsonObject, type JsonObject, type JsonValue, ownValue, setOwn } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { PayloadCipher } from './payload-cipher.ts'
@@ -32,7 +32,7 @@ export async function sealPayloads<T extends FlagFields>(
   if (!isEncrypted) return wasEncrypted ? unsealFields(stored!, fields) : preparePlainFields(fields)
   const filters = fields.filters ?? (wasEncrypted ? undefined : stored?.filters)
   const payloads = filters === undefined ? undefined : ownValue(filters, 'payloads')
-  if (filters === undefined || !isPayload(payloads))
+  if (filters === undefined || !hasPayload(payloads))
     return ok({ fields, restsOnStored: dependsOnStoredPayloads(fields) })
   if (!isJsonObject(payloads)) return err([createIssue('filters.payloads', 'invalid', 'Must be an object or null.')])
 
@@ -40,13 +40,13 @@ export async function sealPayloads<T extends FlagFields>(
   const sealed: JsonObject = {}
   let restsOnStored = dependsOnStoredPayloads(fields)
   for (const valueKey of Object.keys(payloads)) {
-    const text = payloadText(payloads, valueKey)
+    const text = readPayloadText(payloads, valueKey)
     const path = `filters.payloads.${valueKey}`
-    if (!isPayload(text)) {
+    if (!hasPayload(text)) {
       setOwn(sealed, valueKey, text ?? null)
     } else if (text === redactedPayload) {
       const before = isJsonObject(kept) ? ownValue(kept, valueKey) : undefined
-      if (!isPayload(before)) return err([createIssue(path, 'invalid_input', nothingStored)])
+      if (!hasPayload(before)) return err([createIssue(path, 'invalid_input', nothingStored)])
       setOwn(sealed, valueKey, before)
       restsOnStored = true
     } else {
@@ -55,7 +55,7 @@ export async function sealPayloads<T extends FlagFields>(
       setOwn(sealed, valueKey, outcome.value)
     }
   }
-  return ok({ fields: { ...fields, filters: withPayloads(filters, sealed) }, restsOnStored })
+  return ok({ fields: { ...fields, filters: replacePayloads(filters, sealed) }, restsOnStored })
 }
 
 /**
@@ -79,7 +79,7 @@ export async function sealRestoredFields(
  */
 function dependsOnStoredPayloads({ filters, hasEncryptedPayloads }: FlagFields): boolean {
   if (filters === undefined) return hasEncryptedPayloads !== undefined
-  return hasEncryptedPayloads === undefined && isPayload(ownValue(filters, 'payloads'))
+  return hasEncryptedPayloads === undefined && hasPayload(ownValue(filters, 'payloads'))
 }
 
 /** Refuses the redaction marker: it refers to a stored encrypted payload, and this flag has none. */
@@ -98,7 +98,7 @@ function findMarkedPayload(payloads: JsonValue | undefined): string | undefined 
 /** The write ends encryption. Stored payloads stay secret, so the write must contain new payloads. */
 function unsealFields<T extends FlagFields>(stored: Flag, fields: T): Result<SealedFields<T>, FlagIssue[]> {
   const payloads = ownValue(fields.filters ?? stored.filters, 'payloads')
-  const isKept = fields.filters === undefined && isJsonObject(payloads) && Object.values(payloads).some(isPayload)
+  const isKept = fields.filters === undefined && isJsonObject(payloads) && Object.values(payloads).some(hasPayload)
   if (isKept) return err([createIssue('has_encrypted_payloads', 'invalid_input', staysSecret)])
   const marked = findMarkedPayload(payloads)
   if (marked !== undefined) return err([createIssue(`filters.payloads.${marked}`, 'invalid_input', staysSecret)])

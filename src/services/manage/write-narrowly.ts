@@ -3,7 +3,7 @@
 // write. `core/flags/definitions/narrow-writes.ts` has the changes. Source: docs/wire/private-api.md 4.2.
 
 import type { Change } from '#core/author.ts'
-import { type DefinitionLinks, flagDependencies } from '#core/flags/definitions/definition-links.ts'
+import { type DefinitionLinks, listFlagDependencies } from '#core/flags/definitions/definition-links.ts'
 import { redactEncryptedPayloads } from '#core/flags/definitions/encrypted-payloads.ts'
 import type { Flag } from '#core/flags/definitions/flag.ts'
 import type { NarrowRefusal, NarrowWrite } from '#core/flags/definitions/narrow-writes.ts'
@@ -11,12 +11,12 @@ import { err, ok, type Result } from '#core/result.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { FlagStore } from '#ports/state/flag-store.ts'
 import {
-  changeFlag,
   type FlagRefusal,
   type ManageFlagsDeps,
   type PreparedChange,
   prepareChange,
   type WrittenFlag,
+  writeFlagWithRetry,
 } from './manage-flags.ts'
 import { type FlagDependent, listFlagDependents } from './retire-flags.ts'
 
@@ -45,7 +45,7 @@ export interface NarrowOptions {
 }
 
 /** Writes nothing, and returns the flag, when it already has that state. */
-export function writeNarrowly(
+export function writeNarrowChange(
   deps: WriteNarrowlyDeps,
   flag: Flag,
   decide: NarrowWrite,
@@ -67,12 +67,12 @@ export function writeNarrowly(
     if (!prepared.ok || obstacle === undefined || changesNothing) return prepared
     return ok({ ...prepared.value, refuse: links => obstacle(deps, read, links) })
   }
-  return changeFlag(deps, flag, prepare, { expectedVersion: sentVersion, skipValidation: false, change })
+  return writeFlagWithRetry(deps, flag, prepare, { expectedVersion: sentVersion, skipValidation: false, change })
 }
 
 /** Active flags that depend on the flag. */
 export const activeDependents: Obstacle = async ({ management }, flag, links) => {
-  const dependenciesOf = flagDependencies(links)
+  const dependenciesOf = listFlagDependencies(links)
   const ids = links.flags.map(({ id }) => id).filter(id => dependenciesOf(id).includes(flag.id))
   const active = (await management.listFlagsById(flag.projectId, ids)).filter(found => found.active)
   const message = 'Cannot disable this feature flag because other flags depend on it'
@@ -81,7 +81,7 @@ export const activeDependents: Obstacle = async ({ management }, flag, links) =>
 
 /** Inactive flags that the flag depends on. */
 export const disabledDependencies: Obstacle = async ({ management }, flag, links) => {
-  const found = await management.listFlagsById(flag.projectId, flagDependencies(links)(flag.id))
+  const found = await management.listFlagsById(flag.projectId, listFlagDependencies(links)(flag.id))
   const off = found.filter(({ active, deleted }) => !active || deleted)
   return off.length === 0
     ? null

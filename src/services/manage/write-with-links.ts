@@ -85,11 +85,11 @@ export function writeDefinition<W, E>(
   store: ReferenceReader,
   definition: DefinitionWrite<W, E>,
 ): Promise<Result<CheckedWrite<W>, E | InvalidDefinition>> {
-  return writeWithLinks(store, definition.projectId, findLinks => checkAndWrite(store, findLinks, definition))
+  return writeWithLinks(store, definition.projectId, findLinks => checkAndWriteDefinition(store, findLinks, definition))
 }
 
 /** Like `writeDefinition`, but only one try, within `writeWithLinks`. */
-export async function checkAndWrite<W, E>(
+export async function checkAndWriteDefinition<W, E>(
   store: ReferenceReader,
   findLinks: FindLinks,
   { projectId, self, references, issues, skipValidation, refuse, write }: DefinitionWrite<W, E>,

@@ -1,6 +1,6 @@
 // Writes the rows of a chunk to the event store and waits for them to be durable: step 4 of `process-one-chunk.ts`.
 
-import { chargeOnce, lateLiveEvents } from '#core/processing/charge-once.ts'
+import { chargeLateEventsOnce, findLateLiveEvents } from '#core/processing/charge-once.ts'
 import type { ChunkChanges } from '#core/processing/chunk.ts'
 import type { ProcessedChunk } from '#core/processing/process-chunk.ts'
 import { type RefusedRow, rejectRefusedRows } from '#core/processing/refused-rows.ts'
@@ -24,10 +24,10 @@ export async function insertRows(processed: ProcessedChunk, deps: ChunkDeps): Pr
 
 /** Gives rows that may repeat older events the charge day of those events. Few chunks have such rows. */
 async function addChargedTimes(rows: EventRows['events'], deps: ChunkDeps): Promise<EventRows['events'] | null> {
-  const late = lateLiveEvents(rows)
+  const late = findLateLiveEvents(rows)
   if (late.length === 0) return rows
   const chargedTimes = await retryWhileStoreDown(() => deps.events.findChargedTimes(late), deps)
-  return chargedTimes === null ? null : chargeOnce(rows, late, chargedTimes)
+  return chargedTimes === null ? null : chargeLateEventsOnce(rows, late, chargedTimes)
 }
 
 async function insertWhenStoreIsUp(rows: EventRows, deps: ChunkDeps): Promise<readonly RefusedRow[] | null> {

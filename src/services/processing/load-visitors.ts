@@ -6,10 +6,10 @@ import type { ParsedChunk } from '#core/processing/parse-chunk.ts'
 import {
   countIdentifies,
   findVisitorEvents,
+  listWantedIdentifies,
+  listWantedSaltDays,
+  listWantedSessions,
   settleVisitors,
-  wantedIdentifies,
-  wantedSaltDays,
-  wantedSessions,
 } from '#core/processing/settle-visitors.ts'
 import type { VisitorChanges } from '#core/processing/visitors.ts'
 import type { ChunkDeps } from './chunk-deps.ts'
@@ -24,10 +24,10 @@ export interface SettledChunk {
 export async function loadAndSettleVisitors(chunk: ParsedChunk, deps: ChunkDeps): Promise<SettledChunk> {
   const events = findVisitorEvents(chunk)
   if (events.length === 0) return { chunk, changes: null }
-  const wanted = wantedIdentifies(events, chunk.traffic)
+  const wanted = listWantedIdentifies(events, chunk.traffic)
   const counted = countIdentifies(events, wanted, await deps.state.loadIdentifies(wanted))
-  const salts = await readSalts(wantedSaltDays(events, counted.counts), deps)
-  const sessions = await deps.state.loadSessions(wantedSessions(events, counted.counts))
+  const salts = await readSalts(listWantedSaltDays(events, counted.counts), deps)
+  const sessions = await deps.state.loadSessions(listWantedSessions(events, counted.counts))
   const isLive = chunk.traffic === 'live'
   const isRestoring = isLive && deps.isRestoring === true
   const settled = settleVisitors(chunk, events, { counted, sessions, salts, isRestoring })

@@ -12,7 +12,7 @@ const keptBytesMax = 16 * 1024
  * The losses of a chunk: missing records, and damaged ones, whose project is unknown. The caller must record them before the
  * position passes them, so that a crash reports them twice rather than never.
  */
-export function collectLosses({ stream, missing, records }: LogChunk, noticedAtMs: number): LogLoss[] {
+export function collectLogLosses({ stream, missing, records }: LogChunk, noticedAtMs: number): LogLoss[] {
   const losses: LogLoss[] = []
   if (missing !== null) {
     const { recordCount, fromOffset, toOffset, file } = missing

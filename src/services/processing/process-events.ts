@@ -19,7 +19,7 @@ import { waitOrStop } from '../shared/wait-or-stop.ts'
 import type { ChunkDeps, FaultPoint, ProcessingEventStore } from './chunk-deps.ts'
 import { ChunkPace } from './chunk-pace.ts'
 import { createLagMeter } from './lag-meter.ts'
-import { collectLosses, logDamagedRecords, logMissingRecords } from './log-losses.ts'
+import { collectLogLosses, logDamagedRecords, logMissingRecords } from './log-losses.ts'
 import { type ChunkEnd, processOneChunk } from './process-one-chunk.ts'
 import { type ProcessorLimits, processorLimits } from './processor-limits.ts'
 import { type StreamCursor, StreamCursors } from './stream-cursors.ts'
@@ -237,7 +237,7 @@ export function createProcessor(options: ProcessorOptions) {
     areImportsNext = cursor.takesDeferred || (areImportsNext && traffic === 'live')
     await options.faultPoint?.('read')
     const paced = pace.begin(cursor, chunk.records.length)
-    const losses = collectLosses(chunk, clock.nowMs())
+    const losses = collectLogLosses(chunk, clock.nowMs())
     if (losses.length > 0) await retryPatiently(signal, 'waiting_for_log', () => log.keepLoss(...losses))
     logDamagedRecords(chunk, options)
     let { missing } = chunk

@@ -5,7 +5,7 @@ import { mergeEventNames } from '#core/events/event-names.ts'
 import type { EventIdentity, PersonIdOverride } from '#core/events/stored-event.ts'
 import type { ChunkChanges, ChunkOutcome, ChunkSubjects } from '#core/processing/chunk.ts'
 import { isFlagCall, type StoredFlagCall } from '#core/processing/deduplicate-flag-calls.ts'
-import { chunkSubjects, itemsWithoutJob, type ParsedChunk, parseChunk } from '#core/processing/parse-chunk.ts'
+import { listChunkSubjects, listItemsWithoutJob, type ParsedChunk, parseChunk } from '#core/processing/parse-chunk.ts'
 import {
   ChunkTooLargeError,
   type ImplicitJobs,
@@ -167,7 +167,7 @@ async function runChunkSteps(
 /** @returns null for a chunk without imports that name no job, as nearly all are. */
 async function findImplicitJobs(chunk: ParsedChunk, isRetry: boolean, deps: ChunkDeps): Promise<ImplicitJobs | null> {
   if (deps.implicitJobs === undefined || chunk.traffic !== 'import') return null
-  const items = itemsWithoutJob(chunk)
+  const items = listItemsWithoutJob(chunk)
   return items.length === 0 ? null : deps.implicitJobs(items, { isRetry, mayCreate: deps.isRestoring !== true })
 }
 
@@ -183,7 +183,7 @@ function collectJobIds(jobs: ImplicitJobs): number[] {
 
 /** Also loads ids with an override in the event store: another worker may have mapped them elsewhere since. */
 function collectSubjects(chunk: ParsedChunk, published: PublishedOverrides, { isRestoring }: ChunkDeps): ChunkSubjects {
-  const subjects = chunkSubjects(chunk, isRestoring)
+  const subjects = listChunkSubjects(chunk, isRestoring)
   return published.size === 0
     ? subjects
     : { ...subjects, distinctIds: [...subjects.distinctIds, ...published.values()] }

@@ -2,10 +2,10 @@
 // persons as they are now, and inserted. The state does not change: nothing is counted, no person changes, and no existing
 // row is replaced.
 
-import { itemOf } from '#core/events/captured-event.ts'
+import { acceptedItemOf } from '#core/events/captured-event.ts'
 import type { LogStream } from '#core/events/log-stream.ts'
 import type { PersonIdOverride } from '#core/events/stored-event.ts'
-import { type ImportJob, isPending } from '#core/imports/import-job.ts'
+import { type ImportJob, isJobPending } from '#core/imports/import-job.ts'
 import type { ChunkChanges, LoadedChunk } from '#core/processing/chunk.ts'
 import { type EventWriter, noEventRows } from '#ports/events/event-writer.ts'
 import type { EventLogReader } from '#ports/log/event-log.ts'
@@ -54,7 +54,7 @@ export async function restoreEvents(
     const read = await deps.log.read(stream, offset, { recordCountMax, bytesMax: processorLimits.bytesMax })
     if (read.nextOffset === offset) break
     const records = read.records.filter(({ offset, record }) => {
-      const item = itemOf(record)
+      const item = acceptedItemOf(record)
       return offset < toOffset && !(item !== null && isLeftOut?.(item.projectId, offset) === true)
     })
     const chunk = { ...read, records, nextOffset: Math.min(read.nextOffset, toOffset) }
@@ -137,7 +137,7 @@ async function repeatJobEnd(
   if (job === null) return events.discardJob(before.id)
   if (job.state === 'discarding' || job.state === 'discarded')
     await (job.day === null ? events.discardJob(job.id) : events.discardDay(job.id))
-  else if (isPending(before) && areRowsPublished(job)) await events.publishJob(job.id)
+  else if (isJobPending(before) && areRowsPublished(job)) await events.publishJob(job.id)
 }
 
 function areRowsPublished({ state, step }: ImportJob): boolean {

@@ -1,7 +1,7 @@
 // Waits for a store that is down: which calls to repeat, how long to wait in between, and what to report.
 
 import { PortError } from '#ports/port-error.ts'
-import { storeBackOffMs, waitOrStop } from '../shared/wait-or-stop.ts'
+import { computeStoreBackOffMs, waitOrStop } from '../shared/wait-or-stop.ts'
 import type { ChunkDeps } from './chunk-deps.ts'
 
 type WaitDeps = Pick<ChunkDeps, 'metrics' | 'logger' | 'random' | 'signal'>
@@ -57,5 +57,5 @@ export function waitBeforeRetry(
   attempt: number,
   { random, signal }: Pick<WaitDeps, 'random' | 'signal'>,
 ): Promise<void> {
-  return waitOrStop(storeBackOffMs(attempt, random()), signal)
+  return waitOrStop(computeStoreBackOffMs(attempt, random()), signal)
 }

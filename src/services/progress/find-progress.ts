@@ -15,7 +15,7 @@ export interface Progress {
 }
 
 /** @throws PortError */
-export async function findProgress(store: ProgressStore, stream: LogStream): Promise<Progress> {
+export async function findStreamProgress(store: ProgressStore, stream: LogStream): Promise<Progress> {
   // In this order: a project released in between is processed up to `offset`; a project deferred in between starts there.
   const { offset } = await store.findLogPosition(stream)
   const deferral = await store.findDeferral(stream)
@@ -29,18 +29,18 @@ export async function findAllProgress(
 ): Promise<ReadonlyMap<LogStream, Progress>> {
   const streams = await log.streams()
   return new Map(
-    await Promise.all(streams.map(async ({ stream }) => [stream, await findProgress(store, stream)] as const)),
+    await Promise.all(streams.map(async ({ stream }) => [stream, await findStreamProgress(store, stream)] as const)),
   )
 }
 
 /** Whether a record waits for the second cursor, which has not reached it yet. */
-export function isWaiting({ deferral }: Progress, projectId: number, offset: number): boolean {
+export function isRecordWaiting({ deferral }: Progress, projectId: number, offset: number): boolean {
   if (deferral === null || offset < deferral.offset) return false
   return deferral.projects.some(each => each.projectId === projectId && each.fromOffset <= offset)
 }
 
 /** Whether every record of a project before this offset was processed. */
-export function isProcessed({ offset, deferral }: Progress, projectId: number, endOffset: number): boolean {
+export function isRecordProcessed({ offset, deferral }: Progress, projectId: number, endOffset: number): boolean {
   if (offset < endOffset) return false
   if (deferral === null || deferral.offset >= endOffset) return true
   return !deferral.projects.some(each => each.projectId === projectId && each.fromOffset < endOffset)
@@ -54,7 +54,7 @@ export async function readAllPositions(
   const positions: Record<string, number> = {}
   const deferred: Record<string, number> = {}
   for (const stream of streams) {
-    const { offset, deferral } = await findProgress(store, stream)
+    const { offset, deferral } = await findStreamProgress(store, stream)
     positions[stream] = offset
     if (deferral !== null) deferred[deferredCursorOf(stream)] = deferral.offset
   }

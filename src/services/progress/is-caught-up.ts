@@ -3,7 +3,7 @@
 
 import type { Clock } from '#ports/clock.ts'
 import type { EventLogReader } from '#ports/log/event-log.ts'
-import { findProgress, type ProgressStore } from './find-progress.ts'
+import { findStreamProgress, type ProgressStore } from './find-progress.ts'
 
 export interface CaughtUpDeps {
   readonly log: Pick<EventLogReader, 'streams' | 'status'>
@@ -29,7 +29,7 @@ export async function isCaughtUp(deps: CaughtUpDeps, projectId: number): Promise
   // If the clock was set back since the start, the start time is not comparable.
   const dueMs = Math.max(deps.startedAtMs > nowMs ? 0 : deps.startedAtMs, nowMs - usualWaitMs)
   for (const { stream } of await deps.log.streams()) {
-    const { offset, deferral } = await findProgress(deps.positions, stream)
+    const { offset, deferral } = await findStreamProgress(deps.positions, stream)
     const isDeferred = deferral?.projects.some(each => each.projectId === projectId) === true
     const { appendedAtMs } = await deps.log.status(stream, isDeferred ? Math.min(offset, deferral.offset) : offset)
     if (appendedAtMs !== null && appendedAtMs < dueMs) return false

@@ -11,7 +11,7 @@ export interface MissingEvents {
   close(): Promise<void>
 }
 
-export function startMissingEvents(options: {
+export function startMissingEventsReader(options: {
   readonly marks: Pick<EventStoreMarks, 'findEventStoreMark'>
   readonly logger: Logger
   readonly readMs: number

@@ -5,19 +5,19 @@ import type { Cohort } from '#core/flags/definitions/cohort.ts'
 import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
 import type { UnknownReason } from '#core/flags/evaluation/flag-outcome.ts'
 import {
-  conditionProbe,
+  createConditionProbe,
   type DefinitionsById,
-  definitionsById,
   type FlagProbe,
+  indexDefinitionsById,
 } from '#core/flags/evaluation/flag-probe.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { CohortMemberStore, CohortStore } from '#ports/state/cohort-store.ts'
 import type { PersonView } from '#ports/state/person-store.ts'
 import type { Logger } from '#telemetry/log.ts'
-import { countMatching } from './count-reach.ts'
+import { countMatchingSubjects } from './count-reach.ts'
 import { createPersonTest, type FindPersonsDeps, type FoundPersons, findPersons } from './find-persons.ts'
-import { runPiece, type ScanDeps } from './subject-scans.ts'
+import { runScanPiece, type ScanDeps } from './subject-scans.ts'
 
 export interface CohortPersonsDeps extends FindPersonsDeps {
   readonly management: Pick<CohortMemberStore, 'listCohortMembers' | 'countCohortMembers'> &
@@ -37,7 +37,7 @@ export type NoMembers = UnknownReason | 'not_served'
  * @param encode encodes one member.
  * @throws TooManyScansError
  */
-export async function listMembers<T>(
+export async function listMembersOfCohort<T>(
   deps: CohortPersonsDeps,
   cohort: Cohort,
   { after, limit }: { readonly after: number; readonly limit: number },
@@ -81,10 +81,10 @@ export function listCohortsOfPerson(
     const served = deps.servedProject(projectId)
     if (served === null) return err('not_served')
     const probes = new Map<Cohort, FlagProbe>()
-    const byId = definitionsById(served.definitions)
+    const byId = indexDefinitionsById(served.definitions)
     for (const cohort of cohorts) {
       if (cohort.isStatic) continue
-      await runPiece(slices, () => {
+      await runScanPiece(slices, () => {
         probes.set(cohort, createMemberProbe(served, cohort.id, byId))
         return true
       })
@@ -159,10 +159,10 @@ async function countDynamic(deps: CohortPersonsDeps, { projectId, id }: Cohort):
   const members = { probe: createMemberProbe(served, id), population: { kind: 'persons' } } as const
   // The caller may no longer wait for the count, but it is saved.
   const watch = { nowMs: deps.clock.nowMs(), signal: new AbortController().signal }
-  const counted = await countMatching(deps, served.definitions, members, watch)
+  const counted = await countMatchingSubjects(deps, served.definitions, members, watch)
   return counted.ok ? ok(counted.value.holding) : counted
 }
 
 function createMemberProbe({ definitions }: CompiledProject, cohortId: number, byId?: DefinitionsById): FlagProbe {
-  return conditionProbe(definitions, [{ key: 'id', type: 'cohort', value: cohortId }], null, byId)
+  return createConditionProbe(definitions, [{ key: 'id', type: 'cohort', value: cohortId }], null, byId)
 }

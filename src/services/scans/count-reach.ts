@@ -6,7 +6,7 @@ import type { ProjectDefinitions } from '#core/flags/definitions/project-definit
 import type { EvaluationSubject } from '#core/flags/evaluation/evaluation-subject.ts'
 import type { FlagOutcome, UnknownReason } from '#core/flags/evaluation/flag-outcome.ts'
 import { FlagProbe } from '#core/flags/evaluation/flag-probe.ts'
-import { type ReachCounts, ReachTally, reachedValue } from '#core/flags/evaluation/reach-tally.ts'
+import { type ReachCounts, ReachTally, readReachedValue } from '#core/flags/evaluation/reach-tally.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import {
   countSubjects,
@@ -26,7 +26,7 @@ export interface ScanWatch {
 }
 
 /** How many subjects match a condition. @returns err when the condition can be evaluated for no subject. */
-export async function countMatching(
+export async function countMatchingSubjects(
   deps: CountReachDeps,
   definitions: ProjectDefinitions,
   { probe, population }: { readonly probe: FlagProbe; readonly population: Population },
@@ -72,7 +72,7 @@ export function prepareReachQuery(
   if (probes.after !== null && probes.after.flag === undefined) return err('unreadable')
   const populations: Population[] = []
   for (const probe of [probes.after, probes.before]) {
-    const population = probe === null ? ok(null) : findPopulation(probe)
+    const population = probe === null ? ok(null) : findProbePopulation(probe)
     if (!population.ok) return population
     if (population.value !== null) populations.push(population.value)
   }
@@ -90,7 +90,7 @@ function createProbeOrNull(definitions: ProjectDefinitions, flag: Flag | null): 
  * The subjects that a flag decides for; null for an unreadable flag and one without condition sets.
  * @returns err when its values cannot be computed from stored data.
  */
-export function findPopulation(probe: FlagProbe): Result<Population | null, ReachRefusal> {
+export function findProbePopulation(probe: FlagProbe): Result<Population | null, ReachRefusal> {
   const { flag } = probe
   if (flag !== undefined && flag.rules !== null) return ok({ kind: 'persons' })
   if (flag === undefined || flag.sets.length === 0) return ok(null)
@@ -147,9 +147,9 @@ export async function countReach(
     otherIds: readonly string[],
   ): Promise<boolean> {
     if (after?.readsDistinctId !== true) return false
-    const value = reachedValue(ofFirst)
+    const value = readReachedValue(ofFirst)
     for (const distinctId of otherIds)
-      if (reachedValue(await evaluate(after, { ...subject, distinctId })) !== value) return true
+      if (readReachedValue(await evaluate(after, { ...subject, distinctId })) !== value) return true
     return false
   }
 }

@@ -2,8 +2,8 @@
 // of a project queue.
 
 import type { UnknownReason } from '#core/flags/evaluation/flag-outcome.ts'
-import { type FlagProbe, probedPerson } from '#core/flags/evaluation/flag-probe.ts'
-import { type MaybePromise, whenKnown } from '#core/maybe-promise.ts'
+import { createSubjectOfPerson, type FlagProbe } from '#core/flags/evaluation/flag-probe.ts'
+import { type MaybePromise, mapMaybePromise } from '#core/maybe-promise.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { PersonInCohorts, PersonsPage } from '#ports/state/cohort-store.ts'
 import type { PersonView } from '#ports/state/person-store.ts'
@@ -46,8 +46,8 @@ export type PersonTest = (person: PersonInCohorts) => MaybePromise<Result<boolea
 
 export function createPersonTest(probe: FlagProbe, { slices }: SubjectScans, nowMs: number): PersonTest {
   return person => {
-    const evaluation = probe.evaluationOf(probedPerson([probe], person, nowMs))
-    return whenKnown(finishEvaluation(evaluation, slices), () => probe.holds(evaluation))
+    const evaluation = probe.evaluationOf(createSubjectOfPerson([probe], person, nowMs))
+    return mapMaybePromise(finishEvaluation(evaluation, slices), () => probe.holds(evaluation))
   }
 }
 

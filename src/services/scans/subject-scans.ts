@@ -4,8 +4,8 @@
 
 import type { FlagEvaluation } from '#core/flags/evaluation/evaluate-flags.ts'
 import type { EvaluationSubject } from '#core/flags/evaluation/evaluation-subject.ts'
-import { type FlagProbe, probedGroup, probedPerson } from '#core/flags/evaluation/flag-probe.ts'
-import { partsOfAny } from '#core/flags/evaluation/needed-parts.ts'
+import { createSubjectOfGroup, createSubjectOfPerson, type FlagProbe } from '#core/flags/evaluation/flag-probe.ts'
+import { mergeNeededParts } from '#core/flags/evaluation/needed-parts.ts'
 import type { GroupType } from '#core/groups/group.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
 import { ProjectQueue } from '#core/project-queue.ts'
@@ -39,7 +39,7 @@ export function createSubjectScans(monotonicNowMs: () => number) {
  * Calls a piece of a scan until it is done (true), with turns of the event loop in between when it takes long. When this
  * turn's slice is used up already, the piece begins in a later turn.
  */
-export function runPiece(slices: SliceQueue, piece: (isTimeUp: () => boolean) => boolean): MaybePromise<unknown> {
+export function runScanPiece(slices: SliceQueue, piece: (isTimeUp: () => boolean) => boolean): MaybePromise<unknown> {
   let isArriving = true
   return slices.run(isTimeUp => {
     if (isArriving) {
@@ -52,7 +52,7 @@ export function runPiece(slices: SliceQueue, piece: (isTimeUp: () => boolean) =>
 
 /** Completes an evaluation, as a piece of a scan. */
 export function finishEvaluation(evaluation: FlagEvaluation, slices: SliceQueue): MaybePromise<unknown> {
-  return runPiece(slices, isTimeUp => evaluation.advance(isTimeUp))
+  return runScanPiece(slices, isTimeUp => evaluation.advance(isTimeUp))
 }
 
 /** The subjects that a flag decides for. */
@@ -103,7 +103,7 @@ export async function* scanSubjects(
         ...after,
       })
       const subjects = page.results.map(group => ({
-        read: () => probedGroup(probes, group, type, nowMs),
+        read: () => createSubjectOfGroup(probes, group, type, nowMs),
         otherIds: [],
       }))
       yield { subjects, offCount: 0 }
@@ -114,7 +114,7 @@ export async function* scanSubjects(
   }
   const staticCohortIds = [...new Set(probes.flatMap(probe => probe.staticCohortIds))]
   const propertyParts = probes.every(probe => probe.isAlwaysKnown())
-    ? partsOfAny(probes.map(probe => probe.neededParts()))
+    ? mergeNeededParts(probes.map(probe => probe.neededParts()))
     : []
   let isNarrowed = propertyParts.length > 0
   for (let afterPersonId: number | null = 0; afterPersonId !== null; ) {
@@ -124,7 +124,7 @@ export async function* scanSubjects(
       staticCohortIds,
     )
     const subjects = results.map(person => ({
-      read: () => probedPerson(probes, person, nowMs),
+      read: () => createSubjectOfPerson(probes, person, nowMs),
       otherIds: person.distinctIds.slice(1).map(({ distinctId }) => distinctId),
     }))
     yield { subjects, offCount: leftOutCount }

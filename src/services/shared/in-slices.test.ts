@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { compileProjectSteps } from '#core/flags/evaluation/compile-project.ts'
+import { compileProjectInSteps } from '#core/flags/evaluation/compile-project.ts'
 import { aNewFlag, aProject, emptyDefinitions } from '../../../tests/support/values.ts'
 import { runInSlices } from './in-slices.ts'
 
@@ -33,7 +33,7 @@ describe('work in slices', () => {
       ...{ id: index + 1, version: 1, deleted: false, hasExperiment: false, createdBy: null },
       ...{ createdAtMs: 0, updatedAtMs: 0, conditionsSinceMs: 0 },
     }))
-    const steps = compileProjectSteps({ ...emptyDefinitions(aProject(), 1), flags })
+    const steps = compileProjectInSteps({ ...emptyDefinitions(aProject(), 1), flags })
     let count = 0
     let step = steps.next()
     for (; step.done !== true; step = steps.next()) count++

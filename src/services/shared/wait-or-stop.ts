@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { backOffMs } from '#core/back-off.ts'
 
 /** How long to wait between tries while a store or the log is down; `attempt` is from 0. */
-export function storeBackOffMs(attempt: number, random: number): number {
+export function computeStoreBackOffMs(attempt: number, random: number): number {
   return backOffMs({ firstMs: 50, longestMs: 5_000 }, attempt, random)
 }
 

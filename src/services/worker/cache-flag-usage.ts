@@ -1,7 +1,7 @@
 // Counts in advance how often busy flags were called, by hour and by day, so that queries of their usage are fast. A missing or
 // outdated count only costs time; but a merge of persons shows in cached counts only once they are refreshed here.
 
-import { makeBuckets } from '#core/insights/buckets.ts'
+import { createBuckets } from '#core/insights/buckets.ts'
 import { minOf } from '#core/min-max.ts'
 import type { Project } from '#core/project.ts'
 import { dayMs } from '#core/time.ts'
@@ -167,5 +167,5 @@ function daysOf(fromMs: number, endMs: number): number[] {
 function listClosedEdges({ timezone }: Project, interval: 'hour' | 'day', nowMs: number): readonly number[] {
   const todayMs = nowMs - (nowMs % dayMs)
   const range = { fromMs: todayMs - cachedDays[interval] * dayMs, endMs: todayMs + 2 * dayMs }
-  return makeBuckets(range, interval, { timezone, weekStartDay: 0 }, 10_000)!.edges.filter(ms => ms <= todayMs)
+  return createBuckets(range, interval, { timezone, weekStartDay: 0 }, 10_000)!.edges.filter(ms => ms <= todayMs)
 }

@@ -16,7 +16,7 @@
 
 import type { LogStream } from '#core/events/log-stream.ts'
 import type { ErasureOutline, PersonErasure } from '#core/persons/erasure.ts'
-import { findMissing } from '#core/processing/held-rows.ts'
+import { findMissingRanges } from '#core/processing/held-rows.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { PersonEraser } from '#ports/events/event-store-upkeep.ts'
 import type { EventLogReader } from '#ports/log/event-log.ts'
@@ -24,7 +24,7 @@ import type { ErasureStore } from '#ports/state/erasure-store.ts'
 import type { SubjectMirrorSource } from '#ports/state/subject-mirror-source.ts'
 import type { EventStoreMarks } from '#ports/state/worker-state.ts'
 import type { Logger } from '#telemetry/log.ts'
-import { findAllProgress, isProcessed, type Progress, type ProgressStore } from '../progress/find-progress.ts'
+import { findAllProgress, isRecordProcessed, type Progress, type ProgressStore } from '../progress/find-progress.ts'
 import { runPeriodically } from '../shared/run-periodically.ts'
 import type { Serialize } from '../shared/serializer.ts'
 import type { UnderWay } from '../shared/under-way.ts'
@@ -159,7 +159,7 @@ export function createErasureWorker(options: ErasureWorkerOptions) {
     if (erasure.logId !== logId) return true
     return Object.entries(erasure.endOffsets).every(([stream, endOffset]) => {
       const ofStream = progress.get(stream)
-      return ofStream !== undefined && isProcessed(ofStream, erasure.projectId, endOffset)
+      return ofStream !== undefined && isRecordProcessed(ofStream, erasure.projectId, endOffset)
     })
   }
 
@@ -168,7 +168,7 @@ export function createErasureWorker(options: ErasureWorkerOptions) {
     const mark = await state.findEventStoreMark()
     const emptied = await state.listEmptied()
     if (mark !== null && emptied.length > 0)
-      await state.saveEventStoreMark({ ...mark, held: findMissing(mark.held, emptied) })
+      await state.saveEventStoreMark({ ...mark, held: findMissingRanges(mark.held, emptied) })
     await faultPoint?.('marked')
     const ids = done.map(({ id }) => id)
     await state.finishErasures(ids, clock.nowMs())

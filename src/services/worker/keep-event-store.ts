@@ -4,8 +4,8 @@
 // loss.
 
 import type { LogStream, Traffic } from '#core/events/log-stream.ts'
-import { importJobOfPartition, isPending } from '#core/imports/import-job.ts'
-import { type EventStoreMark, findMissing, type HeldRange, joinRanges } from '#core/processing/held-rows.ts'
+import { importJobOfPartition, isJobPending } from '#core/imports/import-job.ts'
+import { type EventStoreMark, findMissingRanges, type HeldRange, mergeRowRanges } from '#core/processing/held-rows.ts'
 import { dayMs } from '#core/time.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { EventStoreUpkeep, HeldRows } from '#ports/events/event-store-upkeep.ts'
@@ -16,7 +16,7 @@ import type { ErasureStore } from '#ports/state/erasure-store.ts'
 import type { ImportJobStore } from '#ports/state/import-job-store.ts'
 import type { EventStoreMarks } from '#ports/state/worker-state.ts'
 import { type RestoreDeps, type RestoredRange, restoreEvents, restoreOverrides } from '../processing/restore-events.ts'
-import { findAllProgress, isWaiting, type Progress, type ProgressStore } from '../progress/find-progress.ts'
+import { findAllProgress, isRecordWaiting, type Progress, type ProgressStore } from '../progress/find-progress.ts'
 import { runPeriodically } from '../shared/run-periodically.ts'
 import type { Serialize } from '../shared/serializer.ts'
 
@@ -124,8 +124,8 @@ export function createEventStoreKeeper(options: EventStoreKeeperOptions) {
 
   /** Finds the missing parts of these ranges, except parts that were removed on purpose. */
   async function findLost(held: readonly HeldRange[], found: HeldRows): Promise<HeldRange[]> {
-    const missing = findMissing(held, found.ranges)
-    return missing.length === 0 ? [] : withoutDiscarded(findMissing(missing, await marks.listEmptied()))
+    const missing = findMissingRanges(held, found.ranges)
+    return missing.length === 0 ? [] : withoutDiscarded(findMissingRanges(missing, await marks.listEmptied()))
   }
 
   function noteRefused(): void {
@@ -140,7 +140,7 @@ export function createEventStoreKeeper(options: EventStoreKeeperOptions) {
     setRestoring(true)
     try {
       for (const [stream, progress] of behind) {
-        const isLeftOut = (projectId: number, offset: number) => isWaiting(progress, projectId, offset)
+        const isLeftOut = (projectId: number, offset: number) => isRecordWaiting(progress, projectId, offset)
         const range = { fromOffset: from[stream] ?? 0, toOffset: progress.offset, isLeftOut }
         const recordCount = await restoreStream(stream, range, signal)
         if (recordCount > 0) logger.info({ stream, recordCount }, 'reprocessed records for the event store')
@@ -198,10 +198,10 @@ export function createEventStoreKeeper(options: EventStoreKeeperOptions) {
     await events.writeMark({ instance, id, former: former?.id ?? null })
     const found = await events.findHeldRows(instance, id)
     if (found === null) return
-    const before = former === null ? [] : former.missing.flatMap(range => findMissing([range], found.ranges))
+    const before = former === null ? [] : former.missing.flatMap(range => findMissingRanges([range], found.ranges))
     const missing = [...before, ...gone].filter(isKept)
     const done = Object.fromEntries(Array.from(positions, ([stream, { doneOffset }]) => [stream, doneOffset]))
-    await marks.saveEventStoreMark({ id, positions: done, held: joinRanges(found.ranges), missing })
+    await marks.saveEventStoreMark({ id, positions: done, held: mergeRowRanges(found.ranges), missing })
   }
 
   /** Drops ranges that are gone on purpose: rows of discarded imports, and pending rows of published ones. */
@@ -215,7 +215,7 @@ export function createEventStoreKeeper(options: EventStoreKeeperOptions) {
         importJobId !== null &&
         (job === null ||
           (range.table === 'events_pending'
-            ? !isPending(job)
+            ? !isJobPending(job)
             : job.state === 'discarding' || job.state === 'discarded'))
       if (!isGone) kept.push(range)
     }
@@ -292,7 +292,7 @@ const everything: HeldRange = {
 /** Whether the store may have rows that were written after the mark. Ranges of a whole table cannot show that. */
 function mayBeAheadOfMark(found: HeldRows | null, mark: EventStoreMark | null): boolean {
   if (found === null || mark === null || found.ranges.some(({ partition }) => partition === '')) return true
-  return findMissing(found.ranges, mark.held).length > 0
+  return findMissingRanges(found.ranges, mark.held).length > 0
 }
 
 function hasLostEverything({ ranges }: HeldRows, positions: Positions): boolean {

@@ -8,7 +8,7 @@
 //   while the mirror is being filled               filling continues after the last recorded page
 // One worker at a time does this. A worker that stalled past its lease finds another version recorded when it returns.
 
-import { findMissing, type HeldRange, joinRanges } from '#core/processing/held-rows.ts'
+import { findMissingRanges, type HeldRange, mergeRowRanges } from '#core/processing/held-rows.ts'
 import type { HeldMirror, SubjectMirror } from '#ports/events/event-store-upkeep.ts'
 import type { ErasureStore } from '#ports/state/erasure-store.ts'
 import type { MirrorFill, MirrorProgress, SubjectMirrorSource } from '#ports/state/subject-mirror-source.ts'
@@ -66,7 +66,7 @@ export function createSubjectMirrorKeeper(options: SubjectMirrorKeeperOptions) {
     // Versions are compared only at a start: a copy that replaces a running store has lost rows, which is detected anyway.
     const held = await events.findHeldMirror(!isCompared)
     const loss = findLossReason(before, held, await state.listEmptied())
-    const ranges = held.ranges === null || before.fill?.phase === 'begun' ? null : joinRanges(held.ranges)
+    const ranges = held.ranges === null || before.fill?.phase === 'begun' ? null : mergeRowRanges(held.ranges)
     const fill: MirrorFill =
       loss === null
         ? { ...before.fill!, held: ranges }
@@ -108,7 +108,7 @@ export function createSubjectMirrorKeeper(options: SubjectMirrorKeeperOptions) {
     await events.completeMirror(fill.id, last.version + 1)
     await options.faultPoint?.('written')
     const { ranges } = await events.findHeldMirror(false)
-    const held = ranges === null ? null : joinRanges(ranges)
+    const held = ranges === null ? null : mergeRowRanges(ranges)
     const rowsVersion = last.fill?.rowsVersion ?? 0
     const complete: MirrorFill = { ...fill, phase: 'complete', after: null, rowsVersion, held }
     if ((await save({ version: last.version + 1, fill: complete }, last)) && isCopying)
@@ -219,7 +219,7 @@ function findLossReason(
   if (
     fill.held !== null &&
     held.ranges !== null &&
-    findMissing(findMissing(fill.held, held.ranges), emptied).length > 0
+    findMissingRanges(findMissingRanges(fill.held, held.ranges), emptied).length > 0
   )
     return 'some of their rows are missing from the event store'
   return null

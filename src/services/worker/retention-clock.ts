@@ -1,7 +1,7 @@
 // The clock for everything that is deleted by age: log segments, warnings and counts, what undoing imports needs, rejects
 // and recordings. The rule is in core/retention-time.ts; this clock applies it and logs when deletion pauses.
 
-import { isTrusted, type TrustedTime, updateTrustedTime } from '#core/retention-time.ts'
+import { isTimeTrusted, type TrustedTime, updateTrustedTime } from '#core/retention-time.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { TrustedTimeStore } from '#ports/state/worker-state.ts'
 import type { Logger } from '#telemetry/log.ts'
@@ -35,7 +35,7 @@ export function createRetentionClock(options: {
     const atMonotonicMs = monotonicNowMs()
     const last = looked?.time ?? (await store.findTrustedTime())
     const time = updateTrustedTime(last, clock.nowMs(), looked === null ? 0 : atMonotonicMs - looked.atMonotonicMs)
-    const hasChanged = last === null || isTrusted(last) !== isTrusted(time)
+    const hasChanged = last === null || isTimeTrusted(last) !== isTimeTrusted(time)
     if (hasChanged && last !== null) logBelief(time)
     looked = { time, atMonotonicMs }
     if (!hasChanged && atMonotonicMs - savedAtMs < saveEveryMs) return
@@ -44,7 +44,7 @@ export function createRetentionClock(options: {
   }
 
   function logBelief(time: TrustedTime): void {
-    if (isTrusted(time)) logger.info('the system clock is trusted again: deletion by age resumes')
+    if (isTimeTrusted(time)) logger.info('the system clock is trusted again: deletion by age resumes')
     else
       logger.warn(
         { aheadSeconds: Math.round(time.aheadMs / 1000) },
@@ -56,7 +56,7 @@ export function createRetentionClock(options: {
     /** Never later than the wall clock. 0, so that nothing is old, before the first look and while another worker deletes. */
     nowMs: () => (looked === null ? 0 : Math.min(looked.time.atMs, clock.nowMs())),
     /** Whether the wall clock shows the expected time. False until the first look. */
-    isTrusted: () => looked !== null && isTrusted(looked.time),
+    isTrusted: () => looked !== null && isTimeTrusted(looked.time),
     lookNow,
     run: (signal: AbortSignal) => runPeriodically(lookNow, { everyMs, what: 'checking the clock', logger, signal }),
   }

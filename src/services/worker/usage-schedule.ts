@@ -10,7 +10,7 @@ import type { EventLogReader } from '#ports/log/event-log.ts'
 import type { UsageStore } from '#ports/state/accounting-store.ts'
 import type { ProjectStore } from '#ports/state/project-store.ts'
 import type { LogBindingStore } from '#ports/state/worker-state.ts'
-import { findProgress, type ProgressStore } from '../progress/find-progress.ts'
+import { findStreamProgress, type ProgressStore } from '../progress/find-progress.ts'
 import type { Schedule } from '../shared/run-periodically.ts'
 import type { EventStoreKeeper, LostSpan } from './keep-event-store.ts'
 
@@ -95,7 +95,7 @@ export function createUsageSchedule(options: {
     let oldestMs = nowMs
     for (const { stream, traffic } of await log.streams()) {
       if (traffic !== 'live') continue
-      const { doneOffset } = await findProgress(positions, stream)
+      const { doneOffset } = await findStreamProgress(positions, stream)
       const { appendedAtMs } = await log.status(stream, doneOffset)
       oldestMs = Math.min(oldestMs, appendedAtMs ?? nowMs)
     }

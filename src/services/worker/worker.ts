@@ -5,7 +5,7 @@ import type { EventStoreUpkeep } from '#ports/events/event-store-upkeep.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { ProcessingState, Processor } from '../processing/process-events.ts'
-import { storeBackOffMs, waitOrStop } from '../shared/wait-or-stop.ts'
+import { computeStoreBackOffMs, waitOrStop } from '../shared/wait-or-stop.ts'
 import type { EventStoreKeeper } from './keep-event-store.ts'
 import type { ScheduleLease } from './schedule-lease.ts'
 
@@ -97,7 +97,7 @@ export function createWorker(options: WorkerOptions) {
         if (!(cause instanceof PortError)) throw cause
         if (attempt >= quietAttempts && (attempt - quietAttempts) % 20 === 0)
           logger.warn({ err: cause, attempt }, 'processing is waiting for the event store')
-        await waitOrStop(Math.min(storeBackOffMs(attempt, random()), 1_000), signal)
+        await waitOrStop(Math.min(computeStoreBackOffMs(attempt, random()), 1_000), signal)
       }
     }
   }

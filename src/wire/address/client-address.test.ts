@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { clientAddress, geoipAddress, neighbourhoodOf, networkOf } from './client-address.ts'
-import { shownVisitor } from './shown-visitor.ts'
+import { findClientAddress, findGeoipAddress, neighbourhoodOf, networkOf } from './client-address.ts'
+import { readShownVisitor } from './shown-visitor.ts'
 import { parseTrustedProxies, type TrustedProxies } from './trusted-proxies.ts'
 
 function trusting(setting: string): TrustedProxies {
@@ -41,24 +41,27 @@ const loopback = trusting('loopback')
 
 describe('the address of a client', () => {
   it('is the peer, IPv4 never written as IPv6', () => {
-    assert.equal(clientAddress({}, '::ffff:203.0.113.7', loopback), '203.0.113.7')
-    assert.equal(clientAddress({}, 'fe80::1%eth0', loopback), 'fe80::1')
-    assert.equal(clientAddress({}, undefined, loopback), '')
-    assert.equal(geoipAddress({}, '10.1.2.3'), '10.1.2.3')
-    assert.equal(geoipAddress({ 'x-forwarded-for': '999.1.1.1' }, undefined), '')
+    assert.equal(findClientAddress({}, '::ffff:203.0.113.7', loopback), '203.0.113.7')
+    assert.equal(findClientAddress({}, 'fe80::1%eth0', loopback), 'fe80::1')
+    assert.equal(findClientAddress({}, undefined, loopback), '')
+    assert.equal(findGeoipAddress({}, '10.1.2.3'), '10.1.2.3')
+    assert.equal(findGeoipAddress({ 'x-forwarded-for': '999.1.1.1' }, undefined), '')
   })
   it('is believed from a forwarding header only if the peer is trusted, except for a location', () => {
     const headers = { 'x-forwarded-for': '198.51.100.1, 10.0.0.1' }
-    for (const read of [clientAddress, (...call: Parameters<typeof shownVisitor>) => shownVisitor(...call).address]) {
+    for (const read of [
+      findClientAddress,
+      (...call: Parameters<typeof readShownVisitor>) => readShownVisitor(...call).address,
+    ]) {
       assert.equal(read(headers, '::ffff:127.0.0.1', loopback), '198.51.100.1')
       assert.equal(read(headers, '::ffff:203.0.113.7', loopback), '203.0.113.7')
       assert.equal(read(headers, undefined, loopback), '')
     }
-    assert.equal(geoipAddress(headers, '203.0.113.7'), '198.51.100.1')
+    assert.equal(findGeoipAddress(headers, '203.0.113.7'), '198.51.100.1')
   })
   it('takes the literally named header first, and the left-most entry that parses, without port and brackets', () => {
     const headers = { http_x_forwarded_for: 'unknown, 198.51.100.2:8080', 'x-forwarded-for': '198.51.100.1' }
-    for (const read of [geoipAddress, clientAddress]) {
+    for (const read of [findGeoipAddress, findClientAddress]) {
       assert.equal(read(headers, '127.0.0.1', loopback), '198.51.100.2')
       assert.equal(read({ ...headers, http_x_forwarded_for: 'unknown' }, '127.0.0.1', loopback), '198.51.100.1')
       assert.equal(read({ 'x-forwarded-for': 'unknown' }, '127.0.0.1', loopback), '127.0.0.1')
@@ -80,7 +83,7 @@ describe('the address of a client', () => {
 })
 
 it('a visitor’s host is that of Origin, else of Referer, without its path', () => {
-  const hostOf = (headers: Record<string, string>) => shownVisitor(headers, '127.0.0.1', loopback).host
+  const hostOf = (headers: Record<string, string>) => readShownVisitor(headers, '127.0.0.1', loopback).host
   const origin = 'https://shop.example.com:8443'
   const referer = 'https://www.example.org/a?b=https://c.example/#d'
   assert.equal(hostOf({ origin, referer }), origin)

@@ -14,10 +14,10 @@ const entriesMax = 32
  * changes the caller's own evaluation; never used for limits, logs or `$ip`. '' when none of these is an address. Source:
  * docs/wire/service.md §4.1; docs/wire/evaluation.md 1.6.
  */
-export function geoipAddress(headers: RequestHeaders, socketAddress: string | undefined): string {
+export function findGeoipAddress(headers: RequestHeaders, socketAddress: string | undefined): string {
   return (
-    leftMostAddress(headers.http_x_forwarded_for) ??
-    leftMostAddress(headers['x-forwarded-for']) ??
+    findLeftMostAddress(headers.http_x_forwarded_for) ??
+    findLeftMostAddress(headers['x-forwarded-for']) ??
     parseAddress(socketAddress ?? '') ??
     ''
   )
@@ -27,17 +27,17 @@ export function geoipAddress(headers: RequestHeaders, socketAddress: string | un
  * The address that is stored as `$ip` and used for limits and logs: the forwarded address when the peer is a trusted proxy,
  * else the peer's address. IPv4 is never written as IPv6. '' when unknown. Source: docs/wire/ingestion.md 1.3.
  */
-export function clientAddress(
+export function findClientAddress(
   headers: RequestHeaders,
   socketAddress: string | undefined,
   trustedProxies: TrustedProxies,
 ): string {
-  const peer = withoutMapping(socketAddress ?? '')
+  const peer = removeIpv4Mapping(socketAddress ?? '')
   const literal = headers.http_x_forwarded_for
   const usual = headers['x-forwarded-for']
   if ((literal === undefined && usual === undefined) || !trustedProxies.trusts(peer)) return peer
-  const forwarded = leftMostAddress(literal) ?? leftMostAddress(usual)
-  return forwarded === null ? peer : withoutMapping(forwarded)
+  const forwarded = findLeftMostAddress(literal) ?? findLeftMostAddress(usual)
+  return forwarded === null ? peer : removeIpv4Mapping(forwarded)
 }
 
 /** What counts as one sender: an IPv4 address, or the first 64 bits of an IPv6 address, which one machine may own. */
@@ -70,7 +70,7 @@ function ipv6Prefix(address: string, groupCount: number): string {
 }
 
 /** Turns `::ffff:1.2.3.4` into 1.2.3.4 and removes the name of an interface (`%eth0`). */
-export function withoutMapping(address: string): string {
+export function removeIpv4Mapping(address: string): string {
   if (!address.includes(':')) return address
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)
   if (mapped !== null) return mapped[1]!
@@ -79,7 +79,7 @@ export function withoutMapping(address: string): string {
 }
 
 /** The left-most entry of a forwarding header that parses as an address. */
-export function leftMostAddress(header: string | readonly string[] | undefined): string | null {
+export function findLeftMostAddress(header: string | readonly string[] | undefined): string | null {
   if (header === undefined) return null
   const text = typeof header === 'string' ? header : header.join(',')
   for (const entry of text.split(',', entriesMax)) {

@@ -1,21 +1,21 @@
 // Reads what identifies a visitor without cookies from the headers and the connection of an evaluation.
 
 import type { ShownVisitor } from '#core/flags/evaluation/evaluation-request.ts'
-import { clientAddress, type RequestHeaders } from './client-address.ts'
+import { findClientAddress, type RequestHeaders } from './client-address.ts'
 import type { TrustedProxies } from './trusted-proxies.ts'
 
 /**
- * Gives the address of `clientAddress`, which is stored with events, rather than `geoipAddress`. If `Origin` is absent or
+ * Gives the address of `findClientAddress`, which is stored with events, rather than `findGeoipAddress`. If `Origin` is absent or
  * `null`, the host comes from `Referer`. Source: docs/wire/evaluation.md 1.7.
  */
-export function shownVisitor(
+export function readShownVisitor(
   headers: RequestHeaders,
   socketAddress: string | undefined,
   trustedProxies: TrustedProxies,
 ): ShownVisitor {
   const origin = textOf(headers.origin)
   return {
-    address: clientAddress(headers, socketAddress, trustedProxies),
+    address: findClientAddress(headers, socketAddress, trustedProxies),
     host: origin === '' || origin === 'null' ? withoutPath(textOf(headers.referer)) : origin,
     userAgent: textOf(headers['user-agent']),
   }

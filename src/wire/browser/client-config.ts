@@ -5,7 +5,7 @@
 import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
 import type { Project } from '#core/project.ts'
-import { isRecordedPage, type PageHeaders, recordingHost } from '#core/recording-domains.ts'
+import { isRecordedPage, type PageHeaders, parseRecordingHost } from '#core/recording-domains.ts'
 import { encodeSurveys } from './surveys.ts'
 
 export interface ClientConfig {
@@ -46,12 +46,12 @@ export function clientConfigOf(
 }
 
 /** Whether this page gets the members for recorded pages. */
-export function isRecorded(config: ClientConfig, page: PageHeaders): boolean {
+export function isPageRecorded(config: ClientConfig, page: PageHeaders): boolean {
   return config.members === config.membersUnrecorded || isRecordedPage(config.recordingHosts, page)
 }
 
-export function membersFor(config: ClientConfig, page: PageHeaders): string {
-  return isRecorded(config, page) ? config.members : config.membersUnrecorded
+export function chooseConfigMembers(config: ClientConfig, page: PageHeaders): string {
+  return isPageRecorded(config, page) ? config.members : config.membersUnrecorded
 }
 
 export function hasMinimalFlagCalledEvents(clientSettings: JsonObject): boolean {
@@ -155,7 +155,7 @@ function linkedFlag(value: JsonValue): JsonValue {
 function recordingHosts(settings: JsonObject): string[] {
   const domains = readClientSetting(settings, 'recording_domains')
   if (!Array.isArray(domains)) return []
-  return domains.map(domain => recordingHost(String(domain))).filter(host => host !== null)
+  return domains.map(domain => parseRecordingHost(String(domain))).filter(host => host !== null)
 }
 
 function isSettingTrue(settings: JsonObject, name: string): boolean {

@@ -36,7 +36,7 @@ export function encodeEarlyAccessFeatures(
 }
 
 /** @param stages the values of `?stage=`, which may be given once, more than once or not at all. */
-export function earlyAccessAnswer(
+export function encodeEarlyAccessAnswer(
   features: readonly EarlyAccessText[],
   stages: string | readonly string[] | undefined,
 ) {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { runInNewContext } from 'node:vm'
-import { encodeRemoteConfig, encodeRemoteConfigScript, isTokenForm, offConfig } from './remote-config.ts'
+import { encodeRemoteConfig, encodeRemoteConfigScript, hasTokenForm, offConfig } from './remote-config.ts'
 
 describe('encodeRemoteConfigScript', () => {
   it('hands over every value as it is, and none of them ends the script around it', () => {
@@ -32,7 +32,7 @@ describe('encodeRemoteConfigScript', () => {
 
 describe('isTokenForm', () => {
   it('takes letters, digits, dashes and underscores, 1 to 200', () => {
-    for (const token of ['phc_Az09-', 'a', 'a'.repeat(200)]) assert.ok(isTokenForm(token))
-    for (const token of ['', 'a'.repeat(201), 'a/b', 'é', 'a\n']) assert.ok(!isTokenForm(token), token)
+    for (const token of ['phc_Az09-', 'a', 'a'.repeat(200)]) assert.ok(hasTokenForm(token))
+    for (const token of ['', 'a'.repeat(201), 'a/b', 'é', 'a\n']) assert.ok(!hasTokenForm(token), token)
   })
 })

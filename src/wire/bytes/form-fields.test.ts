@@ -2,15 +2,15 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { takesAtMost } from '../../../tests/support/cpu-time.ts'
-import { formField, isRepeatedField } from './form-fields.ts'
+import { isRepeatedField, readFormField } from './form-fields.ts'
 
 describe('fields of a form', () => {
   it('are found at the start and after an ampersand, and decoded', () => {
-    assert.equal(formField('data=a%2Bb+c&ip=1', 'data'), 'a+b c')
-    assert.equal(formField('ip=1&data=%zz', 'data'), '%zz')
-    assert.equal(formField('ip=1&data=a=b', 'data'), 'a=b')
-    assert.equal(formField('data=', 'data'), '')
-    assert.equal(formField('metadata=1&ip=data=', 'data'), null)
+    assert.equal(readFormField('data=a%2Bb+c&ip=1', 'data'), 'a+b c')
+    assert.equal(readFormField('ip=1&data=%zz', 'data'), '%zz')
+    assert.equal(readFormField('ip=1&data=a=b', 'data'), 'a=b')
+    assert.equal(readFormField('data=', 'data'), '')
+    assert.equal(readFormField('metadata=1&ip=data=', 'data'), null)
   })
 
   it('are distinguished from repeated ones', () => {
@@ -22,9 +22,9 @@ describe('fields of a form', () => {
 
   it('are found in time among hundreds of thousands of others', () => {
     const form = `${'a&'.repeat(300_000)}data=x`
-    assert.equal(formField(form, 'data'), 'x')
-    assert.equal(formField(form, 'token'), null)
-    const find = () => void formField(form, 'data')
+    assert.equal(readFormField(form, 'data'), 'x')
+    assert.equal(readFormField(form, 'token'), null)
+    const find = () => void readFormField(form, 'data')
     const pass = () => void form.replaceAll('&', '=')
     // A full parser takes hundreds of times as long as one pass.
     assert.ok(takesAtMost(10, find, pass))
@@ -39,7 +39,7 @@ describe('fields of a form', () => {
       }
     }
     t.mock.property(globalThis, 'URLSearchParams', Parser)
-    assert.equal(formField('a=1&data=+%2B++&b=2', 'data'), ' +  ')
+    assert.equal(readFormField('a=1&data=+%2B++&b=2', 'data'), ' +  ')
     assert.deepEqual(given, ['v= %2B  '])
   })
 
@@ -48,7 +48,7 @@ describe('fields of a form', () => {
     fc.assert(
       fc.property(pieces, parts => {
         const value = parts.join('').replaceAll('&', '')
-        assert.equal(formField(`data=${value}`, 'data'), new URLSearchParams(`data=${value}`).get('data'))
+        assert.equal(readFormField(`data=${value}`, 'data'), new URLSearchParams(`data=${value}`).get('data'))
       }),
     )
   })

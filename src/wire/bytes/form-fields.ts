@@ -2,7 +2,7 @@
 // seconds, so only the requested field is searched for and decoded.
 
 /** The first value of a field, decoded; null when the form has none. Names are compared without decoding. */
-export function formField(form: string, name: string): string | null {
+export function readFormField(form: string, name: string): string | null {
   const start = valueStart(form, name, 0)
   if (start === -1) return null
   const end = form.indexOf('&', start)

@@ -3,7 +3,15 @@
 // so this only finds offsets and values that are nested too deeply.
 
 import { ascii } from '#core/ascii.ts'
-import { KeyTable, NotWalkable, nestingDepthMax, nextElement, skipBlanks, skipValue, walkObject } from './json-walk.ts'
+import {
+  KeyTable,
+  NotWalkable,
+  nestingDepthMax,
+  readNextElement,
+  skipBlanks,
+  skipValue,
+  walkObject,
+} from './json-walk.ts'
 
 const { openBrace, openBracket, closeBracket } = ascii
 
@@ -11,7 +19,7 @@ const { openBrace, openBracket, closeBracket } = ascii
  * An upper bound of the number of values in JSON text: parsed, each takes tens of bytes, however short its text. Counts
  * commas, brackets and braces, even within strings, so it is cheap and may be too high, but never too low.
  */
-export function valueCountAtMost(json: Uint8Array): number {
+export function estimateValueCountMax(json: Uint8Array): number {
   const { length } = json
   let count = 1
   for (let at = 0; at < length; at++) count += separators[json[at]!]!
@@ -63,7 +71,7 @@ function fillSlices(json: Uint8Array, listKey: ListKey | null, slices: ItemSlice
  * The byte offsets of a member's value, of the last one if its key is repeated; [0, 0] when absent.
  * @param objectStart the offset of the object's opening brace, in JSON text that is valid and not nested too deep.
  */
-export function memberSlice(json: Uint8Array, objectStart: number, key: MemberName): readonly [number, number] {
+export function findMemberSlice(json: Uint8Array, objectStart: number, key: MemberName): readonly [number, number] {
   let found: readonly [number, number] = [0, 0]
   walkObject(json, objectStart, nestingDepthMax + 1, memberKeys, (name, valueStart) => {
     const valueEnd = skipValue(json, valueStart)
@@ -81,14 +89,14 @@ function sliceList(json: Uint8Array, listStart: number, slices: ItemSlices): num
     // A repeated key replaces the earlier list, as in the parsed value. Only what that list wrote is cleared: a key takes
     // few bytes and can be repeated a million times, too often to clear all slices each time.
     if (fits && slices[base + slice.item + 1] !== 0) slices.fill(0, base, base + slicesPerItem)
-    at = nextElement(json, fits ? sliceItem(json, at, slices, base) : skipValue(json, at))
+    at = readNextElement(json, fits ? sliceItem(json, at, slices, base) : skipValue(json, at))
   }
   return at + 1
 }
 
 function sliceItem(json: Uint8Array, itemStart: number, slices: ItemSlices, base: number): number {
   const end = walkObject(json, itemStart, nestingDepthMax + 1, partKeys, (name, valueStart) => {
-    const part = base + sliceOf(name)!
+    const part = base + sliceIndexOf(name)!
     slices[part] = valueStart
     slices[part + 1] = skipValue(json, valueStart)
     return slices[part + 1]!
@@ -99,7 +107,7 @@ function sliceItem(json: Uint8Array, itemStart: number, slices: ItemSlices, base
 }
 
 /** The index in `slice` of the part that a key of an item names; null for any other key. */
-export function sliceOf(name: string): number | null {
+export function sliceIndexOf(name: string): number | null {
   switch (name) {
     case 'properties':
       return slice.properties

@@ -4,7 +4,7 @@
 // (docs/decisions/0040-reading-a-batch.md).
 //
 // Each function takes the offset where a part begins and returns the offset after it. None of them checks for the end of
-// the text: they stop at a byte that is not JSON, so such a byte has to follow the text (`terminateText`). Checking at each
+// the text: they stop at a byte that is not JSON, so such a byte has to follow the text (`appendEndByte`). Checking at each
 // byte would take half as long again. Without such a byte, one read beyond the end of an array would make V8 read ten times
 // as slowly from then on.
 
@@ -26,11 +26,11 @@ export function skipValue(json: Uint8Array, start: number, depthMax: number = ne
     case openBracket:
       return skipList(json, start, depthMax)
     case lowerT:
-      return skipWord(json, start, trueBytes)
+      return skipLiteralWord(json, start, trueBytes)
     case lowerF:
-      return skipWord(json, start, falseBytes)
+      return skipLiteralWord(json, start, falseBytes)
     case lowerN:
-      return skipWord(json, start, nullBytes)
+      return skipLiteralWord(json, start, nullBytes)
     default:
       return skipNumber(json, start)
   }
@@ -51,16 +51,16 @@ export function walkObject<Name extends string>(
   readMember: (name: Name, valueStart: number, keyStart: number) => number,
 ): number {
   if (depthMax === 0) throwNotWalkable()
-  let at = firstMember(json, start)
+  let at = readFirstMember(json, start)
   while (json[at] !== closeBrace) {
-    let end = skipPlain(json, at + 1)
+    let end = skipPlainCharacters(json, at + 1)
     const isBare = json[end] === quote
     end = isBare ? end + 1 : skipString(json, at)
     const valueStart = json[end] === colon && json[end + 1]! > blank ? end + 1 : skipColon(json, end)
     const name = keys === null ? null : isBare ? keys.find(json, at, end) : keys.findEscaped(json, at)
     if (name !== null) end = readMember(name, valueStart, at)
     else end = json[valueStart] === quote ? skipString(json, valueStart) : skipValue(json, valueStart, depthMax - 1)
-    at = json[end] === comma && json[end + 1] === quote ? end + 1 : nextMember(json, end)
+    at = json[end] === comma && json[end + 1] === quote ? end + 1 : readNextMember(json, end)
   }
   return at + 1
 }
@@ -123,7 +123,7 @@ export class KeyTable<Name extends string> {
       if (unit === backslash) {
         // Only the long form can escape a character of a known key.
         if (json[at] !== lowerU) return null
-        unit = hexUnit(json, at + 1)
+        unit = readHexUnit(json, at + 1)
         at += 5
       }
       decoded[++length] = Math.min(unit, 0xff)
@@ -142,18 +142,18 @@ function tableIndex(length: number, second: number): number {
 function skipList(json: Uint8Array, start: number, depthMax: number): number {
   if (depthMax === 0) throwNotWalkable()
   let at = skipBlanks(json, start + 1)
-  while (json[at] !== closeBracket) at = nextElement(json, skipValue(json, at, depthMax - 1))
+  while (json[at] !== closeBracket) at = readNextElement(json, skipValue(json, at, depthMax - 1))
   return at + 1
 }
 
 /** Skips from an opening brace to the first key, or to the closing brace. */
-export function firstMember(json: Uint8Array, start: number): number {
+export function readFirstMember(json: Uint8Array, start: number): number {
   const at = skipBlanks(json, start + 1)
   return json[at] === quote || json[at] === closeBrace ? at : throwNotWalkable()
 }
 
 /** Skips from the end of a member to the next key, or to the closing brace. */
-export function nextMember(json: Uint8Array, end: number): number {
+export function readNextMember(json: Uint8Array, end: number): number {
   let at = skipBlanks(json, end)
   if (json[at] === closeBrace) return at
   if (json[at] !== comma) throwNotWalkable()
@@ -168,7 +168,7 @@ export function skipColon(json: Uint8Array, keyEnd: number): number {
 }
 
 /** Skips from the end of an element to the next one, or to the closing bracket. */
-export function nextElement(json: Uint8Array, end: number): number {
+export function readNextElement(json: Uint8Array, end: number): number {
   let at = skipBlanks(json, end)
   if (json[at] === closeBracket) return at
   if (json[at] !== comma) throwNotWalkable()
@@ -195,7 +195,7 @@ let kept = new Uint8Array(64 * 1024)
  * A copy of the text, which need not be valid JSON, followed by a byte at which every walk stops.
  * @returns valid until the next call: short texts share one buffer, which costs less than a buffer for each.
  */
-export function terminateText(text: Uint8Array): Uint8Array {
+export function appendEndByte(text: Uint8Array): Uint8Array {
   const needed = text.length + 1
   let ended = kept
   if (needed > kept.length) {
@@ -215,20 +215,20 @@ export function skipBlanks(json: Uint8Array, start: number): number {
 
 /** @param start the opening quote. */
 export function skipString(json: Uint8Array, start: number): number {
-  let at = skipPlain(json, start + 1)
-  while (json[at] === backslash) at = skipPlain(json, skipEscape(json, at, false))
+  let at = skipPlainCharacters(json, start + 1)
+  while (json[at] === backslash) at = skipPlainCharacters(json, skipEscape(json, at, false))
   return json[at] === quote ? at + 1 : throwNotWalkable()
 }
 
 /** Like `skipString`, but accepts escapes of lone surrogates. */
 export function skipAnyString(json: Uint8Array, start: number): number {
-  let at = skipPlain(json, start + 1)
-  while (json[at] === backslash) at = skipPlain(json, skipEscape(json, at, true))
+  let at = skipPlainCharacters(json, start + 1)
+  while (json[at] === backslash) at = skipPlainCharacters(json, skipEscape(json, at, true))
   return json[at] === quote ? at + 1 : throwNotWalkable()
 }
 
 /** The offset after the characters of a string that need no decoding. */
-export function skipPlain(json: Uint8Array, start: number): number {
+export function skipPlainCharacters(json: Uint8Array, start: number): number {
   let at = start
   while (isPlain[json[at]!] === 1) at++
   return at
@@ -238,15 +238,15 @@ function skipEscape(json: Uint8Array, start: number, takesLone: boolean): number
   const length = escapeBytes[json[start + 1]!]!
   if (length === 2) return start + 2
   if (length === 0) throwNotWalkable()
-  const unit = hexUnit(json, start + 2)
+  const unit = readHexUnit(json, start + 2)
   if (takesLone || (unit & 0xf800) !== 0xd800) return start + 6
   // The two surrogates of one character.
   const isPair = unit <= 0xdbff && json[start + 6] === backslash && json[start + 7] === lowerU
-  return isPair && (hexUnit(json, start + 8) & 0xfc00) === 0xdc00 ? start + 12 : throwNotWalkable()
+  return isPair && (readHexUnit(json, start + 8) & 0xfc00) === 0xdc00 ? start + 12 : throwNotWalkable()
 }
 
 /** The value of four hex digits. */
-export function hexUnit(json: Uint8Array, start: number): number {
+export function readHexUnit(json: Uint8Array, start: number): number {
   let unit = 0
   for (let at = start; at < start + 4; at++) {
     const digit = hexDigits[json[at]!]!
@@ -256,7 +256,7 @@ export function hexUnit(json: Uint8Array, start: number): number {
   return unit
 }
 
-export function skipWord(json: Uint8Array, start: number, word: Uint8Array): number {
+export function skipLiteralWord(json: Uint8Array, start: number, word: Uint8Array): number {
   for (let index = 1; index < word.length; index++) if (json[start + index] !== word[index]) throwNotWalkable()
   return start + word.length
 }

@@ -2,7 +2,7 @@
 // and NaN and Infinity, which become null. Used only when strict JSON failed. Source: docs/wire/evaluation.md 1.3.
 
 import { ascii } from '#core/ascii.ts'
-import { type JsonObject, type JsonValue, numberOrLiteral, setOwn } from '#core/json.ts'
+import { type JsonObject, type JsonValue, parseNumberOrLiteral, setOwn } from '#core/json.ts'
 
 const { blank, dot, slash, zero, nine, lowerE, lowerX, caseBit } = ascii
 
@@ -121,10 +121,10 @@ class TolerantParser {
     if (word === 'null' || /(?:NaN|Infinity)$/.test(word)) return null
     const unsigned = word.replace(/^[+-]/, '')
     const sign = word.startsWith('-') ? '-' : ''
-    if (/^0[xX]/.test(unsigned)) return numberOrLiteral(sign + BigInt(unsigned).toString())
+    if (/^0[xX]/.test(unsigned)) return parseNumberOrLiteral(sign + BigInt(unsigned).toString())
     if (/^0\d/.test(unsigned)) throw this.#unexpected()
     // JSON does not allow `.5` and `5.`.
-    return numberOrLiteral(sign + unsigned.replace(/^\./, '0.').replace(/\.(?=$|[eE])/, ''))
+    return parseNumberOrLiteral(sign + unsigned.replace(/^\./, '0.').replace(/\.(?=$|[eE])/, ''))
   }
 
   /** A shortcut for short whole numbers, which most numbers are: a text with many of them takes a third of the time. */

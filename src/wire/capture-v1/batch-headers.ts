@@ -6,7 +6,7 @@ import type { ClientSdk } from '#core/events/captured-event.ts'
 import { parseUuid } from '#core/events/uuid.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { RequestHeaders } from '../address/client-address.ts'
-import { faultOfToken } from '../capture/capture-token.ts'
+import { findTokenFault } from '../capture/capture-token.ts'
 import type { WireError } from '../wire-error.ts'
 import {
   invalidHeader,
@@ -67,7 +67,7 @@ export function readV1Headers(headers: RequestHeaders): Result<V1Headers, V1Head
     return refuseHeaders(invalidHeader('Authorization', 'Authorization must use Bearer scheme'))
   }
   const token = authorization.slice('bearer '.length).trim()
-  if (faultOfToken(token) !== null) return refuseHeaders(v1CaptureErrors.invalidApiToken)
+  if (findTokenFault(token) !== null) return refuseHeaders(v1CaptureErrors.invalidApiToken)
   const rest = readRemainingHeaders(headers)
   return rest.ok ? ok({ token, ...rest.value }) : refuseHeaders(rest.error, token)
 }

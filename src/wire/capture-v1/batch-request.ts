@@ -5,14 +5,14 @@
 import type { IncomingV1Event, IncomingV1Request, RefusedItem } from '#core/capture/incoming-event.ts'
 import { parseStrictTimestampText } from '#core/capture/timestamp-text.ts'
 import { parseUuid } from '#core/events/uuid.ts'
-import { numberOrLiteral, parsePlainJson } from '#core/json.ts'
+import { parseNumberOrLiteral, parsePlainJson } from '#core/json.ts'
 import { hasLoneSurrogateEscape } from '#core/json-text.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import { type ItemSlices, memberSlice, slice, sliceItems, slicesPerItem } from '../bytes/json-slices.ts'
+import { findMemberSlice, type ItemSlices, slice, sliceItems, slicesPerItem } from '../bytes/json-slices.ts'
 import type { CapturePayload } from '../capture/capture-body.ts'
 import { captureItemCountMax } from '../capture/capture-errors.ts'
 import { type Fields, isObject, isTextOrAbsent, refusedItemOf } from '../capture/event-fields.ts'
-import { holdsTooManyValues } from '../capture/open-request.ts'
+import { hasTooManyValues } from '../capture/open-request.ts'
 import type { WireError } from '../wire-error.ts'
 import {
   duplicateEventUuid,
@@ -59,7 +59,7 @@ export function parseV1Batch(
   payload: V1Payload,
   limits: V1BatchLimits,
 ): Result<V1Batch | 'too_much_work', V1BatchRefusal> {
-  if (holdsTooManyValues(payload.bytes)) return refuse(null, v1CaptureErrors.tooManyValues)
+  if (hasTooManyValues(payload.bytes)) return refuse(null, v1CaptureErrors.tooManyValues)
   let root: unknown
   try {
     root = parsePlainJson(payload.text)
@@ -216,10 +216,10 @@ function incomingEvent(
 /** A tour's id may be an integer that no double holds exactly; its literal is kept then. */
 function optionsOf(options: unknown, { bytes }: V1Payload, itemStart: number): unknown {
   if (!isObject(options) || typeof options.product_tour_id !== 'number') return options
-  const [optionsStart] = memberSlice(bytes, itemStart, 'options')
-  const [start, end] = memberSlice(bytes, optionsStart, 'product_tour_id')
+  const [optionsStart] = findMemberSlice(bytes, itemStart, 'options')
+  const [start, end] = findMemberSlice(bytes, optionsStart, 'product_tour_id')
   // Changed in place: the object belongs to this request and may be large.
-  return Object.assign(options, { product_tour_id: numberOrLiteral(bytes.toString('latin1', start, end)) })
+  return Object.assign(options, { product_tour_id: parseNumberOrLiteral(bytes.toString('latin1', start, end)) })
 }
 
 function textAt({ ascii, text, bytes }: V1Payload, slices: ItemSlices, pair: number): string {

@@ -1,7 +1,13 @@
 // The answer to an accepted v1 batch: one result per event, under its uuid. Clients send again only events whose result
 // is `retry`, so every event has to be listed. Made in steps, since a batch may have tens of thousands of events.
 
-import { codeAt, findLeftOutReason, type OutcomeTable, rowCountOf, TableRecords } from '#core/capture/outcome-table.ts'
+import {
+  findLeftOutReason,
+  type OutcomeTable,
+  outcomeCodeAt,
+  rowCountOf,
+  TableRecords,
+} from '#core/capture/outcome-table.ts'
 import { outcomes } from '#core/capture/outcomes.ts'
 import { uuidTextLength } from '#core/events/uuid.ts'
 import type { Steps } from '#core/maybe-steps.ts'
@@ -25,14 +31,14 @@ export interface V1Answer {
 
 const rowsPerStep = 500
 
-export function* readResults(table: OutcomeTable): Steps<V1Results> {
+export function* readV1Results(table: OutcomeTable): Steps<V1Results> {
   const rowCount = rowCountOf(table)
   const records = new TableRecords(table)
   const uuids = Buffer.allocUnsafe(rowCount * uuidTextLength)
   const codes = new Uint8Array(rowCount)
   for (let row = 0; row < rowCount; row++) {
     records.at(row).copyUuid(uuids, row * uuidTextLength)
-    codes[row] = codeAt(table, row)
+    codes[row] = outcomeCodeAt(table, row)
     if ((row + 1) % rowsPerStep === 0) yield
   }
   return { uuids, codes, isOverQuota: findLeftOutReason(table)?.endsWith('_over_quota') === true }
@@ -42,7 +48,7 @@ export function* readResults(table: OutcomeTable): Steps<V1Results> {
  * @param isStored false when the log took nothing: events to be stored may be sent again; dropped ones stay dropped.
  * Source: docs/wire/ingestion.md 4.2, 4.4.
  */
-export function* encodeResults({ uuids, codes }: V1Results, isStored: boolean): Steps<V1Answer> {
+export function* encodeV1Results({ uuids, codes }: V1Results, isStored: boolean): Steps<V1Answer> {
   const pieces: Buffer[] = []
   let text = '{"results":{'
   let mayRetry = false

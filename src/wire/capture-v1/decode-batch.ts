@@ -8,10 +8,10 @@ import {
   type ReceivedRequest,
   type VisitorsOf,
 } from '#core/capture/prepare-events.ts'
-import { toKeptBody } from '#core/capture/reject-body.ts'
+import { toStoredRejectBody } from '#core/capture/reject-body.ts'
 import type { RejectedBody } from '#core/events/captured-event.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import { expandedBytesMax, gunzip, inflateEncoding } from '../bytes/inflate.ts'
+import { computeExpandedBytesMax, gunzip, inflateEncoding } from '../bytes/inflate.ts'
 import { captureItemCountMax } from '../capture/capture-errors.ts'
 import { inlineLimits } from '../capture/decode-capture.ts'
 import type { WireError } from '../wire-error.ts'
@@ -77,7 +77,7 @@ function prepareWithinLimits(
   const batch = parseV1Batch(payload.value, limits)
   const { token, sentAtMs, sdk } = headers
   if (!batch.ok) {
-    const body = toKeptBody(payload.value.text, {
+    const body = toStoredRejectBody(payload.value.text, {
       kind: 'request',
       protocol: 'v1',
       engage: false,
@@ -101,7 +101,7 @@ function readPayload(
   let bytes = body
   const { encoding } = headers
   if (encoding !== '') {
-    const bytesMax = expandedBytesMax(body.length, outputBytesMax, 'stream')
+    const bytesMax = computeExpandedBytesMax(body.length, outputBytesMax, 'stream')
     const inflated = encoding === 'gzip' ? gunzip(body, bytesMax) : inflateEncoding(encoding, body, bytesMax)
     if (inflated.kind === 'too_large') return err('inflated_too_large')
     if (inflated.kind === 'broken') return err(v1CaptureErrors.undecodable)

@@ -5,22 +5,29 @@
 
 import type { WireError } from '../wire-error.ts'
 import { hydrationError } from './capture-errors.ts'
-import { type Fields, faultOfEnvelope, faultOfList, hasEnvelopeKey, isObject, type ListKey } from './event-fields.ts'
+import {
+  type Fields,
+  findEnvelopeFault,
+  findListFault,
+  hasEnvelopeKey,
+  isObject,
+  type ListKey,
+} from './event-fields.ts'
 
 /**
  * @param root an object that has no name and no fault in the fields of an event.
  * @param keyOutside whether the request has a key outside its body.
  */
-export function brokenEnvelope(root: Fields, keyOutside: boolean): WireError {
+export function findEnvelopeError(root: Fields, keyOutside: boolean): WireError {
   if (!isAbsent(root.event)) return hydrationError('invalid_shape', 'event')
   const listKey = listKeyMeant(root)
   if (listKey === null) return namelessEvent
   const items = root[listKey]
   if (!Array.isArray(items)) return hydrationError('invalid_shape', listKey)
-  const field = faultOfEnvelope(root)
+  const field = findEnvelopeFault(root)
   if (field !== null) return hydrationError('invalid_shape', field)
   if (!keyOutside && !hasEnvelopeKey(root, listKey)) return hydrationError('missing_api_key', 'api_key')
-  const place = faultOfList(items, `${listKey}.`)
+  const place = findListFault(items, `${listKey}.`)
   return hydrationError(isNameMissing(items, place) ? 'missing_event_name' : 'invalid_shape', place ?? 'event')
 }
 
@@ -33,7 +40,7 @@ const namelessEvent: WireError = {
 }
 
 /** Finds the fault of an object sent to `/s/`, which accepts no envelope. Source: docs/wire/ingestion.md 1.8. */
-export function noEnvelope(root: Fields): WireError {
+export function findBareEventError(root: Fields): WireError {
   if (!isAbsent(root.event)) return hydrationError('invalid_shape', 'event')
   const listKey = listKeyMeant(root)
   return listKey === null ? hydrationError('missing_event_name', 'event') : hydrationError('invalid_shape', listKey)

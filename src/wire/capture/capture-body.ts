@@ -5,8 +5,15 @@ import { isAscii, isUtf8 } from 'node:buffer'
 import { ascii } from '#core/ascii.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { decodeBase64, looksLikeBase64 } from '../bytes/base64.ts'
-import { formField, isRepeatedField, replaceBytes } from '../bytes/form-fields.ts'
-import { expandedBytesMax, gunzip, type Inflated, inflateEncoding, isGzip, startsAsGzip } from '../bytes/inflate.ts'
+import { isRepeatedField, readFormField, replaceBytes } from '../bytes/form-fields.ts'
+import {
+  computeExpandedBytesMax,
+  gunzip,
+  type Inflated,
+  inflateEncoding,
+  isGzip,
+  startsAsGzip,
+} from '../bytes/inflate.ts'
 import { decompressLz64 } from '../bytes/lz64.ts'
 import type { WireError } from '../wire-error.ts'
 import { captureErrors } from './capture-errors.ts'
@@ -84,7 +91,7 @@ export function readCaptureBody(input: CaptureBody, outputBytesMax: number): Res
   }
 
   // 5. Decompress; the result has to be UTF-8.
-  const inflatedBytesMax = expandedBytesMax(payload.length, outputBytesMax, 'stream')
+  const inflatedBytesMax = computeExpandedBytesMax(payload.length, outputBytesMax, 'stream')
   if (compression === null && !inForm && !inQuery && input.contentEncoding !== '' && !isGzip(payload)) {
     const inflated = inflateEncoding(input.contentEncoding, payload, inflatedBytesMax)
     if (inflated.kind === 'too_large') return err('inflated_too_large')
@@ -114,7 +121,7 @@ export function readCaptureBody(input: CaptureBody, outputBytesMax: number): Res
 }
 
 function readLz64(payload: Buffer, outputBytesMax: number): Result<Buffer, CaptureBodyFault> {
-  const decompressed = decompressLz64(payload, expandedBytesMax(payload.length, outputBytesMax, 'lz64'))
+  const decompressed = decompressLz64(payload, computeExpandedBytesMax(payload.length, outputBytesMax, 'lz64'))
   if (decompressed.kind === 'too_large') return err('inflated_too_large')
   if (decompressed.kind === 'broken') return err(captureErrors.invalidLz64)
   const { text } = decompressed
@@ -169,10 +176,10 @@ function readForm(payload: Buffer): Result<CaptureForm, WireError> {
   if (!isUtf8(payload)) return err(captureErrors.invalidForm)
   const form = payload.toString('utf8')
   if (isRepeatedField(form, 'data')) return err(captureErrors.invalidForm)
-  const data = formField(form, 'data')
+  const data = readFormField(form, 'data')
   return ok({
     data: data === null ? null : decodeQueryData(data),
-    compression: formField(form, 'compression') ?? '',
-    token: formField(form, 'token') ?? formField(form, 'api_key'),
+    compression: readFormField(form, 'compression') ?? '',
+    token: readFormField(form, 'token') ?? readFormField(form, 'api_key'),
   })
 }

@@ -5,12 +5,18 @@ import type { IncomingItem, IncomingRequest } from '#core/capture/incoming-event
 import { err, ok, type Result } from '#core/result.ts'
 import { slice, slicesPerItem } from '../bytes/json-slices.ts'
 import type { WireError } from '../wire-error.ts'
-import { brokenEnvelope } from './broken-envelope.ts'
+import { findEnvelopeError } from './broken-envelope.ts'
 import type { CapturePayload } from './capture-body.ts'
 import { hydrationError, unknownShape } from './capture-errors.ts'
-import { tokenOf } from './capture-token.ts'
-import { type Fields, faultOfFields, faultOfList, hasName, isObject, listKeyOf } from './event-fields.ts'
-import { createIdAllowance, incomingEvent, isPerformanceEvent, performanceEvent, textAt } from './incoming-item.ts'
+import { findRequestToken } from './capture-token.ts'
+import { type Fields, findFieldsFault, findListFault, hasEventName, isObject, listKeyOf } from './event-fields.ts'
+import {
+  buildIncomingEvent,
+  buildPerformanceEvent,
+  createIdAllowance,
+  isPerformanceEvent,
+  readSliceText,
+} from './incoming-item.ts'
 import {
   type CaptureContext,
   type CaptureRefusal,
@@ -45,7 +51,7 @@ export function parseCaptureRequest(payload: CapturePayload, context: CaptureCon
   const { list, keyOutside, refuse } = opened.value
   const { items, envelope } = list
   if (items.every(isPerformanceEvent)) {
-    const named = tokenOf(list, keyOutside)
+    const named = findRequestToken(list, keyOutside)
     return ok({ kind: 'no_event_left', token: named.ok ? named.value : null, eventCount: items.length })
   }
   const openedItems = openItems(payload, context, opened.value)
@@ -57,8 +63,8 @@ export function parseCaptureRequest(payload: CapturePayload, context: CaptureCon
   for (let row = 0; row < items.length; row++) {
     const item = items[row]!
     const event = isPerformanceEvent(item)
-      ? performanceEvent(item)
-      : incomingEvent(item, payload, slices, row * slicesPerItem, ids)
+      ? buildPerformanceEvent(item)
+      : buildIncomingEvent(item, payload, slices, row * slicesPerItem, ids)
     if (event === 'too_much_work') return ok(event)
     // An item with a fractional or too large offset is not an event. It breaks its envelope, like an item without a name.
     if (event === 'offset' && envelope !== null) return refuse(hydrationError('invalid_shape', placeOf(row) + event))
@@ -69,7 +75,7 @@ export function parseCaptureRequest(payload: CapturePayload, context: CaptureCon
     ...head,
     items: found,
     isItemised: false,
-    sourceJson: row => textAt(payload, slices, row * slicesPerItem + slice.item) ?? '',
+    sourceJson: row => readSliceText(payload, slices, row * slicesPerItem + slice.item) ?? '',
     placeOf,
   })
 }
@@ -77,17 +83,17 @@ export function parseCaptureRequest(payload: CapturePayload, context: CaptureCon
 /** Tries the four shapes; the first match wins. Source: docs/wire/ingestion.md 2.1. */
 function eventListOf(root: unknown, engage: boolean, keyOutside: boolean): Result<EventList, WireError> {
   if (Array.isArray(root)) {
-    const fault = faultOfList(root, '')
+    const fault = findListFault(root, '')
     return fault === null ? ok({ items: root as Fields[], listKey: null, envelope: null }) : err(unknownShape(fault))
   }
   if (!isObject(root)) return err(unknownShape(null))
   const listKey = listKeyOf(root, keyOutside)
   if (listKey !== null) {
     const items = root[listKey] as unknown[]
-    if (faultOfList(items, `${listKey}.`) === null) return ok({ items: items as Fields[], listKey, envelope: root })
+    if (findListFault(items, `${listKey}.`) === null) return ok({ items: items as Fields[], listKey, envelope: root })
   }
-  const fault = faultOfFields(root)
+  const fault = findFieldsFault(root)
   if (fault !== null) return err(unknownShape(fault))
-  if (!hasName(root) && !engage) return err(brokenEnvelope(root, keyOutside))
+  if (!hasEventName(root) && !engage) return err(findEnvelopeError(root, keyOutside))
   return ok({ items: [root], listKey: null, envelope: null, isSingle: true })
 }

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { IncomingEvent, IncomingItem } from '#core/capture/incoming-event.ts'
 import { eventRefusals } from '#core/capture/normalize-event.ts'
-import { type OutcomeTable, setCode, setEveryCode } from '#core/capture/outcome-table.ts'
-import { overQuotaCode, rejectCodes, warningCodes } from '#core/capture/outcomes.ts'
+import { type OutcomeTable, setEveryOutcomeCode, setOutcomeCode } from '#core/capture/outcome-table.ts'
+import { codeOfOverQuota, rejectCodes, warningCodes } from '#core/capture/outcomes.ts'
 import type { EventResource } from '#core/capture/quota-resource.ts'
 import { runAllSteps } from '#core/maybe-steps.ts'
 import { anIncomingEvent, aTable } from '../../../tests/support/incoming-requests.ts'
@@ -31,7 +31,7 @@ const heatmap = { name: '$$heatmap' }
 const tableOf = (items: readonly IncomingItem[]) => aTable(items, { isItemised: true })
 
 function leaveOut(table: OutcomeTable, rows: readonly number[], resource: EventResource = 'events'): OutcomeTable {
-  for (const row of rows) setCode(table, row, overQuotaCode(resource))
+  for (const row of rows) setOutcomeCode(table, row, codeOfOverQuota(resource))
   return table
 }
 
@@ -78,7 +78,7 @@ describe('verdicts', () => {
 
   it('have a message for every reason, and shorten names', () => {
     const table = tableOf(eventRefusals.map((_, row) => sent(row, { ...noId, name: 'x'.repeat(5_000) })))
-    for (const [row, refusal] of eventRefusals.entries()) setCode(table, row, rejectCodes[refusal])
+    for (const [row, refusal] of eventRefusals.entries()) setOutcomeCode(table, row, rejectCodes[refusal])
     for (const { reason, detail, event } of answerOf(table).events) {
       assert.ok(detail!.length > 10 && detail !== reason, String(reason))
       assert.equal(event!.length, 200)
@@ -117,7 +117,7 @@ describe('verdicts', () => {
     assert.equal(told.events.length, verdictCountMax)
     assert.equal(told.events.filter(({ result }) => result === 'drop').length, 3_000)
     const warned = tableOf(many(30_000, row => sent(row, row >= 25_000 ? unreadable : {})))
-    setEveryCode(warned, overQuotaCode('events'))
+    setEveryOutcomeCode(warned, codeOfOverQuota('events'))
     const all = answerOf(warned)
     assert.deepEqual(all.body.counts, { ok: 0, warning: 0, drop: 30_000, reject: 0 })
     assert.ok(all.events.every(({ reason, index }, at) => reason === 'events_over_quota' && index === at))
@@ -134,13 +134,13 @@ describe('verdicts', () => {
 
   it('become warnings if persons were switched off, however many there are', () => {
     const table = tableOf([sent(0), sent(1, unreadable), sent(2, heatmap), sent(3)])
-    setCode(table, 0, warningCodes.person_processing_disabled)
+    setOutcomeCode(table, 0, warningCodes.person_processing_disabled)
     const told = answerOf(table)
     assert.deepEqual(told.body.counts, { ok: 1, warning: 2, drop: 1, reject: 0 })
     assert.deepEqual(resultsOf(told), ['person_processing_disabled', 'ignored_invalid_timestamp', 'heatmap', 'ok'])
     assert.match(told.events[0]!.detail!, /too many events/)
     const late = tableOf(many(30_000, sent))
-    for (let row = 29_000; row < 30_000; row++) setCode(late, row, warningCodes.person_processing_disabled)
+    for (let row = 29_000; row < 30_000; row++) setOutcomeCode(late, row, warningCodes.person_processing_disabled)
     const { events, body } = answerOf(late)
     assert.deepEqual(body.counts, { ok: 29_000, warning: 1_000, drop: 0, reject: 0 })
     assert.equal(events.filter(({ result }) => result === 'warning').length, 1_000, 'before accepted ones')
@@ -148,7 +148,7 @@ describe('verdicts', () => {
 
   it('distinguish events that a quota left out from those without persons', () => {
     const table = leaveOut(tableOf([sent(0), sent(9), sent(2), sent(9)]), [0, 1])
-    setCode(table, 3, warningCodes.person_processing_disabled)
+    setOutcomeCode(table, 3, warningCodes.person_processing_disabled)
     const told = answerOf(table)
     assert.deepEqual(told.body.counts, { ok: 1, warning: 1, drop: 2, reject: 0 })
     assert.deepEqual(

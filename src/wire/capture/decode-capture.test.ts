@@ -1,8 +1,13 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
-import { requestRefusal, rowCountOf } from '#core/capture/outcome-table.ts'
-import { type CaptureInput, decodeAndPrepare, type PreparedCapture, prepareInline } from './decode-capture.ts'
+import { readRequestRefusal, rowCountOf } from '#core/capture/outcome-table.ts'
+import {
+  type CaptureInput,
+  decodeAndPrepareCapture,
+  type PreparedCapture,
+  prepareCaptureInline,
+} from './decode-capture.ts'
 
 const received = { receivedAtMs: Date.parse('2025-07-01T11:00:00Z'), ip: '', random: () => 0 }
 const good = { event: 'e', distinct_id: 'u' }
@@ -26,14 +31,17 @@ it('a request has the same table from the event loop and from a thread, and its 
     [[good, { event: 'e' }], true, false],
   ]
   for (const [batch, verbose, hasBody] of bodies) {
-    const prepared = [prepareInline, decodeAndPrepare].map(prepare => {
+    const prepared = [prepareCaptureInline, decodeAndPrepareCapture].map(prepare => {
       const request = prepare(inputOf(batch, verbose), received)
       assert.ok(request.kind === 'prepared')
       return request satisfies PreparedCapture
     })
     assert.deepEqual(prepared[0], prepared[1])
     const { table, body } = prepared[0]!
-    assert.deepEqual([rowCountOf(table), requestRefusal(table) !== null, body !== ''], [batch.length, hasBody, hasBody])
+    assert.deepEqual(
+      [rowCountOf(table), readRequestRefusal(table) !== null, body !== ''],
+      [batch.length, hasBody, hasBody],
+    )
   }
 })
 
@@ -41,9 +49,9 @@ it('a batch as SDKs send it is decoded by the event loop, also where something i
   const event = { ...good, properties: { url: 'https://shop.example/'.padEnd(560, 'x') } }
   for (const items of [Array(100).fill(event), [...Array(98).fill(event), { ...event, uuid: 5 }]])
     for (const body of [Buffer.from(JSON.stringify(items)), gzipSync(JSON.stringify(items))])
-      assert.notEqual(prepareInline(inputOfBody(body), received).kind, 'too_much_work')
+      assert.notEqual(prepareCaptureInline(inputOfBody(body), received).kind, 'too_much_work')
   const large = Array(200).fill({ ...event, more: 'x'.repeat(600) })
-  assert.equal(prepareInline(inputOf(large), received).kind, 'prepared')
+  assert.equal(prepareCaptureInline(inputOf(large), received).kind, 'prepared')
 })
 
 it('a request that would hold the event loop is left to a thread, compressed or not, and little of it is parsed before', t => {
@@ -61,19 +69,19 @@ it('a request that would hold the event loop is left to a thread, compressed or 
   for (const [what, text, verbose] of requests) {
     for (const body of [text, gzipSync(text)]) {
       parses.resetCalls()
-      assert.deepEqual(prepareInline(inputOfBody(body, verbose), received), { kind: 'too_much_work' }, what)
+      assert.deepEqual(prepareCaptureInline(inputOfBody(body, verbose), received), { kind: 'too_much_work' }, what)
       assert.ok(
         parses.calls.every(call => String(call.arguments[0]).length <= 64 * 1024),
         what,
       )
-      assert.equal(decodeAndPrepare(inputOfBody(body, verbose), received).kind, 'prepared', what)
+      assert.equal(decodeAndPrepareCapture(inputOfBody(body, verbose), received).kind, 'prepared', what)
     }
   }
-  assert.equal(prepareInline(inputOfBody(batchOf(wide)), received).kind, 'prepared')
+  assert.equal(prepareCaptureInline(inputOfBody(batchOf(wide)), received).kind, 'prepared')
   const brotli = {
     ...inputOfBody(brotliCompressSync(JSON.stringify([{ ...good, api_key: 'phc_x' }]))),
     contentEncoding: 'br',
   }
-  assert.deepEqual(prepareInline(brotli, received), { kind: 'too_much_work' })
-  assert.equal(decodeAndPrepare(brotli, received).kind, 'prepared')
+  assert.deepEqual(prepareCaptureInline(brotli, received), { kind: 'too_much_work' })
+  assert.equal(decodeAndPrepareCapture(brotli, received).kind, 'prepared')
 })

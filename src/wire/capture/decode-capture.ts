@@ -2,9 +2,9 @@
 // for small bodies, and in a decode thread for bodies that would hold the loop.
 
 import type { IncomingRequest } from '#core/capture/incoming-event.ts'
-import { requestRefusal } from '#core/capture/outcome-table.ts'
+import { readRequestRefusal } from '#core/capture/outcome-table.ts'
 import { type PreparedRequest, prepareEvents, type VisitorsOf } from '#core/capture/prepare-events.ts'
-import { toKeptBody } from '#core/capture/reject-body.ts'
+import { toStoredRejectBody } from '#core/capture/reject-body.ts'
 import type { RejectedBody } from '#core/events/captured-event.ts'
 import { runAllSteps } from '#core/maybe-steps.ts'
 import { type CaptureBody, readCaptureBody } from './capture-body.ts'
@@ -77,7 +77,7 @@ const threadLimits: DecodeLimits = {
 }
 
 /** Decodes on the event loop; `too_much_work` for a body that would hold it. */
-export function decodeInline(input: CaptureInput): DecodedCapture {
+export function decodeCaptureInline(input: CaptureInput): DecodedCapture {
   const limits = input.verbose ? inlineItemisedLimits : inlineLimits
   return isInlineBody(input, limits) ? decodeCapture(input, limits) : { kind: 'too_much_work' }
 }
@@ -121,7 +121,14 @@ function decodeCapture(input: CaptureInput, limits: DecodeLimits): DecodedCaptur
 }
 
 function rejectedBody(sent: string, { engage, ip, querySentAtMs: sentAtMs }: CaptureInput): RejectedBody {
-  return toKeptBody(sent, { kind: 'request', protocol: 'v0', engage, ip, sentAtMs, personProcessingForcedOff: false })
+  return toStoredRejectBody(sent, {
+    kind: 'request',
+    protocol: 'v0',
+    engage,
+    ip,
+    sentAtMs,
+    personProcessingForcedOff: false,
+  })
 }
 
 /** A request whose events are encoded, with project 0 for now. The event loop and threads make the same. */
@@ -137,25 +144,25 @@ export type PreparedCapture =
 type Received = Parameters<typeof prepareEvents>[1]
 
 /** For the event loop: `too_much_work` for a body that would hold it and needs a thread. */
-export function prepareInline(
+export function prepareCaptureInline(
   input: CaptureInput,
   received: Received,
   visitorsOf?: VisitorsOf,
 ): PreparedCapture | { readonly kind: 'too_much_work' } {
-  return prepareDecoded(decodeInline(input), received, visitorsOf)
+  return prepareDecoded(decodeCaptureInline(input), received, visitorsOf)
 }
 
 /**
  * For a thread: reads bodies up to the protocol's limits. @param reportRecentFromMs for an import report, from when on its
  * events are recent, epoch ms.
  */
-export function decodeAndPrepare(
+export function decodeAndPrepareCapture(
   input: CaptureInput,
   received: Received,
   reportRecentFromMs?: number,
 ): PreparedCapture {
   const prepared = prepareDecoded(decodeCapture(input, threadLimits), received)
-  if (prepared.kind === 'prepared' && reportRecentFromMs !== undefined && requestRefusal(prepared.table) === null)
+  if (prepared.kind === 'prepared' && reportRecentFromMs !== undefined && readRequestRefusal(prepared.table) === null)
     return { ...prepared, report: runAllSteps(readImportReport(prepared.table, reportRecentFromMs)) }
   if (prepared.kind !== 'too_much_work') return prepared
   return { kind: 'refused', error: captureErrors.decodedTooLarge, token: input.fallbackToken, body: '' }
@@ -169,6 +176,6 @@ function prepareDecoded(
   if (decoded.kind !== 'events') return decoded
   const { token, historicalMigration } = decoded.request
   const table = prepareEvents(decoded.request, received, visitorsOf)
-  const body = requestRefusal(table) === null ? '' : decoded.body()
+  const body = readRequestRefusal(table) === null ? '' : decoded.body()
   return { kind: 'prepared', protocol: 'v0', token, historicalMigration, table, body }
 }

@@ -17,23 +17,23 @@ export type Fields = { readonly [key: string]: unknown }
  */
 export function hasEnvelopeKey(root: Fields, listKey: ListKey): boolean {
   if (tokenFieldOf(root) !== null) return true
-  const keyIn = listKey === 'batch' ? keyInBatchItem : tokenIn
+  const keyIn = listKey === 'batch' ? keyInBatchItem : readTokenIn
   return (root[listKey] as unknown[]).some(item => isObject(item) && keyIn(item) !== null)
 }
 
 function keyInBatchItem({ api_key: apiKey, properties }: Fields): string | null {
-  return tokenIn({ api_key: apiKey, properties })
+  return readTokenIn({ api_key: apiKey, properties })
 }
 
 /** The name of the root's list of items; null when it has none, or when another field of the envelope is wrong. */
 export function listKeyOf(root: Fields, keyOutside: boolean): ListKey | null {
-  const listKey = Array.isArray(root.batch) ? 'batch' : Array.isArray(root.data) && !hasName(root) ? 'data' : null
-  if (listKey === null || faultOfEnvelope(root) !== null) return null
+  const listKey = Array.isArray(root.batch) ? 'batch' : Array.isArray(root.data) && !hasEventName(root) ? 'data' : null
+  if (listKey === null || findEnvelopeFault(root) !== null) return null
   return keyOutside || hasEnvelopeKey(root, listKey) ? listKey : null
 }
 
 /** The first field of the envelope with a wrong type, or null. Its token may be missing: the items may have it. */
-export function faultOfEnvelope(root: Fields): 'historical_migration' | 'sent_at' | 'api_key' | null {
+export function findEnvelopeFault(root: Fields): 'historical_migration' | 'sent_at' | 'api_key' | null {
   const { historical_migration: historical, sent_at: sentAt, token, api_key: apiKey } = root
   if (historical !== undefined && historical !== null && typeof historical !== 'boolean') return 'historical_migration'
   if (!isTextOrAbsent(sentAt)) return 'sent_at'
@@ -44,18 +44,18 @@ export function faultOfEnvelope(root: Fields): 'historical_migration' | 'sent_at
   return isKeySound ? null : 'api_key'
 }
 
-export function faultOfList(items: readonly unknown[], prefix: string): string | null {
+export function findListFault(items: readonly unknown[], prefix: string): string | null {
   for (let index = 0; index < items.length; index++) {
     const item = items[index]
     if (!isObject(item)) return `${prefix}${index}`
-    const fault = hasName(item) ? faultOfFields(item) : 'event'
+    const fault = hasEventName(item) ? findFieldsFault(item) : 'event'
     if (fault !== null) return `${prefix}${index}.${fault}`
   }
   return null
 }
 
 /** The first field with a type that no event may have, or null. Source: docs/wire/ingestion.md 2.2. */
-export function faultOfFields(item: Fields): string | null {
+export function findFieldsFault(item: Fields): string | null {
   const { token, $token, api_key: apiKey, uuid, properties, timestamp, offset, $set, $set_once: setOnce } = item
   if ((token !== undefined ? 1 : 0) + ($token !== undefined ? 1 : 0) + (apiKey !== undefined ? 1 : 0) > 1)
     return 'api_key'
@@ -69,7 +69,7 @@ export function faultOfFields(item: Fields): string | null {
   return setOnce !== undefined && setOnce !== null && !isMap(setOnce) ? '$set_once' : null
 }
 
-export function tokenIn(item: Fields): string | null {
+export function readTokenIn(item: Fields): string | null {
   const { token, $token, api_key: apiKey, properties } = item
   const own = token ?? $token ?? apiKey
   if (typeof own === 'string') return own
@@ -81,7 +81,7 @@ export function tokenFieldOf(envelope: Fields): string | null {
   return typeof token === 'string' ? token : null
 }
 
-export function hasName(item: Fields): boolean {
+export function hasEventName(item: Fields): boolean {
   return typeof item.event === 'string'
 }
 
@@ -103,7 +103,11 @@ export function uuidOfValidItem(item: Fields): string | null {
 /** What can be read of a refused item. */
 export function refusedItemOf(item: unknown): RefusedItem {
   if (!isObject(item)) return { uuid: '', name: '', distinctId: '' }
-  return { uuid: uuidOf(item) ?? '', name: hasName(item) ? (item.event as string) : '', distinctId: readPlainId(item) }
+  return {
+    uuid: uuidOf(item) ?? '',
+    name: hasEventName(item) ? (item.event as string) : '',
+    distinctId: readPlainId(item),
+  }
 }
 
 /** The distinct id when it is text or a safe integer, else ''. */

@@ -2,7 +2,7 @@
 
 import { type OutcomeTable, outcomeAt, rowCountOf, TableRecords } from '#core/capture/outcome-table.ts'
 import { type BatchSummary, SummaryWriter } from '#core/events/batch-summary.ts'
-import { type EventIdentity, identityKey } from '#core/events/stored-event.ts'
+import { buildIdentityKey, type EventIdentity } from '#core/events/stored-event.ts'
 import type { RecordView } from '#core/log/record-view.ts'
 import type { Steps } from '#core/maybe-steps.ts'
 
@@ -74,7 +74,7 @@ export function* identitiesOf(table: OutcomeTable): Steps<EventIdentity[]> {
     const { isStored, result } = outcomeAt(table, row)
     if (isStored && result !== 'drop') {
       const identity = identityOf(records.at(row))
-      identities.set(identityKey(identity), identity)
+      identities.set(buildIdentityKey(identity), identity)
     }
     if (row % itemsPerStep === itemsPerStep - 1) yield
   }

@@ -3,9 +3,9 @@
 import type { IncomingEvent, PerformanceEvent } from '#core/capture/incoming-event.ts'
 import { parseJson, textOf } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import { type ItemSlices, memberSlice, slice } from '../bytes/json-slices.ts'
+import { findMemberSlice, type ItemSlices, slice } from '../bytes/json-slices.ts'
 import type { CapturePayload } from './capture-body.ts'
-import { type Fields, hasName, isObject, uuidOf, uuidOfValidItem } from './event-fields.ts'
+import { type Fields, hasEventName, isObject, uuidOf, uuidOfValidItem } from './event-fields.ts'
 import { visitorMembersOf } from './request-outline.ts'
 
 const emptyProperties: Fields = Object.freeze({})
@@ -28,26 +28,28 @@ export function createIdAllowance(bytesMax: number): IdAllowance {
 }
 
 /**
- * @param item an item without a fault (`faultOfFields`).
+ * @param item an item without a fault (`findFieldsFault`).
  * @returns the event, or the field that makes it invalid: a list or object as an id that is too long, or an offset that
  *   is a fraction or too large.
  */
-export function incomingEvent(
+export function buildIncomingEvent(
   item: Fields,
   payload: CapturePayload,
   slices: ItemSlices,
   base: number,
   ids: IdAllowance,
 ): IncomingEvent | 'distinct_id' | 'offset' | 'too_much_work' {
-  if (typeof item.offset === 'number' && !isInteger64(textAt(payload, slices, base + slice.offset)!)) return 'offset'
+  if (typeof item.offset === 'number' && !isInteger64(readSliceText(payload, slices, base + slice.offset)!))
+    return 'offset'
   const properties = isObject(item.properties) ? item.properties : emptyProperties
-  const propertiesJson = properties === emptyProperties ? '{}' : textAt(payload, slices, base + slice.properties)!
+  const propertiesJson =
+    properties === emptyProperties ? '{}' : readSliceText(payload, slices, base + slice.properties)!
   const cookielessMode = properties.$cookieless_mode
   const id = distinctIdOf(item, payload, slices, base, ids)
   if (!id.ok) return id.error
   return {
     kind: 'event',
-    name: hasName(item) ? (item.event as string) : '$identify',
+    name: hasEventName(item) ? (item.event as string) : '$identify',
     distinctId: id.value,
     uuid: uuidOfValidItem(item),
     timestamp: typeof item.timestamp === 'string' ? item.timestamp : null,
@@ -57,8 +59,8 @@ export function incomingEvent(
     cookielessModeInvalid: cookielessMode !== undefined && typeof cookielessMode !== 'boolean',
     captureInternal: properties.capture_internal !== undefined,
     propertiesJson,
-    setJson: isObject(item.$set) ? textAt(payload, slices, base + slice.set) : null,
-    setOnceJson: isObject(item.$set_once) ? textAt(payload, slices, base + slice.setOnce) : null,
+    setJson: isObject(item.$set) ? readSliceText(payload, slices, base + slice.set) : null,
+    setOnceJson: isObject(item.$set_once) ? readSliceText(payload, slices, base + slice.setOnce) : null,
     visitorMembers: visitorMembersOf(properties),
   }
 }
@@ -90,7 +92,7 @@ function distinctIdIn(
   const name = (properties.distinct_id ?? null) === null ? '$distinct_id' : 'distinct_id'
   const inside = properties[name] ?? null
   if (inside === null || typeof inside === 'string') return ok(inside)
-  const [start, end] = memberSlice(payload.bytes, propertiesStart, name)
+  const [start, end] = findMemberSlice(payload.bytes, propertiesStart, name)
   return idText(inside, payload, start, end, ids)
 }
 
@@ -110,7 +112,7 @@ function idText(
   return ok(textOf(parseJson(payload.bytes.toString('utf8', start, end))))
 }
 
-export function textAt(payload: CapturePayload, slices: ItemSlices, pair: number): string | null {
+export function readSliceText(payload: CapturePayload, slices: ItemSlices, pair: number): string | null {
   const start = slices[pair]!
   const end = slices[pair + 1]!
   if (end === 0) return null
@@ -121,7 +123,7 @@ export function isPerformanceEvent(item: Fields): boolean {
   return item.event === '$performance_event'
 }
 
-export function performanceEvent(item: Fields): PerformanceEvent {
+export function buildPerformanceEvent(item: Fields): PerformanceEvent {
   return { kind: 'performance', uuid: uuidOf(item) ?? '' }
 }
 

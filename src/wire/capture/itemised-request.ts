@@ -6,12 +6,18 @@ import type { IncomingItem, ItemFault } from '#core/capture/incoming-event.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { slice, slicesPerItem } from '../bytes/json-slices.ts'
 import type { WireError } from '../wire-error.ts'
-import { brokenEnvelope } from './broken-envelope.ts'
+import { findEnvelopeError } from './broken-envelope.ts'
 import type { CapturePayload } from './capture-body.ts'
 import { unknownShape } from './capture-errors.ts'
 import type { CaptureParse } from './capture-request.ts'
-import { type Fields, faultOfFields, hasName, isObject, listKeyOf, refusedItemOf } from './event-fields.ts'
-import { createIdAllowance, incomingEvent, isPerformanceEvent, performanceEvent, textAt } from './incoming-item.ts'
+import { type Fields, findFieldsFault, hasEventName, isObject, listKeyOf, refusedItemOf } from './event-fields.ts'
+import {
+  buildIncomingEvent,
+  buildPerformanceEvent,
+  createIdAllowance,
+  isPerformanceEvent,
+  readSliceText,
+} from './incoming-item.ts'
 import { type CaptureContext, createItemPrefix, type ItemList, openItems, openRequest } from './open-request.ts'
 
 interface AnyItems extends ItemList {
@@ -32,7 +38,7 @@ export function parseItemisedRequest(payload: CapturePayload, context: CaptureCo
   const items: IncomingItem[] = []
   for (let row = 0; row < list.items.length; row++) {
     const item = toIncomingItem(list.items[row], list.needsName, fields =>
-      incomingEvent(fields, payload, slices, row * slicesPerItem, ids),
+      buildIncomingEvent(fields, payload, slices, row * slicesPerItem, ids),
     )
     if (item === 'too_much_work') return ok(item)
     items.push(item)
@@ -41,7 +47,8 @@ export function parseItemisedRequest(payload: CapturePayload, context: CaptureCo
     ...head,
     items,
     isItemised: true,
-    sourceJson: row => textAt(payload, slices, row * slicesPerItem + slice.item) ?? JSON.stringify(list.items[row]),
+    sourceJson: row =>
+      readSliceText(payload, slices, row * slicesPerItem + slice.item) ?? JSON.stringify(list.items[row]),
     placeOf: createItemPrefix(list),
   })
 }
@@ -52,37 +59,37 @@ function readAnyItems(root: unknown, engage: boolean, keyOutside: boolean): Resu
   if (!isObject(root)) return err(unknownShape(null))
   const listKey = listKeyOf(root, keyOutside)
   if (listKey !== null) return ok({ items: root[listKey] as unknown[], listKey, envelope: root, needsName: true })
-  if (engage || hasName(root))
+  if (engage || hasEventName(root))
     return ok({ items: [root], listKey: null, envelope: null, isSingle: true, needsName: !engage })
-  const fault = faultOfFields(root)
-  return err(fault === null ? brokenEnvelope(root, keyOutside) : unknownShape(fault))
+  const fault = findFieldsFault(root)
+  return err(fault === null ? findEnvelopeError(root, keyOutside) : unknownShape(fault))
 }
 
 function toIncomingItem(
   item: unknown,
   needsName: boolean,
-  eventOf: (item: Fields) => ReturnType<typeof incomingEvent>,
+  eventOf: (item: Fields) => ReturnType<typeof buildIncomingEvent>,
 ): IncomingItem | 'too_much_work' {
   const fault = faultOfItem(item, needsName)
   if (fault !== null) return faultyItem(item, fault.reason, fault.field)
-  if (isPerformanceEvent(item as Fields)) return performanceEvent(item as Fields)
+  if (isPerformanceEvent(item as Fields)) return buildPerformanceEvent(item as Fields)
   const event = eventOf(item as Fields)
   return event === 'distinct_id' || event === 'offset' ? faultyItem(item, 'invalid_shape', event) : event
 }
 
 function faultyItem(item: unknown, reason: ItemFault['reason'], field: string): ItemFault {
   const { uuid, name, distinctId } = refusedItemOf(item)
-  const isNameless = !isObject(item) || !hasName(item)
+  const isNameless = !isObject(item) || !hasEventName(item)
   return { kind: 'fault', reason, field, uuid: field === 'uuid' ? '' : uuid, name, distinctId, isNameless }
 }
 
 /** Why an item cannot be an event, before the rules of events apply; null when it may be one. */
 function faultOfItem(item: unknown, needsName: boolean): Pick<ItemFault, 'reason' | 'field'> | null {
   if (!isObject(item)) return { reason: 'invalid_shape', field: '' }
-  if (needsName && !hasName(item)) {
+  if (needsName && !hasEventName(item)) {
     const isMissing = item.event === undefined || item.event === null
     return { reason: isMissing ? 'missing_event_name' : 'invalid_shape', field: 'event' }
   }
-  const field = faultOfFields(item)
+  const field = findFieldsFault(item)
   return field === null ? null : { reason: 'invalid_shape', field }
 }

@@ -6,13 +6,13 @@ import { parseZonedTimestampText } from '#core/capture/timestamp-text.ts'
 import { parsePlainJson } from '#core/json.ts'
 import { hasLoneSurrogateEscape } from '#core/json-text.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import { type ItemSlices, sliceItems, valueCountAtMost } from '../bytes/json-slices.ts'
+import { estimateValueCountMax, type ItemSlices, sliceItems } from '../bytes/json-slices.ts'
 import type { WireError } from '../wire-error.ts'
 import type { CapturePayload } from './capture-body.ts'
 import { captureErrors, captureItemCountMax, captureValueCountMax, invalidJson } from './capture-errors.ts'
-import { tokenHint, tokenOf } from './capture-token.ts'
-import { type Fields, hasName, isObject, type ListKey, refusedItemOf } from './event-fields.ts'
-import { outlineOf, type RequestOutline } from './request-outline.ts'
+import { findRequestToken, guessToken } from './capture-token.ts'
+import { type Fields, hasEventName, isObject, type ListKey, refusedItemOf } from './event-fields.ts'
+import { outlineRequest, type RequestOutline } from './request-outline.ts'
 
 export interface CaptureContext {
   /** On `/engage` an event needs no name. */
@@ -73,8 +73,8 @@ export function openRequest<List extends ItemList>(
   listOf: (root: unknown, engage: boolean, keyOutside: boolean) => Result<List, WireError>,
 ): Result<OpenedRequest<List> | 'too_much_work', CaptureRefusal> {
   const keyOutside = payload.formToken ?? context.fallbackToken
-  if (holdsTooManyValues(payload.bytes)) return err({ error: captureErrors.tooManyValues, token: keyOutside })
-  const outline = outlineOf(payload, context.itemCountMax)
+  if (hasTooManyValues(payload.bytes)) return err({ error: captureErrors.tooManyValues, token: keyOutside })
+  const outline = outlineRequest(payload, context.itemCountMax)
   if (outline === null && payload.bytes.length > context.parsedBytesMax) return ok('too_much_work')
   const parsed = outline === null ? parseRoot(payload, keyOutside, createRefusalOfItems) : ok(outline)
   if (!parsed.ok) return parsed
@@ -100,7 +100,7 @@ export function openItems(
   { readonly head: Pick<IncomingRequest, 'token' | 'historicalMigration' | 'sentAtMs'>; readonly slices: ItemSlices },
   CaptureRefusal
 > {
-  const token = tokenOf(list, keyOutside)
+  const token = findRequestToken(list, keyOutside)
   if (!token.ok) return refuse(token.error)
   const slices =
     outline?.listKey === list.listKey ? outline.slices : sliceItems(payload.bytes, list.listKey, list.items.length)
@@ -131,7 +131,7 @@ export function readRoot(
   refusalOf: RefusalOf,
 ): Result<{ readonly root: unknown; readonly refuse: Refuse }, CaptureRefusal> {
   const keyOutside = payload.formToken ?? fallbackToken
-  if (holdsTooManyValues(payload.bytes)) return err({ error: captureErrors.tooManyValues, token: keyOutside })
+  if (hasTooManyValues(payload.bytes)) return err({ error: captureErrors.tooManyValues, token: keyOutside })
   const parsed = parseRoot(payload, keyOutside, refusalOf)
   if (!parsed.ok) return parsed
   const { root } = parsed.value
@@ -144,8 +144,8 @@ type RefusalOf = (root: unknown, keyOutside: string | null) => Refuse
 const valueBytesMin = 2
 
 /** Whether a text has more values than any request may have. It is not parsed for that. */
-export function holdsTooManyValues(bytes: Uint8Array): boolean {
-  return bytes.length > valueBytesMin * captureValueCountMax && valueCountAtMost(bytes) > captureValueCountMax
+export function hasTooManyValues(bytes: Uint8Array): boolean {
+  return bytes.length > valueBytesMin * captureValueCountMax && estimateValueCountMax(bytes) > captureValueCountMax
 }
 
 function parseRoot(
@@ -164,7 +164,7 @@ function parseRoot(
 
 /** Makes the refusal of a request that is one record, however many items it has. */
 export function createRefusalOfOne(root: unknown, keyOutside: string | null): Refuse {
-  return error => err({ error, token: tokenHint(root, itemsOf(root)) ?? keyOutside })
+  return error => err({ error, token: guessToken(root, itemsOf(root)) ?? keyOutside })
 }
 
 function createRefusalOfItems(root: unknown, keyOutside: string | null): Refuse {
@@ -172,7 +172,7 @@ function createRefusalOfItems(root: unknown, keyOutside: string | null): Refuse 
     const items = itemsOf(root)
     return err({
       error,
-      token: tokenHint(root, items) ?? keyOutside,
+      token: guessToken(root, items) ?? keyOutside,
       eventCount: Math.max(items.length, 1),
       ...(items.length === 1 && { item: refusedItemOf(items[0]) }),
       ...(isObject(root) && items[0] !== root && root.historical_migration === true && { historicalMigration: true }),
@@ -184,6 +184,6 @@ function createRefusalOfItems(root: unknown, keyOutside: string | null): Refuse 
 function itemsOf(root: unknown): readonly unknown[] {
   if (Array.isArray(root)) return root
   if (!isObject(root)) return [root]
-  const list = Array.isArray(root.batch) ? root.batch : hasName(root) ? null : root.data
+  const list = Array.isArray(root.batch) ? root.batch : hasEventName(root) ? null : root.data
   return Array.isArray(list) ? list : [root]
 }

@@ -4,7 +4,7 @@
 import { wireError } from '../wire-error.ts'
 
 /** @returns the key, from the first of a repeated parameter; null when absent. */
-export function projectToken(query: { readonly token?: string | string[]; readonly api_key?: string | string[] }) {
+export function readProjectToken(query: { readonly token?: string | string[]; readonly api_key?: string | string[] }) {
   for (const sent of [query.token, query.api_key]) {
     const token = Array.isArray(sent) ? sent[0] : sent
     if (token !== undefined && token !== '') return token

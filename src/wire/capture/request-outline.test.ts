@@ -13,7 +13,7 @@ import { nestingDepthMax } from '../bytes/json-walk.ts'
 import {
   envelopeNames,
   itemNames,
-  outlineOf,
+  outlineRequest,
   propertyNames,
   type RequestOutline,
   visitorMembersOf,
@@ -23,7 +23,7 @@ type Members = Record<string, unknown>
 
 function outlineOfText(text: string, itemCountMax = 1e6): RequestOutline | null {
   const bytes = Buffer.from(text)
-  return outlineOf({ bytes, text, ascii: isAscii(bytes), formToken: null }, itemCountMax)
+  return outlineRequest({ bytes, text, ascii: isAscii(bytes), formToken: null }, itemCountMax)
 }
 
 /** Compares an outline with the parsed text and a search for the slices. @returns false when there is no outline. */

@@ -9,16 +9,16 @@
 import { ascii } from '#core/ascii.ts'
 import { visitorNames } from '#core/capture/cookieless-event.ts'
 import type { Member } from '#core/json-text.ts'
-import { type ItemSlices, slice, sliceOf, slicesPerItem } from '../bytes/json-slices.ts'
+import { type ItemSlices, slice, sliceIndexOf, slicesPerItem } from '../bytes/json-slices.ts'
 import {
+  appendEndByte,
   KeyTable,
   NotWalkable,
   nestingDepthMax,
-  nextElement,
+  readNextElement,
   skipBlanks,
-  skipPlain,
+  skipPlainCharacters,
   skipValue,
-  terminateText,
   throwNotWalkable,
   walkObject,
 } from '../bytes/json-walk.ts'
@@ -111,7 +111,7 @@ const noElements: readonly never[] = Object.freeze([])
 const usualItemBytesMin = 256
 
 /** @returns null for a request that `JSON.parse` has to read, or that has more than `itemCountMax` items. */
-export function outlineOf(payload: CapturePayload, itemCountMax: number): RequestOutline | null {
+export function outlineRequest(payload: CapturePayload, itemCountMax: number): RequestOutline | null {
   try {
     return new OutlineReader(payload, itemCountMax).read()
   } catch (error) {
@@ -134,7 +134,7 @@ class OutlineReader {
   constructor(payload: CapturePayload, itemCountMax: number) {
     this.#payload = payload
     this.#itemCountMax = itemCountMax
-    this.#json = terminateText(payload.bytes)
+    this.#json = appendEndByte(payload.bytes)
   }
 
   read(): RequestOutline {
@@ -158,7 +158,7 @@ class OutlineReader {
       const base = items.length * slicesPerItem
       if (base === slices.length) slices = doubleCapacity(slices)
       items.push(this.#object(at, itemKeys, slices, base))
-      at = nextElement(json, this.#at)
+      at = readNextElement(json, this.#at)
     }
     this.#at = at + 1
     this.#slicesOfList = slices
@@ -173,7 +173,7 @@ class OutlineReader {
       // A repeated key, of which only the last counts, is unusual, and it could be repeated tens of thousands of times.
       if (fields[name] !== undefined) throwNotWalkable()
       fields[name] = this.#valueOf(name, valueStart)
-      const part = sliceOf(name)
+      const part = sliceIndexOf(name)
       if (part !== null) {
         slices[base + part] = valueStart
         slices[base + part + 1] = this.#at
@@ -248,7 +248,7 @@ class OutlineReader {
     const first = json[start]
     if (first === openBrace || first === openBracket) throwNotWalkable()
     if (first === quote) {
-      const plainEnd = skipPlain(json, start + 1)
+      const plainEnd = skipPlainCharacters(json, start + 1)
       if (json[plainEnd] === quote) {
         this.#at = plainEnd + 1
         return this.#text(start + 1, plainEnd)

@@ -3,7 +3,7 @@
 // them.
 
 import type { EventToEncode } from '#wire/management/events.ts'
-import { type PersonToEncode, personHead } from '#wire/management/persons/persons.ts'
+import { encodePersonHead, type PersonToEncode } from '#wire/management/persons/persons.ts'
 import type { ExportColumn } from './export-column.ts'
 
 export interface EventRow {
@@ -40,22 +40,22 @@ function textOrEmptyObject(json: string): string {
 }
 
 export interface PersonRow {
-  readonly head: ReturnType<typeof personHead>
+  readonly head: ReturnType<typeof encodePersonHead>
   readonly createdAtMs: number
   readonly propertiesJson: string
 }
 
-export function personRow(person: PersonToEncode): PersonRow {
-  return { head: personHead(person), createdAtMs: person.createdAtMs, propertiesJson: person.propertiesJson }
+export function toPersonRow(person: PersonToEncode): PersonRow {
+  return { head: encodePersonHead(person), createdAtMs: person.createdAtMs, propertiesJson: person.propertiesJson }
 }
 
 /** The cursor for resuming an export after this person. */
-export function personCursor({ head }: PersonRow): string {
+export function personCursorOf({ head }: PersonRow): string {
   return String(head.id)
 }
 
 export const personColumns: readonly ExportColumn<PersonRow>[] = [
-  { name: 'cursor', kind: 'text', read: personCursor },
+  { name: 'cursor', kind: 'text', read: personCursorOf },
   { name: 'uuid', kind: 'text', read: ({ head }) => head.uuid },
   { name: 'name', kind: 'text', read: ({ head }) => head.name },
   { name: 'distinct_ids', kind: 'json', read: ({ head }) => JSON.stringify(head.distinct_ids) },

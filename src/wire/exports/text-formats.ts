@@ -1,13 +1,13 @@
 // Exports as JSON lines and as CSV.
 
-import { instant } from '#wire/management/shapes.ts'
+import { formatInstant } from '#wire/management/shapes.ts'
 import type { ExportColumn, ExportEncoder } from './export-column.ts'
 
 /**
  * One JSON object per line, only rows: a last line that is not a row reports that the export broke off, and why. JSON
  * texts of clients are spliced in as they are, with the literals of their numbers and repeated keys.
  */
-export function jsonlEncoder<Row>(columns: readonly ExportColumn<Row>[]): ExportEncoder<Row> {
+export function createJsonlEncoder<Row>(columns: readonly ExportColumn<Row>[]): ExportEncoder<Row> {
   const fields = columns.map(({ name, kind, read }, index) => {
     const key = `${index === 0 ? '{' : ','}${JSON.stringify(name)}:`
     return { key, kind, read }
@@ -33,7 +33,7 @@ export function jsonlEncoder<Row>(columns: readonly ExportColumn<Row>[]): Export
 function jsonText(kind: ExportColumn<unknown>['kind'], value: string | number | boolean | null): string {
   if (value === null) return 'null'
   if (kind === 'json') return replaceLineBreaks(value as string)
-  if (kind === 'instant') return `"${instant(value as number)}"`
+  if (kind === 'instant') return `"${formatInstant(value as number)}"`
   return typeof value === 'string' ? JSON.stringify(value) : String(value)
 }
 
@@ -43,7 +43,7 @@ function replaceLineBreaks(json: string): string {
 }
 
 /** RFC 4180: a header, commas, CRLF; values with a comma, a quote or a line break are quoted. */
-export function csvEncoder<Row>(columns: readonly ExportColumn<Row>[]): ExportEncoder<Row> {
+export function createCsvEncoder<Row>(columns: readonly ExportColumn<Row>[]): ExportEncoder<Row> {
   const rowOf = (row: Row) => {
     let line = ''
     for (const [index, { kind, read }] of columns.entries()) {
@@ -67,7 +67,7 @@ export function csvEncoder<Row>(columns: readonly ExportColumn<Row>[]): ExportEn
 /** A missing value becomes an empty field, and an empty text becomes `""`. */
 function csvText(kind: ExportColumn<unknown>['kind'], value: string | number | boolean | null): string {
   if (value === null) return ''
-  if (kind === 'instant') return instant(value as number)
+  if (kind === 'instant') return formatInstant(value as number)
   if (typeof value !== 'string') return String(value)
   return value === '' || /[",\r\n]/.test(value) || value.trim() !== value ? `"${value.replaceAll('"', '""')}"` : value
 }

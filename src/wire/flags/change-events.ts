@@ -18,7 +18,7 @@ const inactivityDelaySec = 120
  * writes of all projects: holders of a public key should learn only about writes of their project. They cannot reverse
  * the hash, since they do not know the uuid.
  */
-export function changeTag(projectUuid: string, revision: number): string {
+export function computeChangeTag(projectUuid: string, revision: number): string {
   return createHash('sha256').update(`${projectUuid} ${revision}`).digest('base64url').slice(0, 22)
 }
 
@@ -31,7 +31,7 @@ export function encodeStreamStart(tag: string): string {
 }
 
 /** A change has no `event` field, so it is a `message`, the only kind that every client library can listen for. */
-export function encodeChange(tag: string): string {
+export function encodeChangeEvent(tag: string): string {
   return `id: ${tag}\ndata: {"type":"refetchEvaluation","etag":"${tag}"}\n\n`
 }
 

@@ -48,7 +48,7 @@ export function parseDecideQuery(query: RawQuery, endpoint: DecideEndpoint): Res
 }
 
 /** The shape of the fixed answer to a GET, V1 unless the query names another. Source: docs/wire/evaluation.md 2.6. */
-export function minimalShape(query: RawQuery, endpoint: DecideEndpoint): AnswerShape {
+export function chooseMinimalShape(query: RawQuery, endpoint: DecideEndpoint): AnswerShape {
   const version = versionOf([...valuesOf(query.v), ...valuesOf(query.version)], endpoint)
   return version === null ? 'V1' : shapeOf(version, endpoint)
 }

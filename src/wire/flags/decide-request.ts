@@ -15,7 +15,7 @@ export interface DecideContext {
   readonly userAgent: string
   /** Whether the request has a header that only browsers send. */
   readonly hasBrowserHeader: boolean
-  /** From `geoipAddress` of client-address.ts. */
+  /** From `findGeoipAddress` of client-address.ts. */
   readonly address: string
 }
 

@@ -7,9 +7,9 @@ import type { EvaluationTrace, TracedSet } from '#core/flags/evaluation/evaluati
 import type { MaybeSteps, Steps } from '#core/maybe-steps.ts'
 import type { Project } from '#core/project.ts'
 import type { PageHeaders } from '#core/recording-domains.ts'
-import { clientConfigOf, membersFor } from '../browser/client-config.ts'
+import { chooseConfigMembers, clientConfigOf } from '../browser/client-config.ts'
 import type { AnswerShape, DecideEndpoint } from './decide-query.ts'
-import { flagDetail, flagRecord, prepareFlagJson, reasonCode, reasonDescription } from './flag-texts.ts'
+import { buildFlagDetail, buildFlagRecord, describeReason, prepareFlagJson, reasonCodeOf } from './flag-texts.ts'
 import { flagsPerStep, PreparedTexts } from './prepared-texts.ts'
 
 export interface AnswerOptions {
@@ -35,7 +35,7 @@ export function encodeEvaluation(evaluation: FlagEvaluation, options: AnswerOpti
 function* encodeInSteps(evaluation: FlagEvaluation, options: AnswerOptions): Steps<string> {
   const { trace } = evaluation
   if (trace !== null && hasDetails(options.shape)) {
-    const entryOf = options.shape === 'V2' ? flagDetail : flagRecord
+    const entryOf = options.shape === 'V2' ? buildFlagDetail : buildFlagRecord
     const entries = yield* encodeFlagsWithConditions(evaluation, trace, entryOf)
     return assembleEvaluated(`"flags":{${entries}}`, evaluation, options)
   }
@@ -61,7 +61,7 @@ export function encodeWithoutFlags(
 }
 
 /** The fixed answer to a GET: names no flag and no project. Source: docs/wire/evaluation.md 2.6. */
-export function encodeMinimal(options: Omit<AnswerOptions, 'withConfig' | 'page'>): string {
+export function encodeMinimalAnswer(options: Omit<AnswerOptions, 'withConfig' | 'page'>): string {
   return (
     `{${configStart}"errorsWhileComputingFlags":false,"isAuthenticated":false,` +
     `${supportedCompression[options.endpoint]}${emptyFlags[options.shape]},"sessionRecording":false,${encodeTail(options)}}`
@@ -107,7 +107,7 @@ function assembleAnswer(
     `{${configStart}${errors}"isAuthenticated":false,${supportedCompression[endpoint]}${flags},${minimal}` +
     `${encodeQuotaLimited(isOverFlagQuota, config.isOverRecordingQuota)}${encodeTail(options)},` +
     `"hasFeatureFlags":${project.flags.length > 0},${editorParams[endpoint]}` +
-    `${persistence === null ? '' : `"flagsPersistenceDefault":${persistence},`}${membersFor(config, page)}}`
+    `${persistence === null ? '' : `"flagsPersistenceDefault":${persistence},`}${chooseConfigMembers(config, page)}}`
   )
 }
 
@@ -148,7 +148,7 @@ function encodeFlagsPart(evaluation: FlagEvaluation, shape: AnswerShape): string
 
 /** Prepared apart from the other texts, since most projects never need these. */
 const records = new PreparedTexts(
-  (flag, outcome) => `,${JSON.stringify(flag.key)}:${JSON.stringify(flagRecord(flag, outcome))}`,
+  (flag, outcome) => `,${JSON.stringify(flag.key)}:${JSON.stringify(buildFlagRecord(flag, outcome))}`,
   text => text.length,
 )
 const texts = new PreparedTexts(
@@ -200,7 +200,7 @@ const detailsPerStep = 256
 function* encodeFlagsWithConditions(
   { project, outcomes }: FlagEvaluation,
   trace: EvaluationTrace,
-  entryOf: typeof flagDetail | typeof flagRecord,
+  entryOf: typeof buildFlagDetail | typeof buildFlagRecord,
 ): Generator<undefined, string> {
   let text = ''
   let detailCount = 0
@@ -222,6 +222,6 @@ function* encodeFlagsWithConditions(
 function encodeCondition(index: number, set: TracedSet | undefined): ConditionDetail {
   if (set === undefined || set.missed === undefined) return { condition_index: index, matched: false, reason: null }
   const reason = set.missed ?? 'condition_match'
-  const description = reasonDescription({ reason, conditionIndex: index })
-  return { condition_index: index, matched: set.missed === null, reason: { code: reasonCode(reason), description } }
+  const description = describeReason({ reason, conditionIndex: index })
+  return { condition_index: index, matched: set.missed === null, reason: { code: reasonCodeOf(reason), description } }
 }

@@ -6,12 +6,12 @@ import { decideErrors } from './decide-errors.ts'
 import { parseDecideQuery } from './decide-query.ts'
 import type { DecideContext } from './decide-request.ts'
 import {
-  decodeFlags,
   decodeFlagsInline,
+  decodeFlagsRequest,
   inlineFlagsBytesMax,
   inlineFlagsValuesMax,
-  packFlags,
-  unpackFlags,
+  packFlagsRequest,
+  unpackFlagsRequest,
 } from './decode-flags.ts'
 import type { FlagsBody } from './flags-body.ts'
 
@@ -43,15 +43,15 @@ describe('decoding on the event loop', () => {
     assert.deepEqual(decodeFlagsInline(bodyOf(text), context), tooMuchWork)
     assert.deepEqual(decodeFlagsInline(bodyOf(gzipSync(text)), context), tooMuchWork)
     assert.deepEqual(decodeFlagsInline(lz64, context), tooMuchWork)
-    assert.ok(decodeFlags(lz64, context).ok)
-    assert.ok(decodeFlags(bodyOf(text), context).ok)
-    assert.ok(decodeFlags(bodyOf(gzipSync(text)), context).ok)
+    assert.ok(decodeFlagsRequest(lz64, context).ok)
+    assert.ok(decodeFlagsRequest(bodyOf(text), context).ok)
+    assert.ok(decodeFlagsRequest(bodyOf(gzipSync(text)), context).ok)
     // Its decoder takes time for what the sender announces, not for what comes out.
     const brotli = bodyOf(brotliCompressSync(requestText('{}')), { contentEncoding: 'br' })
     assert.deepEqual(decodeFlagsInline(brotli, context), tooMuchWork)
-    assert.ok(decodeFlags(brotli, context).ok)
+    assert.ok(decodeFlagsRequest(brotli, context).ok)
     const bomb = gzipSync(Buffer.alloc(5_000_000, ' '))
-    assert.deepEqual(decodeFlags(bodyOf(bomb), context), {
+    assert.deepEqual(decodeFlagsRequest(bodyOf(bomb), context), {
       ok: false,
       error: decideErrors.decompressedTooLarge,
     })
@@ -73,7 +73,7 @@ describe('many values', () => {
       assert.deepEqual(decodeFlagsInline(body, context), tooMuchWork)
       const ofText = parses.calls.filter(call => String(call.arguments[0]).length >= many.length)
       assert.equal(ofText.length, 0)
-      assert.ok(decodeFlags(body, context).ok)
+      assert.ok(decodeFlagsRequest(body, context).ok)
     }
   })
 
@@ -88,10 +88,10 @@ describe('a request between threads', () => {
   it('keeps literals, keys of every name, and lone surrogates', () => {
     const properties =
       '{"a":1.0,"__proto__":{"constructor":[1e3,{"x":-0}],"y":12345678901234567890},"l":[[],[1.50]],"s":"\\ud800","t":2}'
-    const decode = () => decodeFlags(bodyOf(requestText(properties)), context)
+    const decode = () => decodeFlagsRequest(bodyOf(requestText(properties)), context)
     const direct = decode()
     assert.ok(direct.ok)
-    const posted = unpackFlags(structuredClone(packFlags(decode())))
+    const posted = unpackFlagsRequest(structuredClone(packFlagsRequest(decode())))
     assert.ok(posted.ok)
     assert.equal(JSON.stringify(posted.value), JSON.stringify(direct.value))
     assert.match(JSON.stringify(posted.value.personProperties), /^\{"a":1\.0,"__proto__":\{"constructor":\[1e3/)
@@ -101,14 +101,17 @@ describe('a request between threads', () => {
   it('keeps literals in groups, and in properties of groups', () => {
     const text =
       '{"token":"phc_test","distinct_id":"u","groups":{"company":1.0,"x":[1e3]},"group_properties":{"company":{"a":2.50}}}'
-    const posted = unpackFlags(structuredClone(packFlags(decodeFlags(bodyOf(text), context))))
+    const posted = unpackFlagsRequest(structuredClone(packFlagsRequest(decodeFlagsRequest(bodyOf(text), context))))
     assert.ok(posted.ok)
     assert.equal(JSON.stringify(posted.value.groups), '{"company":1.0,"x":[1e3]}')
     assert.equal(JSON.stringify(posted.value.groupProperties), '{"company":{"a":2.50}}')
   })
 
   it('keeps a refusal', () => {
-    const refused = decodeFlags(bodyOf('{"token":1}'), context)
-    assert.deepEqual(unpackFlags(structuredClone(packFlags(refused))), { ok: false, error: decideErrors.invalidJson })
+    const refused = decodeFlagsRequest(bodyOf('{"token":1}'), context)
+    assert.deepEqual(unpackFlagsRequest(structuredClone(packFlagsRequest(refused))), {
+      ok: false,
+      error: decideErrors.invalidJson,
+    })
   })
 })

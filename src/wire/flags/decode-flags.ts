@@ -3,7 +3,7 @@
 // result.
 
 import type { EvaluationRequest } from '#core/flags/evaluation/evaluation-request.ts'
-import { isRawNumber, type JsonObject, type JsonValue, rawNumber, setOwn } from '#core/json.ts'
+import { createRawNumber, isRawNumber, type JsonObject, type JsonValue, setOwn } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { WireError } from '../wire-error.ts'
 import { decideErrors, decompressedBytesMax } from './decide-errors.ts'
@@ -36,7 +36,7 @@ export function decodeFlagsInline(
 }
 
 /** For a decode thread: reads bodies up to the wire's limits. */
-export function decodeFlags(body: FlagsBody, context: DecideContext): Result<EvaluationRequest, WireError> {
+export function decodeFlagsRequest(body: FlagsBody, context: DecideContext): Result<EvaluationRequest, WireError> {
   const decoded = decodeFlagsBody(body, { decompressedBytesMax })
   if (decoded.ok) return parseDecideRequest(decoded.value, context)
   return err(typeof decoded.error === 'string' ? decideErrors.decompressedTooLarge : decoded.error)
@@ -55,7 +55,7 @@ export type PostedFlags =
     }
 
 /** Takes the literals out of the request. */
-export function packFlags(decoded: Result<EvaluationRequest, WireError>): PostedFlags {
+export function packFlagsRequest(decoded: Result<EvaluationRequest, WireError>): PostedFlags {
   if (!decoded.ok) return decoded
   const request = decoded.value
   const holders: (JsonValue[] | JsonObject)[] = []
@@ -82,11 +82,11 @@ export function packFlags(decoded: Result<EvaluationRequest, WireError>): Posted
 }
 
 /** Puts the literals back. */
-export function unpackFlags(posted: PostedFlags): Result<EvaluationRequest, WireError> {
+export function unpackFlagsRequest(posted: PostedFlags): Result<EvaluationRequest, WireError> {
   if (!posted.ok) return posted
   const { holders, places, literals } = posted
   for (let index = 0; index < holders.length; index++) {
-    setOwn(holders[index] as JsonObject, places[index] as string, rawNumber(literals[index]!))
+    setOwn(holders[index] as JsonObject, places[index] as string, createRawNumber(literals[index]!))
   }
   return ok(posted.request)
 }

@@ -2,14 +2,14 @@
 // percentages without a needless fraction, payloads as text, dependencies by key. What cannot be read here is left out,
 // so that clients ask the server for that flag. Source: docs/wire/evaluation.md 7.1; docs/wire/clients.md 7.
 
-import { cohortIdOf, isGroup } from '#core/flags/definitions/cohort-tree.ts'
+import { cohortIdOf, isCohortGroup } from '#core/flags/definitions/cohort-tree.ts'
 import type { Flag } from '#core/flags/definitions/flag.ts'
-import { dependencyChain, dependencyId } from '#core/flags/definitions/flag-dependencies.ts'
-import { readFilters } from '#core/flags/definitions/flag-filters.ts'
+import { findDependencyChain, parseDependencyId } from '#core/flags/definitions/flag-dependencies.ts'
+import { readStoredFilters } from '#core/flags/definitions/flag-filters.ts'
 import type { ProjectDefinitions } from '#core/flags/definitions/project-definitions.ts'
 import { configVersion } from '#core/flags/definitions/read-rules.ts'
 import { CohortGraph, type CohortNode } from '#core/flags/evaluation/cohort-graph.ts'
-import { payloadText } from '#core/flags/evaluation/prepared-outcomes.ts'
+import { readPayloadText } from '#core/flags/evaluation/prepared-outcomes.ts'
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue, setOwn } from '#core/json.ts'
 import { isSurveyFlagKey } from '#core/surveys/survey-flags.ts'
 import { hasMinimalFlagCalledEvents } from '../browser/client-config.ts'
@@ -87,7 +87,7 @@ function dependencyRewrite(flags: readonly Flag[], cohorts: CohortGraph): Depend
     return ids
   }
   return id => {
-    const chain = dependencyChain(id, testedIds).map(link => byId.get(link)!.key)
+    const chain = findDependencyChain(id, testedIds).map(link => byId.get(link)!.key)
     return { key: byId.get(id)?.key, chain }
   }
 }
@@ -120,7 +120,7 @@ function cohortText({ cohort, tree, fault }: CohortNode, rewrite: DependencyRewr
 function groupForClients(group: JsonObject, rewrite: DependencyRewrite): JsonObject {
   const values = listOf(ownValue(group, 'values')).map(value => {
     const entry = value as JsonObject
-    return isGroup(entry) ? groupForClients(entry, rewrite) : filterForClients(entry, rewrite)
+    return isCohortGroup(entry) ? groupForClients(entry, rewrite) : filterForClients(entry, rewrite)
   })
   return replaceMembers(group, { values })
 }
@@ -186,7 +186,7 @@ function referencesIn(flag: Flag): { readonly flagIds: readonly number[]; readon
 /** Null for filters that the evaluator cannot read either. */
 function filtersForClients(flag: Flag, rewrite: DependencyRewrite): JsonObject | null {
   try {
-    readFilters(flag.filters)
+    readStoredFilters(flag.filters)
   } catch {
     // This was logged when the project was compiled. The client asks the server, which leaves the flag out as well.
     return null
@@ -228,7 +228,7 @@ function multivariateForClients(multivariate: JsonObject): JsonObject {
 function encodePayloads(payloads: JsonObject): JsonObject {
   const texts: JsonObject = {}
   for (const valueKey of Object.keys(payloads)) {
-    const text = payloadText(payloads, valueKey)
+    const text = readPayloadText(payloads, valueKey)
     if (typeof text === 'string') setOwn(texts, valueKey, text)
   }
   return texts
@@ -249,7 +249,7 @@ function replaceMembers(object: JsonObject, over: JsonObject): JsonObject {
 /** The id of the flag that the filter tests; null when it tests none. */
 function testedFlagId(filter: JsonObject): number | null {
   const key = ownValue(filter, 'key')
-  return ownValue(filter, 'type') === 'flag' && typeof key === 'string' ? dependencyId(key) : null
+  return ownValue(filter, 'type') === 'flag' && typeof key === 'string' ? parseDependencyId(key) : null
 }
 
 function memberOf(value: JsonValue, key: string): JsonValue | undefined {

@@ -5,7 +5,7 @@ import type { CompiledFlag } from '#core/flags/evaluation/compile-flag.ts'
 import type { CompiledRules } from '#core/flags/evaluation/compile-rules.ts'
 import {
   type FlagOutcome,
-  flagValue,
+  flagValueOf,
   type OffReason,
   type OnReason,
   type RuleReason,
@@ -28,30 +28,30 @@ export interface FlagTexts {
 
 export function prepareFlagJson(flag: CompiledFlag, outcome: FlagOutcome): FlagTexts {
   const key = JSON.stringify(flag.key)
-  const value = flagValue(outcome)
+  const value = flagValueOf(outcome)
   const isEnabled = value !== undefined && value !== false
   const valueText = value === undefined ? '' : `,${key}:${JSON.stringify(value)}`
   return {
     value: valueText,
     payload: typeof outcome.payload === 'string' ? `,${key}:${JSON.stringify(outcome.payload)}` : '',
-    detail: `,${key}:${JSON.stringify(flagDetail(flag, outcome))}`,
+    detail: `,${key}:${JSON.stringify(buildFlagDetail(flag, outcome))}`,
     enabledKey: isEnabled ? `,${key}` : '',
     enabledValue: isEnabled ? valueText : '',
   }
 }
 
 /** A flag's entry in V2, without `conditions`. Source: docs/wire/evaluation.md 2.3. */
-export function flagDetail(flag: CompiledFlag, outcome: FlagOutcome) {
-  const value = flagValue(outcome)
+export function buildFlagDetail(flag: CompiledFlag, outcome: FlagOutcome) {
+  const value = flagValueOf(outcome)
   return {
     key: flag.key,
     enabled: value !== undefined && value !== false,
     variant: typeof value === 'string' ? value : null,
     failed: outcome.kind === 'unknown' ? true : undefined,
     reason: {
-      code: reasonCode(outcome.reason),
+      code: reasonCodeOf(outcome.reason),
       condition_index: outcome.conditionIndex,
-      description: reasonDescription(outcome),
+      description: describeReason(outcome),
     },
     metadata: {
       id: flag.id,
@@ -64,9 +64,9 @@ export function flagDetail(flag: CompiledFlag, outcome: FlagOutcome) {
 }
 
 /** A flag's entry in V3, without `conditions`. Fields that do not apply are absent. Source: docs/wire/evaluation.md 2.9. */
-export function flagRecord(flag: CompiledFlag, outcome: FlagOutcome): object {
-  const { key, failed, reason, metadata } = flagDetail(flag, outcome)
-  const value = flagValue(outcome) ?? null
+export function buildFlagRecord(flag: CompiledFlag, outcome: FlagOutcome): object {
+  const { key, failed, reason, metadata } = buildFlagDetail(flag, outcome)
+  const value = flagValueOf(outcome) ?? null
   const record = { key, value, failed, reason, metadata: { ...metadata, config_version: 1 } }
   if (flag.rules !== null) return addRuleFields(record, flag.rules, outcome)
   if (outcome.kind !== 'variant') return record
@@ -75,7 +75,7 @@ export function flagRecord(flag: CompiledFlag, outcome: FlagOutcome): object {
   return { ...record, metadata: { ...record.metadata, ...variant } }
 }
 
-type FlagRecord = Pick<ReturnType<typeof flagDetail>, 'key' | 'failed' | 'reason' | 'metadata'>
+type FlagRecord = Pick<ReturnType<typeof buildFlagDetail>, 'key' | 'failed' | 'reason' | 'metadata'>
 
 function addRuleFields(record: FlagRecord, { rules }: CompiledRules, outcome: FlagOutcome): object {
   const metadata = { ...record.metadata, config_version: 2, payload: null }
@@ -99,13 +99,13 @@ function addRuleFields(record: FlagRecord, { rules }: CompiledRules, outcome: Fl
 }
 
 /** Some of our reasons share a code and differ only in their description. */
-export function reasonCode(reason: OnReason | OffReason | RuleReason | UnknownReason): string {
+export function reasonCodeOf(reason: OnReason | OffReason | RuleReason | UnknownReason): string {
   if ((ruleFailures as readonly string[]).includes(reason)) return 'error'
   return reason.startsWith('no_condition_match') ? 'no_condition_match' : reason
 }
 
 /** The reason as one sentence. Source: docs/wire/evaluation.md 5.5, 5.15, 11.3, 11.5. */
-export function reasonDescription({ reason, conditionIndex }: Pick<FlagOutcome, 'reason' | 'conditionIndex'>): string {
+export function describeReason({ reason, conditionIndex }: Pick<FlagOutcome, 'reason' | 'conditionIndex'>): string {
   switch (reason) {
     case 'condition_match':
       return `Matched condition set ${(conditionIndex ?? 0) + 1}`

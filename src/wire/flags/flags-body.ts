@@ -4,10 +4,10 @@
 
 import { ascii } from '#core/ascii.ts'
 import { type JsonValue, parseJson } from '#core/json.ts'
-import { hasMoreMarksThan } from '#core/json-text.ts'
+import { hasMoreSeparatorsThan } from '#core/json-text.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { decodeBase64 } from '../bytes/base64.ts'
-import { formField } from '../bytes/form-fields.ts'
+import { readFormField } from '../bytes/form-fields.ts'
 import { gunzip, type Inflated, inflateEncoding, startsAsGzip } from '../bytes/inflate.ts'
 import { decompressLz64 } from '../bytes/lz64.ts'
 import { parseTolerantJson } from '../bytes/tolerant-json.ts'
@@ -126,7 +126,7 @@ const alwaysReadChars = 64 * 1024
 
 /** A short text cannot have too many values, since each takes a character and a separator, so it is not searched. */
 function hasTooManyValues(text: string, { valuesMax }: FlagsBodyLimits): boolean {
-  return valuesMax !== undefined && text.length > valuesMax && hasMoreMarksThan(text, valuesMax, comma)
+  return valuesMax !== undefined && text.length > valuesMax && hasMoreSeparatorsThan(text, valuesMax, comma)
 }
 
 function tryParse(text: string, limits: FlagsBodyLimits): Result<JsonValue, TextRefusal> {
@@ -142,7 +142,7 @@ function tryParse(text: string, limits: FlagsBodyLimits): Result<JsonValue, Text
 
 function parseStrict(text: string, limits: FlagsBodyLimits): Result<JsonValue, TextRefusal> {
   if (hasTooManyValues(text, limits)) return err('too_much_to_parse')
-  if (text.length > alwaysReadChars && hasMoreMarksThan(text, readValuesMax, comma))
+  if (text.length > alwaysReadChars && hasMoreSeparatorsThan(text, readValuesMax, comma))
     return err(decideErrors.tooManyValues)
   try {
     return ok(parseJson(text))
@@ -205,7 +205,7 @@ function decodeForm(body: FlagsBody, limits: FlagsBodyLimits): DecodedBody {
       return err(decideErrors.gzipInForm)
     case 'lz64':
     case 'lz-string':
-      return decodeLz64(Buffer.from(formField(text, 'data') ?? ''), limits, parseStrict)
+      return decodeLz64(Buffer.from(readFormField(text, 'data') ?? ''), limits, parseStrict)
     case '':
     case 'base64':
       break

@@ -2,7 +2,7 @@
 // and groups, the way PostHog's own OpenFeature providers map it. Source: docs/wire/ofrep.md 2, 3.
 
 import type { EvaluationRequest } from '#core/flags/evaluation/evaluation-request.ts'
-import { requestRuntime } from '#core/flags/evaluation/select-flags.ts'
+import { detectRequestRuntime } from '#core/flags/evaluation/select-flags.ts'
 import { isJsonObject, type JsonObject, setOwn } from '#core/json.ts'
 import { err, type Result } from '#core/result.ts'
 import type { RequestHeaders } from '../address/client-address.ts'
@@ -16,7 +16,7 @@ export interface OfrepQuestion {
   /** Null for all flags. */
   readonly flagKey: string | null
   readonly userAgent: string
-  /** From `geoipAddress` of client-address.ts. */
+  /** From `findGeoipAddress` of client-address.ts. */
   readonly address: string
 }
 
@@ -103,7 +103,7 @@ function flagsBodyOf(context: JsonObject, question: OfrepQuestion): JsonObject {
  * and pages ask for all flags once. Browser headers prove nothing, since Node's fetch sends them too.
  */
 function runtimeOf({ flagKey, userAgent }: OfrepQuestion): 'client' | 'server' | 'all' {
-  const runtime = requestRuntime({ declared: null, userAgent, hasBrowserHeader: false })
+  const runtime = detectRequestRuntime({ declared: null, userAgent, hasBrowserHeader: false })
   if (runtime !== 'unknown') return runtime
   return flagKey === null ? 'client' : 'server'
 }

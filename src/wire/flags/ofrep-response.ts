@@ -5,14 +5,14 @@ import type { Flag } from '#core/flags/definitions/flag.ts'
 import type { CompiledFlag } from '#core/flags/evaluation/compile-flag.ts'
 import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
 import type { FlagEvaluation } from '#core/flags/evaluation/evaluate-flags.ts'
-import { type FlagOutcome, flagValue } from '#core/flags/evaluation/flag-outcome.ts'
+import { type FlagOutcome, flagValueOf } from '#core/flags/evaluation/flag-outcome.ts'
 import type { PreparedOutcome } from '#core/flags/evaluation/prepared-outcomes.ts'
 import { type JsonValue, textOf } from '#core/json.ts'
 import { type MaybeSteps, runAllSteps } from '#core/maybe-steps.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import { reasonCode, reasonDescription } from './flag-texts.ts'
+import { describeReason, reasonCodeOf } from './flag-texts.ts'
 import { encodeOfrepError, flagNotComputed, type OfrepError, ofrepErrors } from './ofrep-errors.ts'
-import { type KeptTexts, keepText } from './prepared-texts.ts'
+import { type KeptTexts, keepPreparedText } from './prepared-texts.ts'
 
 export type OfrepReason = 'STATIC' | 'TARGETING_MATCH' | 'SPLIT' | 'DEFAULT' | 'DISABLED' | 'UNKNOWN'
 
@@ -39,7 +39,7 @@ type Texts = KeptTexts<OfrepAnswer>
  * @returns err(flagNotFound) for a flag that does not exist or is not for this runtime; err of status 500 for a flag
  *   that could not be computed.
  */
-export function ofrepAnswer(evaluation: FlagEvaluation, flagKey: string, runtime: AskedRuntime): OfrepAnswer {
+export function encodeOfrepAnswer(evaluation: FlagEvaluation, flagKey: string, runtime: AskedRuntime): OfrepAnswer {
   const entry = entriesOf(evaluation.project).get(flagKey)
   return (entry && answerOf(entry, evaluation, runtime)) ?? err(ofrepErrors.flagNotFound)
 }
@@ -90,7 +90,7 @@ function answerOf(entry: Entry, { outcomes }: FlagEvaluation, runtime: AskedRunt
   const known = entry.texts[outcome.slot]
   if (known !== undefined) return known
   const made = encodeOutcome(entry.flag, outcome)
-  return keepText(entry.texts, outcome, made, made.ok ? made.value.length : 0)
+  return keepPreparedText(entry.texts, outcome, made, made.ok ? made.value.length : 0)
 }
 
 /** Whether the flag is for the runtime, by the rule of `selectFlags` for evaluated flags. */
@@ -141,11 +141,11 @@ function disabledText({ id, key, version }: Flag): string {
 }
 
 function encodeOutcome(flag: CompiledFlag, outcome: PreparedOutcome): OfrepAnswer {
-  const value = flagValue(outcome)
-  if (outcome.kind === 'unknown' || value === undefined) return err(flagNotComputed(`${reasonDescription(outcome)}.`))
+  const value = flagValueOf(outcome)
+  if (outcome.kind === 'unknown' || value === undefined) return err(flagNotComputed(`${describeReason(outcome)}.`))
   const { typed, payload } = outcome
-  const metadata = { id: flag.id, version: flag.version, reason: reasonCode(outcome.reason) }
-  const answer = { key: flag.key, reason: ofrepReason(flag, outcome), variant: String(value) }
+  const metadata = { id: flag.id, version: flag.version, reason: reasonCodeOf(outcome.reason) }
+  const answer = { key: flag.key, reason: toOfrepReason(flag, outcome), variant: String(value) }
   if (typed === undefined) {
     return ok(
       encodeSuccess({ ...answer, value, metadata: typeof payload === 'string' ? { ...metadata, payload } : metadata }),
@@ -177,7 +177,7 @@ function encodeSuccess({ key, value, reason, variant, metadata }: Success): stri
 }
 
 /** The reason of the value, in the protocol's words. Source: docs/wire/ofrep.md 3.2. */
-export function ofrepReason(flag: CompiledFlag, outcome: FlagOutcome): OfrepReason {
+export function toOfrepReason(flag: CompiledFlag, outcome: FlagOutcome): OfrepReason {
   switch (outcome.reason) {
     case 'condition_match':
       return reasonOfMatch(flag, outcome)

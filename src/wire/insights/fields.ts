@@ -2,14 +2,14 @@
 // path.
 
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
-import { nearMiss } from '#core/nearest-name.ts'
+import { findNearMiss } from '#core/nearest-name.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { type WireError, wireError } from '../wire-error.ts'
 
 /** Characters of a text in a query: a name, a key, a value. */
 const textCharsMax = 2_000
 
-export function invalidField(path: string, detail: string): WireError {
+export function createInvalidFieldError(path: string, detail: string): WireError {
   return wireError(400, 'invalid_input', detail, path)
 }
 
@@ -50,7 +50,7 @@ export class Fields {
   }
 
   fail(name: string, detail: string): never {
-    throw new Refused(invalidField(name === '' ? this.path : `${this.path}.${name}`, detail))
+    throw new Refused(createInvalidFieldError(name === '' ? this.path : `${this.path}.${name}`, detail))
   }
 
   /**
@@ -60,7 +60,7 @@ export class Fields {
   known(names: readonly string[], elsewhere: Readonly<Record<string, string>> = {}): void {
     for (const name of Object.keys(this.#object)) {
       if (names.includes(name) || this.#object[name] === null) continue
-      const meant = Object.hasOwn(elsewhere, name) ? elsewhere[name]! : nearMiss(name, names)
+      const meant = Object.hasOwn(elsewhere, name) ? elsewhere[name]! : findNearMiss(name, names)
       this.fail(
         name.slice(0, 100),
         meant === null ? `Unknown field. Known fields: ${names.join(', ')}.` : `Unknown field. Did you mean ${meant}?`,

@@ -18,7 +18,7 @@ import { Fields } from './fields.ts'
 /** The project's filters for excluding its own staff. @param stored its setting `test_account_filters`. */
 export function readTestAccountFilters(stored: JsonValue): Result<Condition, WireError> {
   return Fields.read({ test_account_filters: stored }, 'project', fields =>
-    readFilters(fields, 'test_account_filters', { count: 0 }),
+    readFilterConditions(fields, 'test_account_filters', { count: 0 }),
   )
 }
 
@@ -28,7 +28,7 @@ export interface ReadFilters {
 }
 
 /** The condition in a field that may be absent. */
-export function readFilters(fields: Fields, name: string, read: ReadFilters): Condition {
+export function readFilterConditions(fields: Fields, name: string, read: ReadFilters): Condition {
   const value = fields.value(name)
   if (Array.isArray(value))
     return { kind: 'all', conditions: fields.list(name, conditionsMax, one => readFilter(one, read)) }
@@ -85,7 +85,7 @@ function readProperty(
   const value = fields.value('value')
   if (value === null && !valueless.has(operator)) fields.fail('value', 'A filter needs a value.')
   checkValue(fields, value)
-  const source = readSource(fields, type, key, 'group_type_index')
+  const source = readPropertySource(fields, type, key, 'group_type_index')
   const test = (operator: string, value: JsonValue): Condition => {
     return { kind: 'property', source, key, operator, value, matchingVersion: 2 }
   }
@@ -107,7 +107,7 @@ const valueless = new Set(['is_set', 'is_not_set'])
 const takesLists = new Set(['exact', 'is_not', 'icontains_multi', 'not_icontains_multi', 'between', 'not_between'])
 
 /** @param indexName the field with the index of the group type. */
-export function readSource(
+export function readPropertySource(
   fields: Fields,
   type: Exclude<(typeof filterTypes)[number], 'cohort'>,
   key: string,

@@ -62,7 +62,7 @@ function quoteName(name: string): string {
 }
 
 /** @param next the offset of the names that follow; null when there are none. */
-export function eventsText(events: readonly EventName[], next: number | null): string {
+export function formatEventsText(events: readonly EventName[], next: number | null): string {
   if (events.length === 0) return 'events: none.'
   const lines = ['events:', ...events.map(({ name }) => `- ${quoteName(name)}`)]
   if (next !== null) lines.push('', `More events are available: use offset ${next}.`)
@@ -70,7 +70,7 @@ export function eventsText(events: readonly EventName[], next: number | null): s
 }
 
 /** @param of whose properties, for the sentence. */
-export function propertiesText(
+export function formatPropertiesText(
   properties: readonly PropertyName[],
   { count, of }: { readonly count: number; readonly of: string },
 ): string {
@@ -88,7 +88,7 @@ export function propertiesText(
 }
 
 /** @param of whose values, for the sentence. */
-export function valuesText({ results, valueCount, isSample }: PropertyValues, of: string): string {
+export function formatValuesText({ results, valueCount, isSample }: PropertyValues, of: string): string {
   if (results.length === 0) return 'There are no values of up to 1,000 characters.'
   const left = valueCount - results.length
   const more = left === 0 ? '' : ` and ${left} more distinct ${left === 1 ? 'value' : 'values'}`

@@ -17,7 +17,7 @@ import type { JsonObject, JsonValue } from '#core/json.ts'
 import type { Result } from '#core/result.ts'
 import type { WireError } from '../wire-error.ts'
 import { Fields } from './fields.ts'
-import { filterTypes, type ReadFilters, readFilters, readSource } from './property-filters.ts'
+import { filterTypes, type ReadFilters, readFilterConditions, readPropertySource } from './property-filters.ts'
 
 const followed = [
   ...['kind', 'series', 'interval', 'dateRange', 'properties', 'filterTestAccounts', 'breakdownFilter'],
@@ -50,7 +50,7 @@ export function readTrendsQuery(query: JsonObject): Result<TrendsQuery, WireErro
       isCumulative,
       interval: fields.choice('interval', bucketIntervals) ?? 'day',
       dates: fields.object('dateRange', readDates) ?? { from: null, to: null, isExplicit: false },
-      condition: readFilters(fields, 'properties', read),
+      condition: readFilterConditions(fields, 'properties', read),
       leavesOutTestAccounts: fields.boolean('filterTestAccounts') ?? false,
       breakdowns: fields.object('breakdownFilter', readBreakdownFilter),
       compare: fields.object('compareFilter', readComparison),
@@ -130,7 +130,7 @@ function readSeries(fields: Fields, read: ReadFilters): TrendSeries {
     value => value === 'event_properties' || value === 'numerical_event_properties',
     'Only event properties are supported.',
   )
-  const conditions = ['properties', 'fixedProperties'].map(name => readFilters(fields, name, read))
+  const conditions = ['properties', 'fixedProperties'].map(name => readFilterConditions(fields, name, read))
   return {
     event: fields.text('event'),
     customName: fields.text('custom_name'),
@@ -178,7 +178,7 @@ function readBreakdownFilter(fields: Fields): TrendBreakdowns | null {
   const by = keys.map(key => {
     if (typeof key !== 'string' || key === '' || key.length > 2_000)
       fields.fail('breakdown', 'Must be the name of a property.')
-    return { key, source: readSource(fields, type, key, 'breakdown_group_type_index') }
+    return { key, source: readPropertySource(fields, type, key, 'breakdown_group_type_index') }
   })
   return by.length === 0 ? null : { kind: 'properties', by, isList: by.length > 1, limit, hidesOther }
 }
@@ -191,7 +191,7 @@ function readBreakdown(fields: Fields): Breakdown {
   const type = fields.choice('type', filterTypes) ?? 'event'
   if (type === 'cohort')
     fields.fail('type', 'Cohorts cannot be combined with other breakdowns: use breakdown_type cohort.')
-  return { key, source: readSource(fields, type, key, 'group_type_index') }
+  return { key, source: readPropertySource(fields, type, key, 'group_type_index') }
 }
 
 function readCohorts(fields: Fields, value: JsonValue): (number | null)[] {

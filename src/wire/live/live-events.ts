@@ -3,8 +3,8 @@
 
 import type { CapturedEvent, CapturedReject } from '#core/events/captured-event.ts'
 import type { LogStream } from '#core/events/log-stream.ts'
-import { cutToFirstMembers } from '#core/json-text.ts'
-import { instant } from '../management/shapes.ts'
+import { truncateToFirstMembers } from '#core/json-text.ts'
+import { formatInstant } from '../management/shapes.ts'
 
 /** How long a client waits before it reconnects, ms. */
 const retryMs = 3_000
@@ -30,8 +30,8 @@ function encodeLiveEvent(event: CapturedEvent, stream: LogStream, offset: number
     uuid: event.uuid,
     event: event.name,
     distinct_id: event.distinctId,
-    timestamp: instant(event.timestampMs),
-    captured_at: instant(event.capturedAtMs),
+    timestamp: formatInstant(event.timestampMs),
+    captured_at: formatInstant(event.capturedAtMs),
     lane: event.lane,
     historical_migration: event.historicalMigration,
     import_job_id: event.importJobId,
@@ -41,7 +41,7 @@ function encodeLiveEvent(event: CapturedEvent, stream: LogStream, offset: number
   let isCut = false
   for (const [name, json] of Object.entries(parts)) {
     if (json === null) continue
-    const kept = cutToFirstMembers(json, liveTextMax.properties)
+    const kept = truncateToFirstMembers(json, liveTextMax.properties)
     isCut ||= kept.length < json.length
     data += `,"${name}":${kept}`
   }
@@ -56,7 +56,7 @@ function encodeLiveReject(reject: CapturedReject, stream: LogStream, offset: num
     uuid: reject.uuid,
     event: reject.name,
     distinct_id: reject.distinctId,
-    received_at: instant(reject.receivedAtMs),
+    received_at: formatInstant(reject.receivedAtMs),
     lane: reject.lane,
     historical_migration: reject.historicalMigration,
     body: body.slice(0, liveTextMax.body),

@@ -4,7 +4,7 @@ import Type, { type Static } from 'typebox'
 import type { Activity, ActivityKind } from '#core/activity.ts'
 import type { JsonChange } from '#core/json-diff.ts'
 import { authorSchema, encodeAuthor } from './author.ts'
-import { instant, instantSchema, nullable } from './shapes.ts'
+import { formatInstant, instantSchema, nullable } from './shapes.ts'
 
 /** PostHog's names, and names in the same style for what PostHog lacks. */
 export const activityScopes: Readonly<Record<ActivityKind, string>> = {
@@ -67,6 +67,6 @@ export function encodeActivity(entry: Activity, changes: readonly JsonChange[] =
       ...(entry.version === undefined ? {} : { version: entry.version }),
       changes: changes.map(change => ({ type, field: change.path.split('.', 1)[0]!, ...change })),
     },
-    created_at: instant(entry.atMs),
+    created_at: formatInstant(entry.atMs),
   }
 }

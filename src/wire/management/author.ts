@@ -1,7 +1,7 @@
 // The author of a write, in the form of PostHog's users. There are no user accounts: an author is a personal API key.
 
 import Type, { type Static } from 'typebox'
-import { type Author, authorNumber } from '#core/author.ts'
+import { type Author, computeAuthorNumber } from '#core/author.ts'
 import { isUuid } from '#core/events/uuid.ts'
 import { deriveUuid } from './made-ids.ts'
 import { nullable } from './shapes.ts'
@@ -26,5 +26,5 @@ export function encodeAuthor(author: Author | null): AuthorJson {
   if (author === null) return null
   const { id, label } = author
   const uuid = id !== null && isUuid(id) ? id : deriveUuid(id ?? label)
-  return { id: authorNumber(author), uuid, distinct_id: uuid, first_name: label, last_name: '', email: '' }
+  return { id: computeAuthorNumber(author), uuid, distinct_id: uuid, first_name: label, last_name: '', email: '' }
 }

@@ -1,8 +1,8 @@
 // Checks of a project's settings for its clients (`core/client-settings.ts`) that a schema cannot express.
 
 import { type ClientSettingName, keptSettings } from '#core/client-settings.ts'
-import { compactJson, isJsonObject, isRawNumber, type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
-import { recordingHost } from '#core/recording-domains.ts'
+import { isJsonObject, isRawNumber, type JsonObject, type JsonValue, ownValue, toCompactJson } from '#core/json.ts'
+import { parseRecordingHost } from '#core/recording-domains.ts'
 
 const keptNames = Object.keys(keptSettings) as (keyof typeof keptSettings)[]
 /** Bounds the JSON of a setting that is only kept and returned, because every front holds all of them in memory. */
@@ -21,7 +21,7 @@ export interface ClientSettingIssue {
 }
 
 /** The first issue that a schema cannot express. @param settings from `decodeClientSettings`. */
-export function clientSettingsIssue(settings: JsonObject): ClientSettingIssue | null {
+export function findClientSettingsIssue(settings: JsonObject): ClientSettingIssue | null {
   const rate = ownValue(settings, 'session_recording_sample_rate') ?? null
   if (rate !== null && !(typeof rate === 'string' && /^(?:0\.\d\d|1\.00)$/.test(rate)))
     return { name: 'session_recording_sample_rate', message: 'Must be a number from 0 to 1.' }
@@ -36,14 +36,14 @@ export function clientSettingsIssue(settings: JsonObject): ClientSettingIssue | 
   }
   const domains = ownValue(settings, 'recording_domains') ?? null
   if (Array.isArray(domains)) {
-    const wrong = domains.find(domain => recordingHost(String(domain)) === null)
+    const wrong = domains.find(domain => parseRecordingHost(String(domain)) === null)
     if (wrong !== undefined) return { name: 'recording_domains', message: `No host found in ${JSON.stringify(wrong)}.` }
   }
-  const large = keptNames.find(name => compactJson(ownValue(settings, name) ?? null).length > keptCharsMax)
+  const large = keptNames.find(name => toCompactJson(ownValue(settings, name) ?? null).length > keptCharsMax)
   return large === undefined ? null : { name: large, message: `Must have at most ${keptCharsMax} characters of JSON.` }
 }
 
-/** Decimal text with two places, as PostHog stores it; other values stay, and `clientSettingsIssue` refuses them. */
+/** Decimal text with two places, as PostHog stores it; other values stay, and `findClientSettingsIssue` refuses them. */
 function rateText(value: JsonValue): JsonValue {
   const literal = isRawNumber(value) ? value.rawJSON : value
   if (typeof literal !== 'number' && typeof literal !== 'string') return value

@@ -4,7 +4,7 @@
 import Type, { type Static } from 'typebox'
 import type { EventName, PropertyName } from '#core/capture/known-names.ts'
 import { deriveUuid } from './made-ids.ts'
-import { instant, instantSchema, nullable, uuidSchema } from './shapes.ts'
+import { formatInstant, instantSchema, nullable, uuidSchema } from './shapes.ts'
 
 /** Fields for what people note about a name. */
 const unsaid = {
@@ -54,8 +54,8 @@ export function encodeEventDefinition(projectId: number, event: EventName): Even
   return {
     id: deriveUuid(`event:${projectId}:${event.name}`),
     name: event.name,
-    created_at: instant(event.firstCapturedAtMs),
-    last_seen_at: instant(event.lastSeenMs),
+    created_at: formatInstant(event.firstCapturedAtMs),
+    last_seen_at: formatInstant(event.lastSeenMs),
     is_action: false,
     ...nothingSaid,
   }

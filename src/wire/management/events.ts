@@ -6,7 +6,7 @@ import { rejectBodyBytesMax } from '#core/capture/reject-body.ts'
 import { type Lane, lanes } from '#core/events/captured-event.ts'
 import type { RejectedEvent, StoredEvent } from '#core/events/stored-event.ts'
 import { parseElementsChain } from '#core/processing/elements/elements-chain-parse.ts'
-import { instant, instantSchema, jsonObjectSchema, nullable, objectFromMap, uuidSchema } from './shapes.ts'
+import { formatInstant, instantSchema, jsonObjectSchema, nullable, toObjectFromMap, uuidSchema } from './shapes.ts'
 
 const elementSchema = Type.Object({
   order: Type.Integer(),
@@ -60,13 +60,13 @@ export interface EventToEncode
 
 /** JSON text of one event. */
 export function encodeEvent(event: EventToEncode): string {
-  const personCreatedAt = event.personCreatedAtMs === 0 ? null : instant(event.personCreatedAtMs)
+  const personCreatedAt = event.personCreatedAtMs === 0 ? null : formatInstant(event.personCreatedAtMs)
   const head: EventHead = {
     id: event.uuid,
     uuid: event.uuid,
     event: event.event,
     distinct_id: event.distinctId,
-    timestamp: instant(event.timestampMs),
+    timestamp: formatInstant(event.timestampMs),
     elements: event.elementsChain === '' ? [] : encodeElements(event.elementsChain),
     elements_chain: event.elementsChain,
     person_id: event.personId,
@@ -75,8 +75,8 @@ export function encodeEvent(event: EventToEncode): string {
     lane: event.lane,
     historical_migration: event.historicalMigration,
     import_job_id: event.importJobId,
-    captured_at: instant(event.capturedAtMs),
-    created_at: instant(event.createdAtMs),
+    captured_at: formatInstant(event.capturedAtMs),
+    created_at: formatInstant(event.createdAtMs),
   }
   const person = { uuid: event.personId, created_at: personCreatedAt, distinct_ids: [event.distinctId] }
   const personProperties = event.personPropertiesJson === '' ? '{}' : event.personPropertiesJson
@@ -100,7 +100,7 @@ function encodeElements(chain: string): Static<typeof elementSchema>[] {
     attr_class: element.classes.length === 0 ? null : [...element.classes],
     nth_child: element.nthChild,
     nth_of_type: element.nthOfType,
-    attributes: objectFromMap(element.attributes),
+    attributes: toObjectFromMap(element.attributes),
   }))
 }
 
@@ -140,11 +140,11 @@ export function encodeRejectedEvent(rejected: RejectedEventToEncode): RejectedEv
     uuid: rejected.uuid,
     event: rejected.event,
     distinct_id: rejected.distinctId,
-    received_at: instant(rejected.receivedAtMs),
+    received_at: formatInstant(rejected.receivedAtMs),
     body: rejected.body,
     body_kind: rejected.source?.kind ?? null,
     body_cut: rejected.source?.isCut ?? isProbablyCut(rejected.body),
-    replayed_at: rejected.replayedAtMs === null ? null : instant(rejected.replayedAtMs),
+    replayed_at: rejected.replayedAtMs === null ? null : formatInstant(rejected.replayedAtMs),
   }
 }
 

@@ -7,7 +7,7 @@ import { isJsonObject, type JsonObject, type JsonValue, mergeObjects, ownValue, 
 import { isSameJson } from '#core/json-equal.ts'
 import { type Experiment, experimentResource } from '#core/resources/experiment.ts'
 import { type LinkedFlagJson, linkedFlagSchema } from './linked-flag.ts'
-import { bodySchemas, encodeItem, itemSchema } from './resource-json.ts'
+import { buildBodySchemas, buildItemSchema, encodeItem } from './resource-json.ts'
 import { jsonObjectSchema, nullable } from './shapes.ts'
 
 /** The flag as PostHog's tools configure it; sending it back as it was answered has no effect. */
@@ -33,7 +33,7 @@ const extra = {
   allow_unknown_events: Type.Optional(Type.Boolean({ description: 'No effect: events of metrics are never checked.' })),
 }
 
-export const updateExperimentSchema = bodySchemas(experimentResource, {
+export const updateExperimentSchema = buildBodySchemas(experimentResource, {
   ...extra,
   feature_flag_key: Type.Optional(
     nullable(Type.String({ description: 'Must be the current key: the flag of an experiment cannot be changed.' })),
@@ -41,7 +41,7 @@ export const updateExperimentSchema = bodySchemas(experimentResource, {
   deleted: Type.Optional(Type.Boolean({ description: 'true deletes the experiment, like DELETE.' })),
 }).update
 export type UpdateExperimentJson = Static<typeof updateExperimentSchema>
-export const createExperimentSchema = bodySchemas(experimentResource, {
+export const createExperimentSchema = buildBodySchemas(experimentResource, {
   ...extra,
   feature_flag_key: Type.String({
     minLength: 1,
@@ -50,7 +50,7 @@ export const createExperimentSchema = bodySchemas(experimentResource, {
   }),
 }).create
 
-export const experimentSchema = itemSchema(experimentResource, {
+export const experimentSchema = buildItemSchema(experimentResource, {
   feature_flag_key: nullable(Type.String()),
   feature_flag: nullable(linkedFlagSchema),
   status: Type.Union(
@@ -71,7 +71,7 @@ export function encodeExperiment(experiment: Experiment, flag: LinkedFlagJson | 
 }
 
 /** The content without the payloads of `parameters`: only the flag, which may have to encrypt them, keeps them. */
-export function withoutParameterPayloads(content: JsonObject): JsonObject {
+export function removeParameterPayloads(content: JsonObject): JsonObject {
   const parameters = ownValue(content, 'parameters')
   return parameters === undefined ? content : mergeObjects(content, { parameters: withoutPayloads(parameters) })
 }
@@ -99,7 +99,7 @@ export interface SaidOfFlag {
  * `feature_flag` wins over `parameters`.
  * @param stored the parameters that an experiment has: sending the stored value back has no effect.
  */
-export function decodeSaidOfFlag(body: UpdateExperimentJson, stored: JsonObject | null): SaidOfFlag {
+export function decodeFlagFieldsSent(body: UpdateExperimentJson, stored: JsonObject | null): SaidOfFlag {
   const sent = body as unknown as JsonObject
   const parameters = ownValue(sent, 'parameters')
   const readChangedParameter = (name: (typeof legacyFlagParameters)[number]) => {

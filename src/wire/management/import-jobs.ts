@@ -4,16 +4,16 @@ import Type, { type Static } from 'typebox'
 import type { ImportNote } from '#core/imports/import-changes.ts'
 import {
   type DescribedImportJob,
+  encodeImportOptions,
   type ImportJobState,
   type ImportOptions,
   importJobStates,
   type OpenState,
   openStates,
-  showImportOptions,
 } from '#core/imports/import-job.ts'
 import type { ImportedCount, ImportedRowCounts } from '#core/imports/imported-counts.ts'
-import { failureMessage } from '#core/imports/job-failure.ts'
-import { idSchema, instant, instantSchema, jsonObjectSchema, nullable } from './shapes.ts'
+import { formatJobFailure } from '#core/imports/job-failure.ts'
+import { formatInstant, idSchema, instantSchema, jsonObjectSchema, nullable } from './shapes.ts'
 
 const nameSchema = Type.String({ minLength: 1, maxLength: 400, description: 'Display name of the job.' })
 const planSchema = jsonObjectSchema("The importer's plan: range, time zone, hashes, tool version. Up to 64 KiB.")
@@ -177,24 +177,24 @@ export function encodeImportJob(job: DescribedImportJob, showsId: boolean): Impo
     source: job.source,
     state: job.state,
     day: job.day?.slice(0, 10) ?? null,
-    options: showImportOptions(job.options),
+    options: encodeImportOptions(job.options),
     step: job.step,
     plan: job.plan,
     progress: job.progress,
     created_by: job.createdBy?.label ?? null,
-    created_at: instant(job.createdAtMs),
-    updated_at: instant(job.updatedAtMs),
+    created_at: formatInstant(job.createdAtMs),
+    updated_at: formatInstant(job.updatedAtMs),
     published_at: instantOrNull(job.publishedAtMs),
     discarded_at: instantOrNull(job.discardedAtMs),
     failure: job.failure && {
       code: job.failure.code,
-      message: failureMessage(job.failure.code),
-      since: instant(job.failure.sinceMs),
+      message: formatJobFailure(job.failure.code),
+      since: formatInstant(job.failure.sinceMs),
     },
   }
 }
 
-export function encodeImportReport(
+export function encodeImportJobReport(
   job: DescribedImportJob,
   { rows, idBuckets }: ImportedRowCounts,
   { counts, next }: { readonly counts: readonly ImportedCount[]; readonly next: string | null },
@@ -217,5 +217,5 @@ export function encodeImportReport(
 }
 
 function instantOrNull(ms: number | null): string | null {
-  return ms === null ? null : instant(ms)
+  return ms === null ? null : formatInstant(ms)
 }

@@ -3,9 +3,9 @@
 
 import Type from 'typebox'
 import { type PersonalKey, personalKeyResource } from '#core/personal-key.ts'
-import { bodySchemas, encodeItem, itemSchema } from './resource-json.ts'
+import { buildBodySchemas, buildItemSchema, encodeItem } from './resource-json.ts'
 
-export const personalKeySchema = itemSchema(personalKeyResource, {
+export const personalKeySchema = buildItemSchema(personalKeyResource, {
   scoped_organizations: Type.Array(Type.String()),
 })
 
@@ -14,7 +14,7 @@ export const createdPersonalKeySchema = Type.Object({
   value: Type.String({ description: 'The key itself, returned only once.' }),
 })
 
-export const createPersonalKeySchema = bodySchemas(personalKeyResource, {}).create
+export const createPersonalKeySchema = buildBodySchemas(personalKeyResource, {}).create
 
 export function encodePersonalKey(key: PersonalKey): object {
   return encodeItem(personalKeyResource, key, { scoped_organizations: [] })

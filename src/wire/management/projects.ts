@@ -13,12 +13,12 @@ import {
 import { readFields } from '#core/resource.ts'
 import { err, type Result } from '#core/result.ts'
 import { decodeClientSettings } from './client-settings.ts'
-import { bodySchemas, encodeItem, itemSchema } from './resource-json.ts'
+import { buildBodySchemas, buildItemSchema, encodeItem } from './resource-json.ts'
 import { nullable, uuidSchema } from './shapes.ts'
 
 const secretKey = nullable(Type.String({ description: 'Masked, except in the response that creates it.' }))
 
-export const projectSchema = itemSchema(projectResource, {
+export const projectSchema = buildItemSchema(projectResource, {
   organization: uuidSchema,
   secret_api_token: secretKey,
   secret_api_token_backup: secretKey,
@@ -26,12 +26,12 @@ export const projectSchema = itemSchema(projectResource, {
     description: "Queries use a person's properties at the time of the event.",
   }),
 })
-export const createProjectSchema = bodySchemas(projectResource, {
+export const createProjectSchema = buildBodySchemas(projectResource, {
   api_token: Type.Optional(
     Type.String({ description: 'A custom project API key: printable ASCII, at most 64 bytes, unique.' }),
   ),
 }).create
-export const updateProjectSchema = bodySchemas(projectResource, {}).update
+export const updateProjectSchema = buildBodySchemas(projectResource, {}).update
 
 /** The one organization of an instance. Nothing is stored about it; clients only need an id. */
 export const organizationId = '00000000-0000-4000-8000-000000000001'

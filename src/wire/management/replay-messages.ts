@@ -2,7 +2,7 @@
 
 import Type, { type Static } from 'typebox'
 import type { StoredRecording } from '#core/events/stored-event.ts'
-import { instant, instantSchema, nullable, uuidSchema } from './shapes.ts'
+import { formatInstant, instantSchema, nullable, uuidSchema } from './shapes.ts'
 
 export const replayMessageSchema = Type.Object({
   id: uuidSchema,
@@ -38,8 +38,8 @@ export function encodeReplayMessage(recording: Omit<StoredRecording, 'items'>): 
     lib: recording.lib,
     items: recording.itemCount,
     bytes: recording.itemsBytes,
-    timestamp: instant(recording.timestampMs),
-    received_at: instant(recording.receivedAtMs),
+    timestamp: formatInstant(recording.timestampMs),
+    received_at: formatInstant(recording.receivedAtMs),
   }
 }
 

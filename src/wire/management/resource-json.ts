@@ -9,7 +9,7 @@ import {
   type ItemOf,
   type JsonSchema,
   type Resource,
-  showItem,
+  toShownItem,
 } from '#core/resource.ts'
 import { authorSchema, encodeAuthor } from './author.ts'
 import { instantSchema, jsonObjectSchema, nullable, uuidSchema } from './shapes.ts'
@@ -23,7 +23,7 @@ export interface BodySchemas<R extends Resource, X extends TProperties> {
 }
 
 /** @param extra what bodies set besides the fields. One of its properties may be named in `resource.required`. */
-export function bodySchemas<R extends Resource, X extends TProperties>(resource: R, extra: X): BodySchemas<R, X> {
+export function buildBodySchemas<R extends Resource, X extends TProperties>(resource: R, extra: X): BodySchemas<R, X> {
   const fields = bodyProperties(resource.fields)
   const optional = { ...Type.Partial(Type.Object(fields)).properties, ...extra }
   const required = Object.fromEntries(
@@ -52,13 +52,13 @@ function memberProperties(members: Field['members']): Record<string, TSchema> {
 }
 
 /** @param extra what answers show besides the fields. */
-export function itemSchema<X extends TProperties>({ fields }: Pick<Resource, 'fields'>, extra: X): TObject<X> {
+export function buildItemSchema<X extends TProperties>({ fields }: Pick<Resource, 'fields'>, extra: X): TObject<X> {
   const properties: Record<string, TSchema> = {}
   for (const field of Object.values(fields)) {
     const { kind, name, isShown, isNullable, ...of } = field
     if (!isShown) continue
     if (kind === 'members') Object.assign(properties, memberProperties(of.members))
-    else if (kind === 'group' && of.isFlat) Object.assign(properties, itemSchema(of, {}).properties)
+    else if (kind === 'group' && of.isFlat) Object.assign(properties, buildItemSchema(of, {}).properties)
     else properties[name] = isNullable && kind !== 'author' ? nullable(valueSchema(field)) : valueSchema(field)
   }
   return Type.Object({ ...properties, ...extra }) as unknown as TObject<X>
@@ -84,7 +84,7 @@ function valueSchema({ kind, schema, fields }: Field): TSchema {
     case 'author':
       return authorSchema
     case 'group':
-      return itemSchema({ fields }, {})
+      return buildItemSchema({ fields }, {})
     case 'texts':
       return Type.Array(Type.String())
     case 'integers':
@@ -103,5 +103,5 @@ export function encodeItem<R extends Resource>(resource: R, item: ItemOf<R>, ext
   const authors = Object.entries(resource.fields).flatMap(([key, { kind, name }]) =>
     kind === 'author' ? [[name, encodeAuthor(item[key] as Parameters<typeof encodeAuthor>[0])]] : [],
   )
-  return { ...(showItem(resource, item) as JsonObject), ...extra, ...Object.fromEntries(authors) }
+  return { ...(toShownItem(resource, item) as JsonObject), ...extra, ...Object.fromEntries(authors) }
 }

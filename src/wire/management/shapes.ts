@@ -20,12 +20,12 @@ export const jsonObjectSchema = (description?: string, names: readonly string[] 
     ...(names.length === 0 ? {} : { properties: Object.fromEntries(names.map(name => [name, Type.Unknown()])) }),
   })
 
-export function instant(epochMs: number): string {
+export function formatInstant(epochMs: number): string {
   return new Date(epochMs).toISOString()
 }
 
 /** An object from a map whose keys clients chose; safe for any key. */
-export function objectFromMap(map: ReadonlyMap<string, string>): JsonObject {
+export function toObjectFromMap(map: ReadonlyMap<string, string>): JsonObject {
   const object: JsonObject = {}
   for (const [key, value] of map) setOwn(object, key, value)
   return object

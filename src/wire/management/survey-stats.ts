@@ -3,7 +3,7 @@
 
 import Type, { type Static } from 'typebox'
 import { type SurveyCount, type SurveyCounts, surveyEvents } from '#core/surveys/survey-events.ts'
-import { instant, instantSchema, nullable, uuidSchema } from './shapes.ts'
+import { formatInstant, instantSchema, nullable, uuidSchema } from './shapes.ts'
 
 const countSchema = Type.Object({
   total_count: Type.Integer({ description: 'Responses sent in parts count once.' }),
@@ -65,8 +65,8 @@ function encodeCount({ count, persons, firstMs, lastMs }: SurveyCount) {
   return {
     total_count: count,
     unique_persons: persons,
-    first_seen: firstMs === null ? null : instant(firstMs),
-    last_seen: lastMs === null ? null : instant(lastMs),
+    first_seen: firstMs === null ? null : formatInstant(firstMs),
+    last_seen: lastMs === null ? null : formatInstant(lastMs),
     total_count_only_seen: 0,
     unique_persons_only_seen: 0,
   }

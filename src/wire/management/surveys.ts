@@ -3,11 +3,11 @@
 import Type, { type Static } from 'typebox'
 import { type Survey, surveyResource } from '#core/resources/survey.ts'
 import { type LinkedFlagJson, linkedFlagSchema } from './linked-flag.ts'
-import { bodySchemas, encodeItem, itemSchema } from './resource-json.ts'
+import { buildBodySchemas, buildItemSchema, encodeItem } from './resource-json.ts'
 import { jsonObjectSchema, nullable } from './shapes.ts'
 
 const optional = Type.Optional
-const bodies = bodySchemas(surveyResource, {
+const bodies = buildBodySchemas(surveyResource, {
   linked_insight_id: optional(nullable(Type.Integer({ description: 'Only null: insights are not supported.' }))),
   targeting_flag_id: optional(
     nullable(
@@ -25,7 +25,7 @@ export const updateSurveySchema = bodies.update
 export const createSurveySchema = bodies.create
 export type UpdateSurveyJson = Static<typeof updateSurveySchema>
 
-export const surveySchema = itemSchema(surveyResource, {
+export const surveySchema = buildItemSchema(surveyResource, {
   linked_flag: nullable(linkedFlagSchema),
   targeting_flag: nullable(linkedFlagSchema),
   internal_targeting_flag: nullable(linkedFlagSchema),

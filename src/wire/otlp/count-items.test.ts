@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { countJson, otlpDepthMax } from './count-json.ts'
-import { countProtobuf } from './count-protobuf.ts'
+import { countOtlpJson, otlpDepthMax } from './count-json.ts'
+import { countOtlpProtobuf } from './count-protobuf.ts'
 import type { OtlpSignal } from './otlp-paths.ts'
 
 /** A tiny encoder, independent of the walk. */
@@ -99,8 +99,8 @@ describe('the count of an OpenTelemetry request', () => {
       const signal = (['logs', 'metrics', 'traces'] as const)[seed % 3]!
       const request = randomRequest(signal, seed)
       total += request.count
-      assert.equal(countProtobuf(Buffer.from(request.protobuf), signal)?.count, request.count, `seed ${seed}`)
-      assert.equal(countJson(json(request.json), signal)?.count, request.count, `seed ${seed}`)
+      assert.equal(countOtlpProtobuf(Buffer.from(request.protobuf), signal)?.count, request.count, `seed ${seed}`)
+      assert.equal(countOtlpJson(json(request.json), signal)?.count, request.count, `seed ${seed}`)
     }
     assert.ok(total > 300)
   })
@@ -110,17 +110,17 @@ describe('the count of an OpenTelemetry request', () => {
     for (let round = 0; round < 2_000; round++) {
       const bytes = Buffer.from(Array.from({ length: random(60) }, () => random(round % 2 === 0 ? 256 : 20)))
       for (const signal of ['logs', 'metrics', 'traces'] as const) {
-        countProtobuf(bytes, signal)
-        countJson(bytes, signal)
+        countOtlpProtobuf(bytes, signal)
+        countOtlpJson(bytes, signal)
       }
     }
     const { protobuf, json: object, count } = randomRequest('logs', 5)
     const jsonText = json(object)
     for (let end = 0; end < protobuf.length; end++) {
-      const cut = countProtobuf(Buffer.from(protobuf.slice(0, end)), 'logs')
+      const cut = countOtlpProtobuf(Buffer.from(protobuf.slice(0, end)), 'logs')
       assert.ok(cut === null || cut.count <= count)
     }
-    for (let end = 0; end < jsonText.length; end++) assert.equal(countJson(jsonText.subarray(0, end), 'logs'), null)
+    for (let end = 0; end < jsonText.length; end++) assert.equal(countOtlpJson(jsonText.subarray(0, end), 'logs'), null)
   })
 
   const resourceOf = (...attributes: number[][]) => message(1, message(1, ...attributes))
@@ -136,7 +136,7 @@ describe('the count of an OpenTelemetry request', () => {
       [swapped, 'shop'],
       [resourceOf(message(1, text(1, 'service.name'), message(2, [8, 1]))), null],
     ] as const)
-      assert.equal(countProtobuf(Buffer.from(bytes), 'traces')!.service, service)
+      assert.equal(countOtlpProtobuf(Buffer.from(bytes), 'traces')!.service, service)
 
     const objects: readonly (readonly [unknown, string | null])[] = [
       [[anyValue('shöp'), anyValue('later')], 'shöp'],
@@ -145,7 +145,7 @@ describe('the count of an OpenTelemetry request', () => {
       ['none', null],
     ]
     for (const [attributes, service] of objects)
-      assert.equal(countJson(json({ resourceLogs: [{ resource: { attributes } }] }), 'logs')!.service, service)
+      assert.equal(countOtlpJson(json({ resourceLogs: [{ resource: { attributes } }] }), 'logs')!.service, service)
   })
 
   it('refuses malformed protobuf', () => {
@@ -164,26 +164,26 @@ describe('the count of an OpenTelemetry request', () => {
       [0x15, 1, 2],
       [0xff, 0xff, 0xff, 0xff, 0x7f, 0x00],
     ]
-    for (const bytes of malformed) assert.equal(countProtobuf(Buffer.from(bytes), 'logs'), null, String(bytes))
+    for (const bytes of malformed) assert.equal(countOtlpProtobuf(Buffer.from(bytes), 'logs'), null, String(bytes))
   })
 
   it('refuses JSON that is invalid, has another shape or is nested too deeply', () => {
     const nested = (depth: number) => `{"a":${'['.repeat(depth - 1)}${']'.repeat(depth - 1)}}`
-    assert.equal(countJson(Buffer.from(nested(otlpDepthMax)), 'traces')?.count, 0)
+    assert.equal(countOtlpJson(Buffer.from(nested(otlpDepthMax)), 'traces')?.count, 0)
     const refused = [
       ...[nested(otlpDepthMax + 1), '[1,2]', 'hello, world', '"{}"', '{}x', '{},{}', '{"a":1,}', '{"a":[1,]}', '{}\0'],
       ...['{"resourceSpans":{}}', '{"resourceSpans":[1]}', '{"resourceSpans":[{"scopeSpans":[{"spans":["x"]}]}]}'],
       ...['{"a":"\\x"}', '{"a":"\n"}', '{"a":01}', '{"a":nul}', '[', '{"a":"', '{}\n{}'],
       '['.repeat(100_000),
     ]
-    for (const body of refused) assert.equal(countJson(Buffer.from(body), 'traces'), null, body.slice(0, 60))
+    for (const body of refused) assert.equal(countOtlpJson(Buffer.from(body), 'traces'), null, body.slice(0, 60))
   })
 
   it('takes null for absent fields, fields of other signals, and an object a line for logs alone', () => {
     for (const body of ['{"resourceLogs":null}', '{"resourceSpans":[{}]}', ' { } \n', '{}\r\n\n{}\n'])
-      assert.equal(countJson(Buffer.from(body), 'logs')?.count, 0, body)
+      assert.equal(countOtlpJson(Buffer.from(body), 'logs')?.count, 0, body)
     const line = '{"resourceLogs":[{"scopeLogs":[{"logRecords":[{},{}]}]}]}'
-    assert.equal(countJson(Buffer.from(`${line}\n${line}`), 'logs')?.count, 4)
-    assert.equal(countJson(Buffer.from(`${line} ${line}`), 'logs'), null)
+    assert.equal(countOtlpJson(Buffer.from(`${line}\n${line}`), 'logs')?.count, 4)
+    assert.equal(countOtlpJson(Buffer.from(`${line} ${line}`), 'logs'), null)
   })
 })

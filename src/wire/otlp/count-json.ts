@@ -3,15 +3,15 @@
 
 import { ascii } from '#core/ascii.ts'
 import {
-  firstMember,
+  appendEndByte,
   NotWalkable,
-  nextElement,
-  nextMember,
+  readFirstMember,
+  readNextElement,
+  readNextMember,
   skipAnyString,
   skipBlanks,
   skipColon,
   skipValue,
-  terminateText,
   throwNotWalkable,
 } from '../bytes/json-walk.ts'
 import { ItemTally, type OtlpCount } from './item-tally.ts'
@@ -26,8 +26,8 @@ export const otlpDepthMax = 64
 /**
  * @returns null when the bytes are not JSON, or not a request of this signal. Logs may be several objects, one per line.
  */
-export function countJson(bytes: Uint8Array, signal: OtlpSignal): OtlpCount | null {
-  const walk = new JsonWalk(terminateText(bytes))
+export function countOtlpJson(bytes: Uint8Array, signal: OtlpSignal): OtlpCount | null {
+  const walk = new JsonWalk(appendEndByte(bytes))
   try {
     let at = 0
     do at = walk.request(at, requestFields[signal])
@@ -62,13 +62,13 @@ class JsonWalk {
   #object(start: number, depthMax: number, fields: readonly OtlpField[]): number {
     const json = this.#json
     if (json[start] !== openBrace || depthMax === 0) throwNotWalkable()
-    let at = firstMember(json, start)
+    let at = readFirstMember(json, start)
     while (json[at] !== closeBrace) {
       const keyEnd = skipAnyString(json, at)
       const value = skipColon(json, keyEnd)
       const field = this.#fieldOf(at + 1, keyEnd - 1, fields)
       const end = field === undefined ? this.#any(value, depthMax - 1) : this.#known(field, value, depthMax - 1)
-      at = nextMember(json, end)
+      at = readNextMember(json, end)
     }
     return at + 1
   }
@@ -107,7 +107,7 @@ class JsonWalk {
     const json = this.#json
     if (depthMax === 0) throwNotWalkable()
     let at = skipBlanks(json, start + 1)
-    while (json[at] !== closeBracket) at = nextElement(json, element(at))
+    while (json[at] !== closeBracket) at = readNextElement(json, element(at))
     return at + 1
   }
 

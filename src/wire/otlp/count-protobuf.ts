@@ -6,7 +6,7 @@ import { type OtlpField, requestFields } from './otlp-fields.ts'
 import type { OtlpSignal } from './otlp-paths.ts'
 
 /** @returns null when the bytes are not protobuf. */
-export function countProtobuf(bytes: Uint8Array, signal: OtlpSignal): OtlpCount | null {
+export function countOtlpProtobuf(bytes: Uint8Array, signal: OtlpSignal): OtlpCount | null {
   const walk = new ProtobufWalk(bytes)
   return walk.message(bytes.length, requestFields[signal]) ? walk.tally : null
 }

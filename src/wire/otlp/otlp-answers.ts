@@ -12,7 +12,7 @@ export const otlpErrors = {
   transient: wireError(503, 'transient_error', 'transient error, please retry'),
 } as const
 
-export function otlpTooLarge(bytesMax: number): WireError {
+export function createOtlpTooLargeError(bytesMax: number): WireError {
   return wireError(413, 'payload_too_large', `The body exceeds ${bytesMax} bytes.`)
 }
 
@@ -22,7 +22,7 @@ export const otlpContentTypes: Record<OtlpForm, string> = {
 }
 
 /** The form of a request by its content type, which may have parameters. */
-export function formOfContentType(contentType: string | undefined): OtlpForm {
+export function otlpFormOfContentType(contentType: string | undefined): OtlpForm {
   const mediaType = (contentType ?? '').split(';', 1)[0]!.trim().toLowerCase()
   return mediaType === otlpContentTypes.protobuf ? 'protobuf' : 'json'
 }

@@ -2,8 +2,8 @@
 // can run on the event loop for small bodies, and in a decode thread for the rest. Source: docs/wire/ingestion.md 12.
 
 import { gunzip, startsAsGzip } from '../bytes/inflate.ts'
-import { countJson } from './count-json.ts'
-import { countProtobuf } from './count-protobuf.ts'
+import { countOtlpJson } from './count-json.ts'
+import { countOtlpProtobuf } from './count-protobuf.ts'
 import type { OtlpCount } from './item-tally.ts'
 import type { OtlpPath } from './otlp-paths.ts'
 
@@ -43,7 +43,7 @@ export function readOtlp(input: OtlpInput): ReadOtlp {
   if (bytes.length > bytesMax) return { kind: 'too_large' }
   if (bytes.length === 0) return { kind: 'read', form: announced, count: 0, service: null }
   for (const form of announced === 'json' ? (['json', 'protobuf'] as const) : (['protobuf', 'json'] as const)) {
-    const counted = form === 'json' ? countJson(bytes, signal) : countProtobuf(bytes, signal)
+    const counted = form === 'json' ? countOtlpJson(bytes, signal) : countOtlpProtobuf(bytes, signal)
     if (counted !== null) return { kind: 'read', form, count: counted.count, service: counted.service }
   }
   return { kind: 'unreadable' }

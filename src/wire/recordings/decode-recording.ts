@@ -2,7 +2,7 @@
 // bodies, and in a decode thread for bodies that would hold the loop.
 
 import { prepareRecording, type ReceivedRecording, type RecordingRequest } from '#core/capture/prepare-recording.ts'
-import { toReadOnlyBody } from '#core/capture/reject-body.ts'
+import { toReadOnlyRejectBody } from '#core/capture/reject-body.ts'
 import { type CaptureBody, readCaptureBody } from '../capture/capture-body.ts'
 import { type DecodeLimits, inlineLimits, type RefusedCapture } from '../capture/decode-capture.ts'
 import { structuredIdBytesMax } from '../capture/incoming-item.ts'
@@ -38,7 +38,7 @@ export function decodeRecordingInline(
 }
 
 /** For a decode thread: reads bodies up to the wire's limits. */
-export function decodeRecording(input: RecordingInput, received: ReceivedRecording): PreparedRecording {
+export function decodeRecordingRequest(input: RecordingInput, received: ReceivedRecording): PreparedRecording {
   const decoded = decodeWithinLimits(input, received, threadLimits)
   if (decoded !== 'too_much_work') return decoded
   return { kind: 'refused', error: recordingErrors.decodedTooLarge, token: input.fallbackToken, body: '' }
@@ -58,12 +58,12 @@ function decodeWithinLimits(
   const parsed = parseRecordingRequest(payload.value, { querySentAtMs, fallbackToken, structuredIdBytesMax })
   if (!parsed.ok) {
     const { error, token } = parsed.error
-    return { kind: 'refused', error, token, body: token === null ? '' : toReadOnlyBody(payload.value.text) }
+    return { kind: 'refused', error, token, body: token === null ? '' : toReadOnlyRejectBody(payload.value.text) }
   }
   if (parsed.value === 'too_much_work') return 'too_much_work'
   const { token, uuid, distinctId } = parsed.value
   const prepared = prepareRecording(parsed.value, received)
   if (typeof prepared !== 'string') return { kind: 'prepared', token, record: prepared }
   const item = { uuid: uuid ?? '', name: '$snapshot', distinctId: distinctId ?? '' }
-  return { kind: 'unfit', token, refusal: prepared, body: toReadOnlyBody(payload.value.text), item }
+  return { kind: 'unfit', token, refusal: prepared, body: toReadOnlyRejectBody(payload.value.text), item }
 }

@@ -4,11 +4,11 @@ import { describe, it } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { unpackItems } from '#core/capture/packed-items.ts'
 import { recordingBytesMax } from '#core/capture/prepare-recording.ts'
-import { sealRecords } from '#core/log/record-codec.ts'
+import { addRecordChecksums } from '#core/log/record-codec.ts'
 import { decodeRecords } from '../../../tests/support/decode-records.ts'
 import {
-  decodeRecording,
   decodeRecordingInline,
+  decodeRecordingRequest,
   type PreparedRecording,
   type RecordingInput,
 } from './decode-recording.ts'
@@ -35,9 +35,9 @@ const received = (userAgent = 'Mozilla/5.0') => ({ receivedAtMs, userAgent, rand
 
 /** The record that is kept of a request, with its items as text. */
 async function kept(body: unknown, over: Partial<RecordingInput> = {}, userAgent?: string) {
-  const prepared = decodeRecording(anInput(body, over), received(userAgent))
+  const prepared = decodeRecordingRequest(anInput(body, over), received(userAgent))
   assert.ok(prepared.kind === 'prepared', JSON.stringify(prepared))
-  sealRecords(prepared.record.bytes)
+  addRecordChecksums(prepared.record.bytes)
   const [record] = decodeRecords(prepared.record.bytes, 1)
   assert.ok(record?.kind === 'recording')
   const { recording } = record
@@ -51,7 +51,7 @@ function refusalOf(prepared: PreparedRecording): string | undefined {
 }
 
 const refused = (body: unknown, over: Partial<RecordingInput> = {}) =>
-  refusalOf(decodeRecording(anInput(body, over), received()))
+  refusalOf(decodeRecordingRequest(anInput(body, over), received()))
 
 describe('a recording request', () => {
   it('keeps items as they were written: lists joined, objects added, in order', async () => {
@@ -150,13 +150,13 @@ describe('a recording request', () => {
   })
 
   it('names the key of what it refuses, so that the project finds it', () => {
-    const prepared = decodeRecording(anInput([anElement({ $session_id: 'a_b' })]), received())
+    const prepared = decodeRecordingRequest(anInput([anElement({ $session_id: 'a_b' })]), received())
     assert.ok(prepared.kind === 'unfit' && prepared.token === 'phc_a' && typeof prepared.body === 'object')
     assert.ok(prepared.body.text.includes('a_b'))
     assert.deepEqual([prepared.body.source.kind, prepared.body.source.isCut], [null, false])
-    const long = decodeRecording(anInput([anElement({ $session_id: 'a_b', a: 'x'.repeat(70_000) })]), received())
+    const long = decodeRecordingRequest(anInput([anElement({ $session_id: 'a_b', a: 'x'.repeat(70_000) })]), received())
     assert.ok(long.kind === 'unfit' && typeof long.body === 'object' && long.body.source.isCut)
-    const misshapen = decodeRecording(anInput([anElement(), 5]), received())
+    const misshapen = decodeRecordingRequest(anInput([anElement(), 5]), received())
     assert.ok(misshapen.kind === 'refused' && misshapen.token === 'phc_a')
   })
 
@@ -171,7 +171,7 @@ describe('a recording request', () => {
     assert.notEqual(inline([anElement({ $snapshot_data: ['a'.repeat(60_000)] })]), 'too_much_work')
     const listed = [anElement({}, { distinct_id: Array(10_000).fill(0) })]
     assert.equal(inline(listed), 'too_much_work')
-    assert.equal(decodeRecording(anInput(listed), received()).kind, 'prepared')
+    assert.equal(decodeRecordingRequest(anInput(listed), received()).kind, 'prepared')
   })
 
   it('may decompress to the size that is allowed uncompressed, but not to ten times that', () => {

@@ -5,12 +5,20 @@ import { ascii } from '#core/ascii.ts'
 import type { IncomingRecording, RecordingItems } from '#core/capture/prepare-recording.ts'
 import { parseZonedTimestampText } from '#core/capture/timestamp-text.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import { memberSlice, slice, sliceItems, slicesPerItem } from '../bytes/json-slices.ts'
-import { noEnvelope } from '../capture/broken-envelope.ts'
+import { findMemberSlice, slice, sliceItems, slicesPerItem } from '../bytes/json-slices.ts'
+import { findBareEventError } from '../capture/broken-envelope.ts'
 import type { CapturePayload } from '../capture/capture-body.ts'
 import { captureErrors, unknownShape } from '../capture/capture-errors.ts'
-import { checkedToken } from '../capture/capture-token.ts'
-import { type Fields, faultOfFields, faultOfList, hasName, isObject, tokenIn, uuidOf } from '../capture/event-fields.ts'
+import { checkToken } from '../capture/capture-token.ts'
+import {
+  type Fields,
+  findFieldsFault,
+  findListFault,
+  hasEventName,
+  isObject,
+  readTokenIn,
+  uuidOf,
+} from '../capture/event-fields.ts'
 import { createIdAllowance, distinctIdOf } from '../capture/incoming-item.ts'
 import { type CaptureContext, type CaptureRefusal, createRefusalOfOne, readRoot } from '../capture/open-request.ts'
 import type { WireError } from '../wire-error.ts'
@@ -34,7 +42,7 @@ export function parseRecordingRequest(payload: CapturePayload, context: Recordin
   if (!elements.ok) return refuse(elements.error)
   const [first] = elements.value
   if (first === undefined) return refuse(captureErrors.emptyBatch)
-  const token = checkedToken(tokenIn(first) ?? payload.formToken ?? context.fallbackToken)
+  const token = checkToken(readTokenIn(first) ?? payload.formToken ?? context.fallbackToken)
   if (!token.ok) return refuse(token.error)
   const slices = sliceItems(payload.bytes, null, elements.value.length)
   if (slices === null) return refuse(captureErrors.nestedTooDeep)
@@ -60,13 +68,13 @@ export function parseRecordingRequest(payload: CapturePayload, context: Recordin
 
 function elementsOf(root: unknown): Result<readonly Fields[], WireError> {
   if (Array.isArray(root)) {
-    const fault = faultOfList(root, '')
+    const fault = findListFault(root, '')
     return fault === null ? ok(root as Fields[]) : err(unknownShape(fault))
   }
   if (!isObject(root)) return err(unknownShape(null))
-  const fault = faultOfFields(root)
+  const fault = findFieldsFault(root)
   if (fault !== null) return err(unknownShape(fault))
-  return hasName(root) ? ok([root]) : err(noEnvelope(root))
+  return hasEventName(root) ? ok([root]) : err(findBareEventError(root))
 }
 
 /**
@@ -85,7 +93,7 @@ function itemsOf(
     if (typeof data !== 'object' || data === null) return null
     const added = Array.isArray(data) ? data.length : 1
     if (added === 0) continue
-    const [start, end] = memberSlice(json, propertiesStart(index), '$snapshot_data')
+    const [start, end] = findMemberSlice(json, propertiesStart(index), '$snapshot_data')
     const isList = json[start] === openBracket
     parts.push(isList ? json.subarray(start + 1, end - 1) : json.subarray(start, end))
     count += added

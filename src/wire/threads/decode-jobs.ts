@@ -37,7 +37,7 @@ export interface V1CaptureJob {
 export interface FlagsJob {
   readonly body: Omit<FlagsBody, 'bytes'> & { readonly bytes: Uint8Array<ArrayBuffer> }
   readonly context: DecideContext
-  /** The client's address, as `clientAddress` finds it. */
+  /** The client's address, as `findClientAddress` finds it. */
   readonly address: string
 }
 
@@ -45,7 +45,7 @@ export interface RecordingJob {
   readonly input: Omit<RecordingInput, 'body'> & { readonly body: Uint8Array<ArrayBuffer> }
   readonly receivedAtMs: number
   readonly userAgent: string
-  /** The client's address, as `clientAddress` finds it. */
+  /** The client's address, as `findClientAddress` finds it. */
   readonly address: string
 }
 
@@ -53,7 +53,7 @@ export interface OtlpJob {
   readonly input: Omit<OtlpInput, 'body'> & { readonly body: Uint8Array<ArrayBuffer> }
   /** The key outside the body. */
   readonly token: string
-  /** The client's address, as `clientAddress` finds it. */
+  /** The client's address, as `findClientAddress` finds it. */
   readonly address: string
 }
 
@@ -61,7 +61,7 @@ export interface OtlpJob {
  * Bytes that can move to a thread: the same memory if the buffer fills it, else a copy, as for slices of a pool. All
  * requests share one empty body, so it is never moved.
  */
-export function movableBytes(bytes: Buffer): Uint8Array<ArrayBuffer> {
+export function toMovableBytes(bytes: Buffer): Uint8Array<ArrayBuffer> {
   const isWhole = bytes.length > 0 && bytes.buffer.byteLength === bytes.length
   return isWhole ? (bytes as Buffer<ArrayBuffer>) : new Uint8Array(bytes)
 }

@@ -4,7 +4,7 @@
 import { composeCapture } from '#compose/front/capture.ts'
 import { composeFlags } from '#compose/front/flags.ts'
 import type { DecodedRecord } from '#core/events/captured-event.ts'
-import { sealRecords } from '#core/log/record-codec.ts'
+import { addRecordChecksums } from '#core/log/record-codec.ts'
 import { type IngestionSettings, noIngestionSettings } from '#core/project.ts'
 import type { EventLogAppender } from '#ports/log/event-log.ts'
 import { compileTestProject, emptyHashKeys, emptySubjects, noVisitors } from '../../support/decide-server.ts'
@@ -29,7 +29,7 @@ export async function startFuzzServer(projectKeys: ReadonlySet<string>): Promise
   let appended: DecodedRecord[] = []
   const eventLog: EventLogAppender = {
     append: async (_lane, { bytes, recordCount }) => {
-      sealRecords(bytes)
+      addRecordChecksums(bytes)
       appended.push(...decodeRecords(bytes, recordCount))
     },
   }

@@ -2,7 +2,7 @@
 // what was understood: twenty rollouts of 50 % identify the distinct id (the core's hash, which has its own vectors,
 // computes the expected pattern), and a filter for each property shows its value.
 
-import { flagHash01, isInRollout } from '#core/flags/rollout/rollout.ts'
+import { computeFlagHash01, isInRollout } from '#core/flags/rollout/rollout.ts'
 import {
   assertKnownFields,
   assertKnownVectorFields,
@@ -131,7 +131,7 @@ function idProbes(id: string, name: string, filters: Fields): Probe[] {
     const key = `${name}-${index}`
     return {
       flag: { key, filters: { ...filters, groups: [{ properties: [], rollout_percentage: percentage }] } },
-      isOn: isInRollout(flagHash01(key, id, ''), percentage),
+      isOn: isInRollout(computeFlagHash01(key, id, ''), percentage),
     }
   })
 }

@@ -1,7 +1,7 @@
 // `hash_vectors`: the text that is hashed, its digest and its point on the unit line, through the core's own functions.
 
 import { createHash } from 'node:crypto'
-import { flagHash01, holdoutHash01 } from '#core/flags/rollout/rollout.ts'
+import { computeFlagHash01, computeHoldoutHash01 } from '#core/flags/rollout/rollout.ts'
 import { sha1Top60 } from '#core/flags/rollout/sha1.ts'
 import { assertKnownVectorFields, CannotRun, exactDifferences, type Fields } from '../compare.ts'
 import type { VectorCase } from '../vector-case.ts'
@@ -45,11 +45,11 @@ export function hashDifferences(vector: HashVector): string[] {
 function computed({ layout, key, identifier, salt }: HashVector): { text: string | null; value: number } {
   switch (layout) {
     case 'key.identifier+salt':
-      return { text: `${key}.${identifier}${salt}`, value: flagHash01(key!, identifier, salt) }
+      return { text: `${key}.${identifier}${salt}`, value: computeFlagHash01(key!, identifier, salt) }
     case 'empty identifier':
-      return { text: null, value: flagHash01(key!, identifier, salt) }
+      return { text: null, value: computeFlagHash01(key!, identifier, salt) }
     case 'holdout-identifier':
-      return { text: `holdout-${identifier}`, value: holdoutHash01(identifier) }
+      return { text: `holdout-${identifier}`, value: computeHoldoutHash01(identifier) }
     case 'seed+identifier':
       return { text: `${key}${identifier}`, value: sha1Top60(key!, identifier) / 2 ** 60 }
     default:

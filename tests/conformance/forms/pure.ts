@@ -1,14 +1,14 @@
 // `cookieless_hash_vectors`, `root_domain_vectors`, `cookieless_day_vectors`: pure functions of the core against what the
 // vectors expect of them.
 
-import { rootDomain } from '#core/cookieless/root-domain.ts'
-import { isDayOpen, statelessSessionId, visitorDay } from '#core/cookieless/visitor-day.ts'
+import { findRootDomain } from '#core/cookieless/root-domain.ts'
+import { deriveStatelessSessionId, findVisitorDay, isDayOpen } from '#core/cookieless/visitor-day.ts'
 import {
-  hashedDeviceId,
-  hashedDistinctId,
-  hashText,
-  identifiedHash,
-  visitorHash,
+  buildHashedDeviceId,
+  buildHashedDistinctId,
+  computeVisitorHash,
+  encodeVisitorHash,
+  hashIdentifiedVisitor,
 } from '#core/cookieless/visitor-hash.ts'
 import { assertKnownFields, assertKnownVectorFields, CannotRun, exactDifferences, type Fields } from '../compare.ts'
 import type { VectorCase } from '../vector-case.ts'
@@ -47,20 +47,20 @@ const coreFunctions: PureFunctions = {
   cookieless_hash_vectors: ({ salt, team_id, ip, root_domain, user_agent, hash_extra, identifies }) => {
     const key = Buffer.from(salt as string, 'base64')
     const parts = { address: ip as string, userAgent: user_agent as string, extra: hash_extra as string }
-    const hash = visitorHash(key, { projectId: team_id as number, ...parts }, root_domain as string)
+    const hash = computeVisitorHash(key, { projectId: team_id as number, ...parts }, root_domain as string)
     return {
       hash: Buffer.from(hash).toString('base64'),
-      distinct_id: hashedDistinctId(hashText(identifiedHash(key, hash, identifies as number))),
-      device_id: hashedDeviceId(hashText(hash)),
+      distinct_id: buildHashedDistinctId(encodeVisitorHash(hashIdentifiedVisitor(key, hash, identifies as number))),
+      device_id: buildHashedDeviceId(encodeVisitorHash(hash)),
     }
   },
-  root_domain_vectors: ({ host }) => rootDomain(host as string),
+  root_domain_vectors: ({ host }) => findRootDomain(host as string),
   cookieless_day_vectors: ({ timestamp, timezone, project_timezone, received_at, base_hash }) => {
     const zones = [timezone as string | null, project_timezone as string]
-    const { day, startMs } = visitorDay(Date.parse(timestamp as string), ...zones)
+    const { day, startMs } = findVisitorDay(Date.parse(timestamp as string), ...zones)
     const hash = Buffer.from(base_hash as string, 'base64')
     const isOpen = isDayOpen(day, Date.parse(received_at as string))
-    return { day, is_open: isOpen, session_id: statelessSessionId(startMs, hash) }
+    return { day, is_open: isOpen, session_id: deriveStatelessSessionId(startMs, hash) }
   },
 }
 

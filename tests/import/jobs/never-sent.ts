@@ -5,7 +5,7 @@ import type { CapturedEvent } from '#core/events/captured-event.ts'
 import { trafficOf } from '#core/events/log-stream.ts'
 import type { ImportJob, ImportOptions } from '#core/imports/import-job.ts'
 import type { JsonObject } from '#core/json.ts'
-import { decodeMarks } from '#core/persons/property-marks-text.ts'
+import { decodePropertyMarks } from '#core/persons/property-marks-text.ts'
 import { utcDay } from '#core/usage.ts'
 import type { ImportWorld } from '../../support/world/import-world.ts'
 import { isAboutUndoing } from './random-acts.ts'
@@ -150,5 +150,5 @@ export async function shownBy(world: ImportWorld) {
 }
 
 function profileOf(properties: unknown, marks: unknown) {
-  return { properties: JSON.parse(String(properties)) as JsonObject, marks: decodeMarks(String(marks)) }
+  return { properties: JSON.parse(String(properties)) as JsonObject, marks: decodePropertyMarks(String(marks)) }
 }

@@ -10,7 +10,7 @@ import { JobFolder } from '#importer/job/job-folder.ts'
 import { isGeneratedPart } from '#importer/job/staged-part.ts'
 import { readCheckpoint } from '#importer/send/checkpoint.ts'
 import type { ImportReport, Sent } from '#importer/stages/report/import-report.ts'
-import { readSent } from '#importer/verify/sent.ts'
+import { readSentSummary } from '#importer/verify/sent.ts'
 import { ImportCommands } from '../../support/import-command.ts'
 import { type Pennon, testPersonalKey } from '../../support/pennon.ts'
 import { mustSucceed } from '../../support/pennon-command.ts'
@@ -201,7 +201,7 @@ export class ImportRun {
     if (!has('report.json')) return 'rehearse'
     const folder = new JobFolder(this.job)
     if (readApproval(folder) === null) return 'approve'
-    const sent = readSent(folder)
+    const sent = readSentSummary(folder)
     if (sent?.isAll !== true) return 'send'
     if (sent.verification === null) return 'verify'
     return sent.persons === null ? 'publish' : 'done'
@@ -213,7 +213,7 @@ export class ImportRun {
 
   /** Persons that differ from what the import says, found after publishing. */
   differencesOfPersons(): readonly string[] {
-    return readSent(new JobFolder(this.job))!.persons!.differences
+    return readSentSummary(new JobFolder(this.job))!.persons!.differences
   }
 
   /** What the importer waits for; null when it does not wait or does not run. */

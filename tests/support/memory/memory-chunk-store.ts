@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import type { Group } from '#core/groups/group.ts'
 import type { DistinctIdMapping, Person } from '#core/persons/person.ts'
-import { encodeMarks } from '#core/persons/property-marks-text.ts'
+import { encodePropertyMarks } from '#core/persons/property-marks-text.ts'
 import type { ChunkChanges, ChunkStore, ChunkSubjects, LoadedChunk } from '#ports/state/chunk-store.ts'
 import { keyOf, type MemoryState } from './memory-state.ts'
 
@@ -114,7 +114,7 @@ function textBytesByProject(
   const bytesOf = new Map<number, number>()
   const add = (projectId: number, bytes: number) => bytesOf.set(projectId, (bytesOf.get(projectId) ?? 0) + bytes)
   for (const { projectId, properties, marks } of rows)
-    add(projectId, Buffer.byteLength(JSON.stringify(properties)) + Buffer.byteLength(encodeMarks(marks)))
+    add(projectId, Buffer.byteLength(JSON.stringify(properties)) + Buffer.byteLength(encodePropertyMarks(marks)))
   for (const { projectId } of personMappings) add(projectId, 256)
   return bytesOf
 }

@@ -5,7 +5,7 @@
 import { crc32 } from 'node:zlib'
 import type { LogRecord } from '#core/events/captured-event.ts'
 import type { LogStream, StreamInfo, Traffic } from '#core/events/log-stream.ts'
-import { sealRecords } from '#core/log/record-codec.ts'
+import { addRecordChecksums } from '#core/log/record-codec.ts'
 import { AppendWaits } from '#ports/log/append-waits.ts'
 import type { EncodedRecords, EventLogReader, EventLogWriter, LogLoss } from '#ports/log/event-log.ts'
 import { PortError } from '#ports/port-error.ts'
@@ -56,7 +56,7 @@ export function createMemoryEventLog(options: MemoryEventLogOptions): EventLogWr
     if (closed) throw new PortError('event-log', 'unavailable', new Error('the log is closed'))
     const streams = [...storage.streams.values()].filter(({ info }) => info.traffic === traffic)
     const appendedAtMs = nowMs()
-    sealRecords(bytes)
+    addRecordChecksums(bytes)
     for (const { start, end, keyStart, keyEnd } of recordKeys(bytes)) {
       const to = streams[crc32(bytes.subarray(keyStart, keyEnd)) % streams.length]!
       const offset = to.endOffset

@@ -8,8 +8,8 @@ import { groupEventNames } from '#core/events/event-names.ts'
 import { type GroupIdentity, readGroupIdentity } from '#core/events/group-identity.ts'
 import { isStorableTime } from '#core/events/storable-time.ts'
 import {
+  buildIdentityKey,
   type EventIdentity,
-  identityKey,
   type PersonIdOverride,
   type RejectedEvent,
   type StoredEvent,
@@ -43,7 +43,7 @@ interface Copy {
 }
 
 export class MemoryEventStore implements EventWriter, EventHistory, ChargedUsage {
-  /** By `identityKey`: the winning copy of each job. */
+  /** By `buildIdentityKey`: the winning copy of each job. */
   readonly copies = new Map<string, Map<number, Copy>>()
   readonly pending: StoredEvent[] = []
   readonly rejected = new Map<string, RejectedEvent>()
@@ -59,7 +59,7 @@ export class MemoryEventStore implements EventWriter, EventHistory, ChargedUsage
   /** How often persons had been erased when a row was made. */
   readonly #erasures = new WeakMap<StoredEvent, number>()
 
-  /** Each event as queries see it, by `identityKey`. */
+  /** Each event as queries see it, by `buildIdentityKey`. */
   get rows(): Map<string, StoredEvent> {
     return new Map(Array.from(this.copies.keys(), key => [key, this.#find(key)!]))
   }
@@ -91,7 +91,7 @@ export class MemoryEventStore implements EventWriter, EventHistory, ChargedUsage
   }
 
   async findChargedTimes(identities: readonly EventIdentity[]): Promise<readonly (number | null)[]> {
-    return identities.map(identity => this.copies.get(identityKey(identity))?.get(0)?.row.chargedAtMs ?? null)
+    return identities.map(identity => this.copies.get(buildIdentityKey(identity))?.get(0)?.row.chargedAtMs ?? null)
   }
 
   async findFlagCalls(calls: readonly EventIdentity[]): Promise<readonly StoredFlagCall[]> {
@@ -162,7 +162,7 @@ export class MemoryEventStore implements EventWriter, EventHistory, ChargedUsage
 
   async countPendingRows(projectId: number, importJobId: number): Promise<number> {
     const ofJob = this.pending.filter(row => row.projectId === projectId && row.importJobId === importJobId)
-    return new Set(ofJob.map(row => identityKey(row))).size
+    return new Set(ofJob.map(row => buildIdentityKey(row))).size
   }
 
   async listJobIds(projectId: number, importJobId: number, after: string | null, limit: number): Promise<string[]> {
@@ -254,7 +254,7 @@ export class MemoryEventStore implements EventWriter, EventHistory, ChargedUsage
   }
 
   #put(row: StoredEvent, isRestored: boolean): void {
-    const key = identityKey(row)
+    const key = buildIdentityKey(row)
     const copies = this.copies.get(key) ?? new Map<number, Copy>()
     this.copies.set(key, copies)
     const rank = (row.importJobId === 0 ? 2 : 0) + (isRestored ? 0 : 1)

@@ -7,7 +7,7 @@ import type { CapturedEvent, CapturedReject, LogRecord } from '#core/events/capt
 import type { LogStream, StreamInfo, Traffic } from '#core/events/log-stream.ts'
 import type { StoredEvent } from '#core/events/stored-event.ts'
 import type { GeoipLocation } from '#core/geoip.ts'
-import { chunkSubjects, itemsWithoutJob, parseChunk } from '#core/processing/parse-chunk.ts'
+import { listChunkSubjects, listItemsWithoutJob, parseChunk } from '#core/processing/parse-chunk.ts'
 import { type ProcessedChunk, processChunk } from '#core/processing/process-chunk.ts'
 import { rejectRefusedRows } from '#core/processing/refused-rows.ts'
 import type { Project } from '#core/project.ts'
@@ -71,9 +71,9 @@ export function worldOn(chunks: ChunkStore, options: WorldOptions = {}) {
     for (let left = hooks; !(await tryChunk(left)); left = {});
 
     async function tryChunk({ afterLoad, afterInsert }: ChunkHooks): Promise<boolean> {
-      const implicitJobs = await findImplicitJobs?.(itemsWithoutJob(chunk), { isRetry: true, mayCreate: true })
+      const implicitJobs = await findImplicitJobs?.(listItemsWithoutJob(chunk), { isRetry: true, mayCreate: true })
       const implicitJobIds = [...(implicitJobs?.values() ?? [])].flat().map(({ id }) => id)
-      const subjects = chunkSubjects(chunk)
+      const subjects = listChunkSubjects(chunk)
       const importJobIds = [...(subjects.importJobIds ?? []), ...implicitJobIds]
       const loaded = await loadWhole(chunks, { ...subjects, importJobIds })
       await afterLoad?.()

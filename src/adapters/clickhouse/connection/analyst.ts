@@ -14,7 +14,7 @@ export type SqlScope = 'visible' | 'job'
 export const sqlScopes: readonly SqlScope[] = ['visible', 'job']
 
 /** The database that contains only the views of a scope. */
-export function viewsDatabase(database: string, scope: SqlScope = 'visible'): string {
+export function nameViewsDatabase(database: string, scope: SqlScope = 'visible'): string {
   return scope === 'job' ? `${database}_sql_job` : `${database}_sql`
 }
 
@@ -24,7 +24,7 @@ interface Login {
 }
 
 /** The user that runs the SQL of a scope. */
-export function analystOf({ username, password }: Login, scope: SqlScope): Login {
+export function analystLoginOf({ username, password }: Login, scope: SqlScope): Login {
   return { username: scope === 'job' ? `${username}_job` : username, password }
 }
 
@@ -32,7 +32,7 @@ export function analystOf({ username, password }: Login, scope: SqlScope): Login
 export const describedBy = ['INFORMATION_SCHEMA.*', 'information_schema.*', 'system.parts']
 
 /** The user as which the views of a scope read the tables. Its password is unknown to all. */
-export function viewsUser(scope: SqlScope): string {
+export function nameViewsUser(scope: SqlScope): string {
   return scope === 'job' ? 'pennon_views_job' : 'pennon_views'
 }
 
@@ -43,22 +43,22 @@ const isRowOfProject = `project_id = toUInt32(getClientHTTPHeader('${projectHead
 const isRowOfJob = `${isRowOfProject} AND import_partition = toUInt32(getClientHTTPHeader('${importJobHeader}'))`
 
 /** The policies of the tables that have rows of several projects, by the name of the table. */
-export function rowPolicies(scope: SqlScope): Readonly<Record<string, string>> {
+export function buildRowPolicies(scope: SqlScope): Readonly<Record<string, string>> {
   const tables = ['events', 'person_distinct_id_overrides', 'deduplicated_flag_calls', 'persons', 'groups']
   const ofProject = Object.fromEntries(tables.map(table => [table, isRowOfProject]))
   return scope === 'job' ? { ...ofProject, events_pending: isRowOfJob } : ofProject
 }
 
 /** The tables that the views of a scope read. */
-export function viewedTables(scope: SqlScope): string[] {
-  return [...Object.keys(rowPolicies(scope)), 'subject_mirror_fill']
+export function listViewedTables(scope: SqlScope): string[] {
+  return [...Object.keys(buildRowPolicies(scope)), 'subject_mirror_fill']
 }
 
 /**
  * Settings that make answers correct and limit them, and that cannot be changed: `readonly` 1 refuses every change. A
  * client may only repeat the values.
  */
-export function analystSettings(queryTimeoutSeconds: number, scope: SqlScope = 'visible') {
+export function buildAnalystSettings(queryTimeoutSeconds: number, scope: SqlScope = 'visible') {
   return {
     readonly: 1,
     allow_ddl: 0,

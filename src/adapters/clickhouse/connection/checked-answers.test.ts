@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import { readRowsInSlices } from '#adapters/clickhouse/queries/rows-in-slices.ts'
-import { holdRows } from '../exports/held-rows.ts'
+import { bufferAnswerRows } from '../exports/held-rows.ts'
 import { createClickHouseClients } from './clickhouse-clients.ts'
 
 describe('an answer of the event store', () => {
@@ -26,7 +26,7 @@ describe('an answer of the event store', () => {
     'as a whole': async () => (await ask()).json(),
     'in turns': async () => readRowsInSlices(await ask()),
     'to be held as bytes': async () =>
-      [...(await holdRows(await askForBytes(), json => json)).batches()].flatMap(batch => [...batch]),
+      [...(await bufferAnswerRows(await askForBytes(), json => json)).batches()].flatMap(batch => [...batch]),
   }
 
   before(() => new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve)))
@@ -77,7 +77,7 @@ describe('an answer of the event store', () => {
         if (how === 'to be held as bytes') {
           const answer = await client.exec(params)
           caller.abort(new Error('the caller left'))
-          return holdRows(answer, json => json)
+          return bufferAnswerRows(answer, json => json)
         }
         const answer = await client.query(params)
         caller.abort(new Error('the caller left'))
@@ -96,7 +96,7 @@ describe('an answer of the event store', () => {
     const rows = lengths.map((length, index) => [index, `日本\n${'x'.repeat(length)}`])
     ;[body, summary] = [rows.map(row => `${JSON.stringify(row)}\n`).join(''), {}]
     let objectCount = 0
-    const held = await holdRows(await askForBytes(), json => {
+    const held = await bufferAnswerRows(await askForBytes(), json => {
       objectCount++
       return json
     })

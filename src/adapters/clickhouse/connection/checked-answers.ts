@@ -14,21 +14,22 @@ export function readRowCount(headers: ResponseHeaders): number | null {
 }
 
 /** @throws PortError `unavailable` for an answer with fewer rows than the server reported. */
-export function checkAnswer(headers: ResponseHeaders, rowCount: number): void {
+export function checkAnswerIsComplete(headers: ResponseHeaders, rowCount: number): void {
   const rows = readRowCount(headers)
-  if (rows !== null && rows !== rowCount) throw createCutOffError(`a response of ${rows} rows contained ${rowCount}`)
+  if (rows !== null && rows !== rowCount)
+    throw createIncompleteAnswerError(`a response of ${rows} rows contained ${rowCount}`)
 }
 
-export function createCutOffError(what: string): PortError {
+export function createIncompleteAnswerError(what: string): PortError {
   const cause = new Error(`${what}: the event store cuts answers off when its disk is full`)
   return new PortError('event-store', 'unavailable', cause)
 }
 
 /**
- * Wraps the client so that answers read as a whole (`json`) are checked; callers that read a stream call `checkAnswer` at
+ * Wraps the client so that answers read as a whole (`json`) are checked; callers that read a stream call `checkAnswerIsComplete` at
  * its end. A query's signal also ends an answer that has begun; the client itself would wait for its timeout.
  */
-export function withCheckedAnswers(client: ClickHouseClient): ClickHouseClient {
+export function addAnswerChecks(client: ClickHouseClient): ClickHouseClient {
   const query = client.query.bind(client)
   const exec = client.exec.bind(client)
   client.exec = (async (params: Parameters<typeof exec>[0]) => {
@@ -44,9 +45,9 @@ export function withCheckedAnswers(client: ClickHouseClient): ClickHouseClient {
     const json = result.json.bind(result)
     result.json = (async () => {
       const rows = await json().catch((error: unknown) => {
-        throw error instanceof SyntaxError ? createCutOffError('a response ended within a row') : error
+        throw error instanceof SyntaxError ? createIncompleteAnswerError('a response ended within a row') : error
       })
-      if (Array.isArray(rows)) checkAnswer(result.response_headers, rows.length)
+      if (Array.isArray(rows)) checkAnswerIsComplete(result.response_headers, rows.length)
       return rows
     }) as typeof result.json
     return result

@@ -4,8 +4,8 @@
 import { createHmac } from 'node:crypto'
 import { ClickHouseLogLevel, createClient } from '@clickhouse/client'
 import { PortError } from '#ports/port-error.ts'
-import { analystOf, type SqlScope, viewsDatabase } from './analyst.ts'
-import { withCheckedAnswers } from './checked-answers.ts'
+import { analystLoginOf, nameViewsDatabase, type SqlScope } from './analyst.ts'
+import { addAnswerChecks } from './checked-answers.ts'
 import { isEndpointFailure, toStoreError } from './clickhouse-errors.ts'
 import { ProvingAgent } from './proving-agent.ts'
 
@@ -183,9 +183,9 @@ function openClients(endpoint: ClickHouseEndpoint, queryTimeoutSeconds: number) 
   const analyse = (scope: SqlScope) =>
     createClient({
       ...shared,
-      ...analystOf(endpoint.analyst, scope),
+      ...analystLoginOf(endpoint.analyst, scope),
       ...connections(16),
-      database: viewsDatabase(endpoint.database, scope),
+      database: nameViewsDatabase(endpoint.database, scope),
       request_timeout: queryTimeoutSeconds * 1000 + 2 * graceMs,
     })
   return {
@@ -196,7 +196,7 @@ function openClients(endpoint: ClickHouseEndpoint, queryTimeoutSeconds: number) 
       request_timeout: writeTimeoutMs,
       max_response_headers_size: writeHeaderBytesMax,
     }),
-    read: withCheckedAnswers(
+    read: addAnswerChecks(
       createClient({
         ...shared,
         ...endpoint.reader,
@@ -207,7 +207,7 @@ function openClients(endpoint: ClickHouseEndpoint, queryTimeoutSeconds: number) 
       }),
     ),
     // Counts as the writing user, since the reader may not change its limits.
-    count: withCheckedAnswers(
+    count: addAnswerChecks(
       createClient({
         ...shared,
         ...endpoint.writer,

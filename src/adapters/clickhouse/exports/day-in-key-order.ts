@@ -7,8 +7,8 @@ import type { Filter } from '../queries/event-filter.ts'
 import { storedColumns } from '../queries/event-rows.ts'
 import { eventsWithPersonsSql } from '../queries/persons-of-today.ts'
 import { type Ask, decodeExportedEvent, exportedColumns, findPageEnd } from './export-queries.ts'
-import { type HeldRows, holdRows } from './held-rows.ts'
-import { type KeyPlace, rangeCondition } from './key-ranges.ts'
+import { bufferAnswerRows, type HeldRows } from './held-rows.ts'
+import { buildRangeCondition, type KeyPlace } from './key-ranges.ts'
 
 /** Rows and bytes that one page reads, including copies and rows that finer filters exclude. */
 export interface PageLimits {
@@ -56,7 +56,7 @@ export async function* readDayInKeyOrder(
 
   /** The last key of the next page; null when no row is left. */
   async function keyOfEnd(last: KeyPlace | null, rowsMax: number, bytesMax: number): Promise<KeyPlace | null> {
-    const range = rangeCondition({ above: last, upTo: null })
+    const range = buildRangeCondition({ above: last, upTo: null })
     const sql = {
       place: 'event, distinct_id, toString(uuid)',
       columns: 'project_id, toDate32(timestamp) AS day, event, distinct_id, uuid',
@@ -75,7 +75,7 @@ export async function* readDayInKeyOrder(
   }
 
   async function readPage(last: KeyPlace | null, upTo: KeyPlace): Promise<HeldRows<ExportedEvent>> {
-    const range = rangeCondition({ above: last, upTo })
+    const range = buildRangeCondition({ above: last, upTo })
     const conditions = [...filter.conditions, ofDay, range.condition].join(' AND ')
     const inRange = [...filter.keyConditions, ofDay, range.condition].join(' AND ')
     const events = eventsWithPersonsSql(
@@ -92,7 +92,7 @@ export async function* readDayInKeyOrder(
         query_params: { ...params, ...range.params, ...(personId !== undefined && { person: personId }) },
         abort_signal: signal,
       })
-      return holdRows(answer, toExportedEvent)
+      return bufferAnswerRows(answer, toExportedEvent)
     })
   }
 }

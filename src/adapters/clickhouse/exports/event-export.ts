@@ -14,8 +14,8 @@ import type {
 } from '#ports/events/event-queries.ts'
 import { PortError } from '#ports/port-error.ts'
 import { readRows } from '../connection/clickhouse-clients.ts'
-import { timeParam } from '../parameters/time-param.ts'
-import { buildFilter, type Filter, tieBreak } from '../queries/event-filter.ts'
+import { timeParamSql } from '../parameters/time-param.ts'
+import { buildEventFilter, type Filter, tieBreak } from '../queries/event-filter.ts'
 import { storedColumns } from '../queries/event-rows.ts'
 import { eventsWithPersonsSql } from '../queries/persons-of-today.ts'
 import { readDayInKeyOrder } from './day-in-key-order.ts'
@@ -30,15 +30,15 @@ import {
 } from './export-queries.ts'
 import {
   type Bucket,
-  bucketWidthMs,
-  cutSlices,
-  cutWindows,
+  computeBucketWidthMs,
   type ExportWindow,
+  groupDaysIntoWindows,
+  groupIntoSlices,
   type SliceLimits,
 } from './export-slices.ts'
-import { holdRows } from './held-rows.ts'
-import { findKeyRanges, type KeyRange, rangeCondition } from './key-ranges.ts'
-import { comparePlaces } from './place-order.ts'
+import { bufferAnswerRows } from './held-rows.ts'
+import { buildRangeCondition, findKeyRanges, type KeyRange } from './key-ranges.ts'
+import { compareCursors } from './place-order.ts'
 
 export interface ExportLimits extends SliceLimits {
   /** Approximate number of rows that one query scans. */
@@ -69,7 +69,7 @@ export async function openEventExport(
 ): Promise<EventExport> {
   const { after } = query
   const place = after?.key ?? null
-  const filter = buildFilter(listQuery(query))
+  const filter = buildEventFilter(listQuery(query))
   if (filter === null || (place !== null && !isUuid(after!.uuid))) return { eventCountMax: 0, batches: exportNothing() }
   const keyDay = place === null ? null : utcDay(after!.timestampMs)
   if (keyDay !== null) {
@@ -78,7 +78,7 @@ export async function openEventExport(
     filter.params.from_day = keyDay
   }
   const days = await listDaysWithRows(once, filter, query.descending)
-  const windows = cutWindows(days, limits, keyDay)
+  const windows = groupDaysIntoWindows(days, limits, keyDay)
   const base = place?.base ?? (place === null ? (after ?? null) : null)
   const inKeyOrder = (day: string) => {
     const above = day === keyDay ? { event: place!.event, distinctId: place!.distinctId, uuid: after!.uuid } : null
@@ -161,7 +161,7 @@ class WindowReader {
     const { rowCount } = this.#window
     await this.#divide(Math.ceil(rowCount / this.#limits.rangeRowsMax))
     const { fromMs, toMs } = this.#span
-    const width = bucketWidthMs(toMs - fromMs, rowCount, this.#limits)
+    const width = computeBucketWidthMs(toMs - fromMs, rowCount, this.#limits)
     const buckets = new Map<number, { rowCount: number; bytes: number }>()
     const found = await this.#overRanges(range => this.#histogram(range, width))
     for (const [bucket, rows, bytes] of found.flat()) {
@@ -176,7 +176,7 @@ class WindowReader {
         fromMs: fromMs + bucket * width,
         toMs: Math.min(toMs, fromMs + (bucket + 1) * width),
       }))
-    const slices = cutSlices(inOrder, this.#span, descending, this.#limits)
+    const slices = groupIntoSlices(inOrder, this.#span, descending, this.#limits)
     const { sliceRowsMax, sliceBytesMax, sliceCountMax } = this.#limits
     // The number of pages of a slice whose events all have the same time.
     const countPages = ({ rowCount, bytes }: Bucket) =>
@@ -267,7 +267,7 @@ class WindowReader {
       const [end] = await findPageEnd<End>(this.#ask, sql, { ...params, rows, bytes })
       return end?.[3] === 1 ? [{ timestampMs: Number(end[0]), uuid: end[1], tieBreak: end[2] }] : []
     })
-    return ends.flat().sort((a, b) => comparePlaces(a, b, descending))[0] ?? null
+    return ends.flat().sort((a, b) => compareCursors(a, b, descending))[0] ?? null
   }
 
   /** @throws PortError `full` when it has more rows than a page and was not measured. */
@@ -291,7 +291,7 @@ class WindowReader {
             query_params: { ...params, ...this.#person(), rows: sliceRowsMax + 1 },
             abort_signal: signal,
           })
-          return holdRows(answer, decodeExportedEvent)
+          return bufferAnswerRows(answer, decodeExportedEvent)
         })
       },
       isMeasured ? isTooMuch : isTimeout,
@@ -301,7 +301,7 @@ class WindowReader {
     if (found.length === 1) return found[0]!.batches()
     // Each range was read in the order of the key, while the export is in the order of time.
     const events = found.flatMap(held => Array.from(held.batches(), batch => [...batch]).flat())
-    return events.length === 0 ? [] : [events.sort((a, b) => comparePlaces(a.cursor, b.cursor, descending))]
+    return events.length === 0 ? [] : [events.sort((a, b) => compareCursors(a.cursor, b.cursor, descending))]
   }
 
   #person(): Record<string, string> {
@@ -315,16 +315,16 @@ class WindowReader {
     { after, upTo }: Page = { after: null, upTo: null },
   ) {
     const { conditions, params } = this.#inDays(this.#filter.conditions, slice)
-    const inRange = rangeCondition(range)
+    const inRange = buildRangeCondition(range)
     conditions.push(
       inRange.condition,
-      `timestamp >= ${timeParam('slice_from')} AND timestamp < ${timeParam('slice_to')}`,
+      `timestamp >= ${timeParamSql('slice_from')} AND timestamp < ${timeParamSql('slice_to')}`,
     )
     const { descending } = this.#query
     Object.assign(params, inRange.params, { slice_from: slice.fromMs, slice_to: slice.toMs })
     const bound = (name: string, operator: string, place: EventCursor) => {
       conditions.push(
-        `(timestamp, uuid, ${tieBreak}) ${operator} (${timeParam(`${name}_at`)}, {${name}_uuid:UUID}, {${name}_tie:UInt64})`,
+        `(timestamp, uuid, ${tieBreak}) ${operator} (${timeParamSql(`${name}_at`)}, {${name}_uuid:UUID}, {${name}_tie:UInt64})`,
       )
       Object.assign(params, {
         [`${name}_at`]: place.timestampMs,

@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { bucketWidthMs, cutSlices, cutWindows } from './export-slices.ts'
-import { findKeyRanges, rangeCondition, wholeRange } from './key-ranges.ts'
-import { comparePlaces } from './place-order.ts'
+import { computeBucketWidthMs, groupDaysIntoWindows, groupIntoSlices } from './export-slices.ts'
+import { buildRangeCondition, findKeyRanges, wholeRange } from './key-ranges.ts'
+import { compareCursors } from './place-order.ts'
 
 const limits = { windowRowsMin: 10, dayRowsMax: 20, sliceRowsMax: 5, sliceBytesMax: 50 }
 
@@ -76,7 +76,7 @@ describe('the windows of an export', () => {
       ],
     ]
     for (const [days, expected, busy] of cases) {
-      const windows = cutWindows(days, limits, busy)
+      const windows = groupDaysIntoWindows(days, limits, busy)
       assert.deepEqual(
         windows.map(({ days, rowCount, isBusy }) => [days.join(' '), rowCount, isBusy]),
         expected,
@@ -92,7 +92,7 @@ describe('the windows of an export', () => {
       [86_400_000, 1e9, 86_400_000 / 20_000],
       [1, 0, 1],
     ] as const)
-      assert.equal(bucketWidthMs(spanMs, rowCount, limits), expected)
+      assert.equal(computeBucketWidthMs(spanMs, rowCount, limits), expected)
   })
 })
 
@@ -109,7 +109,7 @@ describe('the slices of a window', () => {
           return { fromMs, toMs: at, rowCount, bytes }
         })
         const buckets = descending ? ascending.toReversed() : ascending
-        const slices = cutSlices(buckets, span, descending, limits)
+        const slices = groupIntoSlices(buckets, span, descending, limits)
         const inTime = descending ? slices.toReversed() : slices
         assert.equal(slices.length === 0, buckets.length === 0)
         for (const [index, slice] of inTime.entries()) {
@@ -157,8 +157,8 @@ describe('ranges of the sort key', () => {
 
   it('are conditions whose values are parameters, the lower end excluded', () => {
     const [above, upTo] = ["a'", 'b'].map(event => ({ event, distinctId: 'id', uuid: 'u' }))
-    assert.deepEqual(rangeCondition(wholeRange), { condition: 'true', params: {} })
-    const { condition, params } = rangeCondition({ above: above!, upTo: upTo! })
+    assert.deepEqual(buildRangeCondition(wholeRange), { condition: 'true', params: {} })
+    const { condition, params } = buildRangeCondition({ above: above!, upTo: upTo! })
     assert.deepEqual(params, {
       ...{ above_event: "a'", above_id: 'id', above_uuid: 'u', up_to_event: 'b', up_to_id: 'id', up_to_uuid: 'u' },
     })
@@ -186,7 +186,7 @@ describe('the order of places', () => {
       for (const [i, a] of ascending.entries())
         for (const [j, b] of ascending.entries())
           assert.equal(
-            Math.sign(comparePlaces(a, b, descending)) + 0,
+            Math.sign(compareCursors(a, b, descending)) + 0,
             Math.sign(descending ? j - i : i - j),
             `${i} ${j}`,
           )

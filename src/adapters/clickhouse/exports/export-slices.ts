@@ -33,7 +33,7 @@ export interface SliceLimits {
  * @param busyDay a day that counts as busy, however few rows it has, because the export began to read it in the order of
  * its key.
  */
-export function cutWindows(
+export function groupDaysIntoWindows(
   days: Iterable<readonly [day: string, rowCount: number]>,
   { windowRowsMin, dayRowsMax }: Pick<SliceLimits, 'windowRowsMin' | 'dayRowsMax'>,
   busyDay: string | null = null,
@@ -61,7 +61,7 @@ export function cutWindows(
 }
 
 /** How wide the buckets of a window are, ms: narrow enough that a slice can be put together from several. */
-export function bucketWidthMs(spanMs: number, rowCount: number, { sliceRowsMax }: SliceLimits): number {
+export function computeBucketWidthMs(spanMs: number, rowCount: number, { sliceRowsMax }: SliceLimits): number {
   const bucketCount = Math.min(20_000, 64 + Math.ceil((rowCount / sliceRowsMax) * 32))
   return Math.max(1, Math.floor(spanMs / bucketCount))
 }
@@ -72,7 +72,7 @@ export function bucketWidthMs(spanMs: number, rowCount: number, { sliceRowsMax }
  * @param buckets the buckets with rows, ascending or descending.
  * @param span epoch ms; its end is exclusive.
  */
-export function cutSlices(
+export function groupIntoSlices(
   buckets: readonly Bucket[],
   span: { readonly fromMs: number; readonly toMs: number },
   descending: boolean,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { Readable } from 'node:stream'
 import { it } from 'node:test'
 import { seededRandom } from '../../../../tests/support/seeded-random.ts'
-import { holdRows } from './held-rows.ts'
+import { bufferAnswerRows } from './held-rows.ts'
 
 const blockBytes = 1024 * 1024
 const texts = ['', 'plain', '日本', '👩‍👩‍👧', '\ud800', '\r\n\u2028\0', '"\\', '\ufeff']
@@ -28,7 +28,7 @@ it('holds every row once, in order, however its bytes are divided and wherever b
     const bytes = Buffer.from(first + rows.map(row => `${JSON.stringify(row)}\n`).join(''))
     const pieces = [...inPieces(bytes, random)]
     const stream = Readable.from(pieces, { objectMode: true })
-    const held = await holdRows({ stream, query_id: '', response_headers: {} }, json => json)
+    const held = await bufferAnswerRows({ stream, query_id: '', response_headers: {} }, json => json)
     assert.ok(pieces.every(piece => piece.length === 0))
     assert.equal(held.rowCount, rows.length + 1)
     const found = [...held.batches()].flatMap(batch => [...batch])

@@ -4,8 +4,8 @@
 
 import type { Readable } from 'node:stream'
 import type { ExecResult } from '@clickhouse/client'
-import { freeBytes } from '#core/free-bytes.ts'
-import { checkAnswer, createCutOffError } from '../connection/checked-answers.ts'
+import { releaseBytesMemory } from '#core/free-bytes.ts'
+import { checkAnswerIsComplete, createIncompleteAnswerError } from '../connection/checked-answers.ts'
 
 /** The size of the blocks in which bytes are held. Thousands of small buffers would leave gaps in the memory they came from. */
 const blockBytes = 1024 * 1024
@@ -24,7 +24,7 @@ export interface HeldRows<Row> {
  * @param answer of a query in the format JSONCompactEachRow.
  * @param read makes a row of its JSON. @throws PortError `unavailable` for an answer that ended early.
  */
-export async function holdRows<Row>(
+export async function bufferAnswerRows<Row>(
   answer: ExecResult<Readable>,
   read: (json: unknown) => Row,
 ): Promise<HeldRows<Row>> {
@@ -41,10 +41,10 @@ export async function holdRows<Row>(
       from += copied
       byteCount += copied
     }
-    freeBytes(bytes)
+    releaseBytesMemory(bytes)
   }
-  if (lastByte !== lineFeed) throw createCutOffError('an answer ended within a row')
-  checkAnswer(answer.response_headers, rowCount)
+  if (lastByte !== lineFeed) throw createIncompleteAnswerError('an answer ended within a row')
+  checkAnswerIsComplete(answer.response_headers, rowCount)
   return {
     rowCount,
     *batches() {
@@ -72,5 +72,5 @@ function* parseRows<Row>(block: Buffer, used: number, begun: Buffer[], read: (js
     yield read(JSON.parse(line))
   }
   if (from < used) begun.push(Buffer.from(bytes.subarray(from)))
-  freeBytes(block)
+  releaseBytesMemory(block)
 }

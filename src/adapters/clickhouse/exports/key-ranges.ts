@@ -57,7 +57,7 @@ export async function findKeyRanges(
 }
 
 /** The range as a condition, written so that the primary index can skip the granules outside it. */
-export function rangeCondition({ above, upTo }: KeyRange): { condition: string; params: Record<string, unknown> } {
+export function buildRangeCondition({ above, upTo }: KeyRange): { condition: string; params: Record<string, unknown> } {
   const conditions: string[] = []
   const params: Record<string, unknown> = {}
   const bound = (name: string, place: KeyPlace, beyond: '>' | '<', last: '>' | '<=') => {

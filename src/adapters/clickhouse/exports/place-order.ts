@@ -2,7 +2,7 @@
 
 import type { EventCursor } from '#ports/events/event-queries.ts'
 
-export function comparePlaces(a: EventCursor, b: EventCursor, descending: boolean): number {
+export function compareCursors(a: EventCursor, b: EventCursor, descending: boolean): number {
   const ascending =
     a.timestampMs - b.timestampMs ||
     compare(sortedUuid(a.uuid), sortedUuid(b.uuid)) ||

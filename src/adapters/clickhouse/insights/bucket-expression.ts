@@ -4,7 +4,7 @@
 import type { Buckets } from '#core/insights/buckets.ts'
 
 /**
- * SQL of the edge (epoch ms) at which a row's bucket begins. It uses the parameters of `bucketParams`. Node finds the
+ * SQL of the edge (epoch ms) at which a row's bucket begins. It uses the parameters of `buildBucketParams`. Node finds the
  * bucket by this edge: searching for the bucket's index in SQL would take three times as long.
  * @param column a DateTime64 within the edges; an earlier time would count for the first bucket.
  */
@@ -26,7 +26,7 @@ export function isWithinBucketsSql(column: string): string {
 }
 
 /** The parameters that `bucketStartSql` and `isWithinBucketsSql` use. @param buckets at least one. */
-export function bucketParams({ edges }: Pick<Buckets, 'edges'>): Record<string, unknown> {
+export function buildBucketParams({ edges }: Pick<Buckets, 'edges'>): Record<string, unknown> {
   const starts = edges.slice(0, -1)
   return {
     ...{ edges: starts.slice(0, edgesPerField), later_edges: starts.slice(edgesPerField) },

@@ -5,7 +5,7 @@ import { dayMs } from '#core/time.ts'
 import { utcDay } from '#core/usage.ts'
 import type { BusyFlag, FlagUsageUpkeep } from '#ports/events/insight-queries.ts'
 import { type ClickHouseClient, readRows } from '../connection/clickhouse-clients.ts'
-import { timeParam } from '../parameters/time-param.ts'
+import { timeParamSql } from '../parameters/time-param.ts'
 
 /** See `FlagUsageUpkeep.listBusyFlags`. Counts every copy, without FINAL: an estimate is enough. */
 export async function listBusyFlags(
@@ -35,14 +35,14 @@ export async function listBusyFlags(
 }
 
 /** See `FlagUsageUpkeep.listMovedDays`. Each deduplicated call has a stored call with its distinct id and day. */
-export async function listMovedDays(
+export async function listDaysOfMovedIds(
   client: ClickHouseClient,
   projectId: number,
   movedFromMs: number,
   signal: AbortSignal,
 ): Promise<Map<number, number>> {
   const moved = `SELECT distinct_id, max(stored_at) AS moved_at FROM person_distinct_id_overrides
-    WHERE project_id = {project:UInt32} AND stored_at >= ${timeParam('from')} GROUP BY distinct_id`
+    WHERE project_id = {project:UInt32} AND stored_at >= ${timeParamSql('from')} GROUP BY distinct_id`
   const query_params = { project: projectId, from: movedFromMs, event: flagCallEventName }
   // Most checks find no merge, and they must not read all calls only to find that none of them moved.
   const rows = await readRows(client, signal, {

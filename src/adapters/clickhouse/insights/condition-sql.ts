@@ -4,7 +4,7 @@
 import type { Breakdown, Condition, PropertyCondition } from '#core/insights/conditions.ts'
 import type { DateContext } from './date-sql.ts'
 import { accessFlag, accessJsonProperty, accessText, type PropertyAccess } from './property-access.ts'
-import { holdsWhenAbsent, propertyTestSql } from './property-test.ts'
+import { matchesWhenAbsent, propertyTestSql } from './property-test.ts'
 import type { QueryParams } from './query-params.ts'
 
 /** A table whose properties the conditions read. */
@@ -79,7 +79,7 @@ export class ConditionSql {
       }
       const groups: TableName = `group_${groupTypeIndex}`
       const test = this.#test(condition, groups, this.#json(groups, 'properties', key))
-      return `if(${groups}_known, ${test}, ${holdsWhenAbsent(condition) ? 1 : 0})`
+      return `if(${groups}_known, ${test}, ${matchesWhenAbsent(condition) ? 1 : 0})`
     }
     if (source.kind === 'person_today')
       return this.#test(condition, 'persons', this.#json('persons', 'properties', key))

@@ -4,7 +4,7 @@ import { flagCallEventName } from '#core/processing/deduplicate-flag-calls.ts'
 import type { ExposureQuery, FlagExposure, FlagUsageQuery } from '#ports/events/insight-queries.ts'
 import { type ClickHouseClient, readRows } from '../connection/clickhouse-clients.ts'
 import { eventsWithPersonsSql } from '../queries/persons-of-today.ts'
-import { bucketParams, bucketStartSql, isWithinBucketsSql } from './bucket-expression.ts'
+import { bucketStartSql, buildBucketParams, isWithinBucketsSql } from './bucket-expression.ts'
 
 /** A query of the calls, and its parameters. */
 export interface FlagCallRows {
@@ -24,7 +24,7 @@ export async function buildFlagCallRows(
   importJobIds?: readonly number[],
 ): Promise<FlagCallRows> {
   const params = {
-    ...{ ...bucketParams(buckets), project: projectId, flag: flagKey, flag_call: flagCallEventName },
+    ...{ ...buildBucketParams(buckets), project: projectId, flag: flagKey, flag_call: flagCallEventName },
     ...(importJobIds !== undefined && { jobs: [...importJobIds] }),
   }
   const rows = await readRows(client, signal, {
@@ -92,7 +92,7 @@ const deduplicatedCalls = `SELECT timestamp, value, if(o.is_overridden, o.person
   ) AS o USING (distinct_id)`
 
 /**
- * The flag and the answer that an event's properties name, equal to the result of `flagCallOf`
+ * The flag and the answer that an event's properties name, equal to the result of `readFlagCall`
  * (core/processing/deduplicate-flag-calls.ts). The regular expressions are for properties that this engine's parser refuses
  * because they contain a number of 30 digits.
  */

@@ -2,7 +2,7 @@
 // valid while the arrivals recorded for the bucket's UTC days equal the arrivals recorded before it was counted
 // (`writing/flag-arrivals.ts`).
 
-import { type FlagUsage, rankUsage, type UsageCell } from '#core/insights/flag-usage.ts'
+import { type FlagUsage, rankFlagUsage, type UsageCell } from '#core/insights/flag-usage.ts'
 import { dayMs } from '#core/time.ts'
 import { utcDay } from '#core/usage.ts'
 import type { FlagUsageQuery } from '#ports/events/insight-queries.ts'
@@ -37,7 +37,7 @@ export async function countFlagUsage(
     parts.push(await countFromRows(client, { ...query, buckets: { edges: edges.slice(from, end + 1) } }, signal))
     for (const fromMs of starts.slice(from, end)) cached.delete(fromMs)
   }
-  return rankUsage([...parts, ...cached.values()].flat(), starts)
+  return rankFlagUsage([...parts, ...cached.values()].flat(), starts)
 }
 
 /** The runs of buckets without a cached count: indexes, `end` exclusive. */
@@ -124,7 +124,7 @@ export async function cacheUsage(
     const cellsOf = Map.groupBy(await countFromRows(client, query, stop), ({ fromMs }) => fromMs)
     return buckets.edges.slice(0, -1).map((fromMs, index) => {
       const endMs = buckets.edges[index + 1]!
-      const { values, rest } = rankUsage(cellsOf.get(fromMs) ?? [], [fromMs], cachedValuesMax)
+      const { values, rest } = rankFlagUsage(cellsOf.get(fromMs) ?? [], [fromMs], cachedValuesMax)
       return {
         ...{ project_id: projectId, flag: flagKey, from_ms: fromMs, end_ms: endMs, arrivals: arrivals(fromMs, endMs) },
         computed_at: new Date(nowMs).toISOString().slice(0, -1).replace('T', ' '),

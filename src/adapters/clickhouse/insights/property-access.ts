@@ -64,7 +64,7 @@ export function accessText(text: string, isPresent: string, name: NameSql): Prop
 }
 
 /** Names a value for one expression, which computes it once. An alias would be computed wherever it is used. */
-export function withValue(value: string, name: string, sql: string): string {
+export function bindSqlValue(value: string, name: string, sql: string): string {
   return `arrayMap(${name} -> ${sql}, [${value}])[1]`
 }
 
@@ -81,12 +81,12 @@ const numberForm = '^[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?$'
 const numberWord = '^[+-]?(?i:inf|infinity|nan)$'
 
 /** SQL of the double that a JSON number is, or that a text means; NULL for anything else. */
-export function numberOf({ type, text, number, name }: PropertyAccess): string {
+export function numberSqlOf({ type, text, number, name }: PropertyAccess): string {
   // The engine reads long numbers from text inexactly, but from JSON exactly. In JSON, a number needs a digit at each end.
   const json = `replaceRegexpOne(replaceRegexpOne(${text}, '^[+]?(-?)', '\\\\10'),
     '^(-?)0*([0-9]+)(?:[.]([0-9]*))?([eE].*)?$', '\\\\1\\\\2.\\\\30\\\\4')`
   const inexact = `toFloat64OrNull(trim(LEADING '+' FROM ${text}))`
-  const exact = withValue(json, 'json', `if(JSONType(json) = 'Double', JSONExtractFloat(json), ${inexact})`)
+  const exact = bindSqlValue(json, 'json', `if(JSONType(json) = 'Double', JSONExtractFloat(json), ${inexact})`)
   return name(`multiIf(${type} IN ('Int64', 'UInt64', 'Double'), toNullable(${number}), ${type} != 'String', NULL,
     match(${text}, '${plainNumber}'), ${inexact}, match(${text}, '${numberForm}'), ${exact},
     match(${text}, '${numberWord}'),

@@ -1,14 +1,14 @@
 // A condition on one property in SQL, equal to `core/flags/match` on every value that the engine reads as we do.
 
-import { asciiFoldedText, foldedText } from '#core/flags/match/fold-text.ts'
-import { compileMatch, numericValue } from '#core/flags/match/match-property.ts'
+import { toAsciiFoldedText, toFoldedText } from '#core/flags/match/fold-text.ts'
+import { compileMatch, toNumber } from '#core/flags/match/match-property.ts'
 import { readVersionTest, type Semver, type SemverOperator, semverOperators } from '#core/flags/match/match-semver.ts'
 import { compileFlagRegex, subjectBytesMax } from '#core/flags/match/regex-dialect.ts'
 import type { PropertyCondition } from '#core/insights/conditions.ts'
 import { type JsonValue, textOf } from '#core/json.ts'
 import { UnsupportedPattern } from '#ports/events/insight-queries.ts'
 import { compareDateSql, type DateContext } from './date-sql.ts'
-import { blanks, numberOf, type PropertyAccess, withValue } from './property-access.ts'
+import { bindSqlValue, blanks, numberSqlOf, type PropertyAccess } from './property-access.ts'
 import type { QueryParams } from './query-params.ts'
 
 type Condition = Pick<PropertyCondition, 'operator' | 'value' | 'matchingVersion'>
@@ -24,11 +24,11 @@ export function propertyTestSql(
   context: DateContext,
   params: QueryParams,
 ): string {
-  return `if(${access.isPresent}, toUInt8(${matchSql(condition, access, context, params)}), ${holdsWhenAbsent(condition) ? 1 : 0})`
+  return `if(${access.isPresent}, toUInt8(${matchSql(condition, access, context, params)}), ${matchesWhenAbsent(condition) ? 1 : 0})`
 }
 
 /** Whether a condition holds where the property is absent. */
-export function holdsWhenAbsent({ operator, value, matchingVersion: propertyMatchingVersion }: Condition): boolean {
+export function matchesWhenAbsent({ operator, value, matchingVersion: propertyMatchingVersion }: Condition): boolean {
   const compiled = compileMatch(operator, value, { timezone: 'UTC', propertyMatchingVersion })
   if (compiled === null) throw new Error(`no operator ${operator}`)
   return compiled.whenAbsent
@@ -50,13 +50,13 @@ function compareTextSql(condition: Condition, { text, type }: PropertyAccess, pa
   const { operator, value } = condition
   const isNegated = operator.startsWith('not_') || operator === 'is_not'
   const applyNegation = (sql: string) => (isNegated ? `NOT (${sql})` : sql)
-  const addFoldedText = () => params.text(asciiFoldedText(value))
+  const addFoldedText = () => params.text(toAsciiFoldedText(value))
   switch (operator) {
     case 'exact':
     case 'is_not': {
       const truth = readWantedTruth(condition)
       if (truth !== null) return applyNegation(`${isTruthySql(text, type)} = ${truth ? 1 : 0}`)
-      const texts = (Array.isArray(value) ? value : [value]).map(foldedText)
+      const texts = (Array.isArray(value) ? value : [value]).map(toFoldedText)
       return applyNegation(`lowerUTF8(${text}) IN (${params.list('String', texts)})`)
     }
     case 'icontains':
@@ -64,7 +64,7 @@ function compareTextSql(condition: Condition, { text, type }: PropertyAccess, pa
       return applyNegation(`position(lower(${text}), ${addFoldedText()}) > 0`)
     case 'icontains_multi':
     case 'not_icontains_multi': {
-      const parts = (Array.isArray(value) ? value : [value]).map(asciiFoldedText)
+      const parts = (Array.isArray(value) ? value : [value]).map(toAsciiFoldedText)
       return applyNegation(containsAny(`lower(${text})`, parts, params))
     }
     case 'starts_with':
@@ -136,14 +136,14 @@ function compareNumberSql(
 ): string | undefined {
   const comparison = comparisons[operator]
   if (comparison !== undefined) {
-    const bound = numericValue(value)
-    return bound === null ? '0' : `ifNull(${numberOf(access)} ${comparison} ${params.number(bound)}, 0)`
+    const bound = toNumber(value)
+    return bound === null ? '0' : `ifNull(${numberSqlOf(access)} ${comparison} ${params.number(bound)}, 0)`
   }
   if (operator !== 'between' && operator !== 'not_between') return undefined
   if (!Array.isArray(value) || value.length !== 2) return '0'
-  const [min, max] = [numericValue(value[0]!), numericValue(value[1]!)]
+  const [min, max] = [toNumber(value[0]!), toNumber(value[1]!)]
   if (min === null || max === null || !(min <= max)) return '0'
-  const own = numberOf(access)
+  const own = numberSqlOf(access)
   const isWithin = `(${own} >= ${params.number(min)} AND ${own} <= ${params.number(max)})`
   return `ifNull(NOT isNaN(${own}) AND ${isWithin} = ${operator === 'between' ? 1 : 0}, 0)`
 }
@@ -210,8 +210,8 @@ function versionSql({ text, name }: PropertyAccess): string {
   const key = `concat(arrayStringConcat(arrayMap(digits -> leftPad(digits, ${numberDigits}, '0'), numbers)),
     if(parts[4] = '', '~', concat('-', ${identifiersSql('parts[4]')})), '\\x01', ${identifiersSql('parts[5]')})`
   const numbers = `arrayMap(digits -> trim(LEADING '0' FROM digits), arraySlice(parts, 1, 3))`
-  const own = withValue(numbers, 'numbers', `if(${isValid}, ${key}, '')`)
-  return name(withValue(`extractGroups(${text}, '${versionForm}')`, 'parts', own))
+  const own = bindSqlValue(numbers, 'numbers', `if(${isValid}, ${key}, '')`)
+  return name(bindSqlValue(`extractGroups(${text}, '${versionForm}')`, 'parts', own))
 }
 
 function identifiersSql(text: string): string {

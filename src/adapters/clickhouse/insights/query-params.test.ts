@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { bucketParams } from './bucket-expression.ts'
+import { buildBucketParams } from './bucket-expression.ts'
 import { QueryParams } from './query-params.ts'
 
 describe('parameters of a query', () => {
@@ -36,7 +36,7 @@ describe('parameters of a query', () => {
   it('name the starts of buckets, in two fields where there are many, and the end of the last', () => {
     for (const count of [1, 2, 5_000, 5_001, 10_000]) {
       const edges = Array.from({ length: count + 1 }, (_, index) => index * 10 - 5)
-      const { edges: first, later_edges: later, from, end } = bucketParams({ edges })
+      const { edges: first, later_edges: later, from, end } = buildBucketParams({ edges })
       assert.deepEqual([...(first as number[]), ...(later as number[])], edges.slice(0, -1))
       assert.equal((first as number[]).length, Math.min(count, 5_000))
       assert.deepEqual([from, end], [-5, count * 10 - 5])

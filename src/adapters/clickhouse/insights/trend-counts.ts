@@ -12,18 +12,18 @@ import {
   UnsupportedPattern,
 } from '#ports/events/insight-queries.ts'
 import { type ClickHouseClient, readRows } from '../connection/clickhouse-clients.ts'
-import { bucketParams } from './bucket-expression.ts'
+import { buildBucketParams } from './bucket-expression.ts'
 import { QueryParams } from './query-params.ts'
 import {
   buildTrendLines,
   type Cell,
   createEmptyValue,
-  isAdditive,
-  isAverage,
+  isAdditiveMath,
+  isAverageMath,
   otherValue,
-  rankValues,
+  rankBreakdownValues,
 } from './trend-lines.ts'
-import { buildTrendSource, type TrendSource, wideFlagsQuery } from './trend-source.ts'
+import { buildTrendSource, buildWideFlagsQuery, type TrendSource } from './trend-source.ts'
 
 /** See `InsightQueries.countTrend`. @throws UnsupportedPattern, TooManyConditions */
 export async function countTrend(
@@ -43,8 +43,8 @@ export async function countTrend(
 
 async function hasWideFlags(client: ClickHouseClient, query: TrendCountQuery, signal: AbortSignal): Promise<boolean> {
   const rows = await readRows(client, signal, {
-    query: wideFlagsQuery(query),
-    query_params: { project: query.projectId, ...bucketParams(query.buckets) },
+    query: buildWideFlagsQuery(query),
+    query_params: { project: query.projectId, ...buildBucketParams(query.buckets) },
     use_multipart_params: true,
   })
   return rows.length > 0
@@ -75,12 +75,12 @@ async function countIn(
   const all = await read(given)
   if (breakdown === null || given !== undefined) return buildTrendLines(query, all.cells, given ?? [])
   const ranked = all.isWhole
-    ? rankValues(query, all.cells, breakdown.limit)
+    ? rankBreakdownValues(query, all.cells, breakdown.limit)
     : await readTop(client, query, source, signal)
   const shown = new Set([...ranked, createEmptyValue(query)].map(value => JSON.stringify(value)))
   const isCut = !all.isWhole || all.cells.some(({ value }) => !shown.has(JSON.stringify(value)))
   // Persons and percentiles of several values together cannot be derived from the figures of the single values.
-  if (!isCut || (all.isWhole && isAdditive(math))) return buildTrendLines(query, all.cells, ranked)
+  if (!isCut || (all.isWhole && isAdditiveMath(math))) return buildTrendLines(query, all.cells, ranked)
   const { cells } = await read(ranked)
   return buildTrendLines(query, cells, ranked)
 }
@@ -139,7 +139,7 @@ async function readTop(
   const columns = listValueColumns(query.breakdown!.by.length)
   const values = columns.join(', ')
   const { figure, weight } = figureSql(query.math)
-  const shown = isAverage(query.math) ? 'if(weight = 0, 0, figure / weight)' : 'figure'
+  const shown = isAverageMath(query.math) ? 'if(weight = 0, 0, figure / weight)' : 'figure'
   return readRows<string[]>(client, signal, {
     query: `SELECT ${values} FROM (
         SELECT ${values}, ${figure} AS figure, ${weight} AS weight FROM ${source.sql}

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import type { TrendMath } from '#core/insights/trends-query.ts'
 import type { BreakdownValue, TrendCountQuery, TrendLine } from '#ports/events/insight-queries.ts'
 import { findUncachedRuns } from './flag-usage.ts'
-import { buildTrendLines, type Cell, isAdditive, otherValue, rankValues } from './trend-lines.ts'
+import { buildTrendLines, type Cell, isAdditiveMath, otherValue, rankBreakdownValues } from './trend-lines.ts'
 
 const numbers = (aggregate: 'sum' | 'avg' | 'min' | 'max' | 'p90'): TrendMath => ({
   ...{ kind: 'numbers', aggregate, property: 'p' },
@@ -40,7 +40,7 @@ describe('the values of a breakdown', () => {
     ]
     for (const [math, cells, expected] of cases)
       for (const inOrder of [cells, cells.toReversed()])
-        assert.deepEqual(rankValues(queryOf(math, 1), inOrder, 2).flat(), expected)
+        assert.deepEqual(rankBreakdownValues(queryOf(math, 1), inOrder, 2).flat(), expected)
   })
 
   it('have a line each, followed by events without a value, then all others together', () => {
@@ -116,7 +116,7 @@ describe('the values of a breakdown', () => {
       [numbers('max'), true],
       [numbers('p90'), false],
     ] as const)
-      assert.equal(isAdditive(math), expected)
+      assert.equal(isAdditiveMath(math), expected)
   })
 })
 

@@ -16,13 +16,17 @@ export interface Cell {
  * Ranks values by the sum of the figures that their line shows, as PostHog does.
  * @param cells one for each bucket and value.
  */
-export function rankValues({ math }: TrendCountQuery, cells: readonly Cell[], limit: number): BreakdownValue[] {
+export function rankBreakdownValues(
+  { math }: TrendCountQuery,
+  cells: readonly Cell[],
+  limit: number,
+): BreakdownValue[] {
   const totals = new Map<string, { value: BreakdownValue; total: number }>()
   // In the order of the buckets, so that equal figures have equal sums.
   for (const { value, figure, weight } of cells.toSorted((a, b) => a.bucket - b.bucket)) {
     if (value.every(text => text === '')) continue
     const key = JSON.stringify(value)
-    const shown = weight === 0 ? 0 : isAverage(math) ? figure / weight : figure
+    const shown = weight === 0 ? 0 : isAverageMath(math) ? figure / weight : figure
     totals.set(key, { value, total: (totals.get(key)?.total ?? 0) + shown })
   }
   const ranked = [...totals.values()].sort((a, b) => b.total - a.total || compareBytes(a.value, b.value))
@@ -68,7 +72,7 @@ function mergeCells(math: TrendMath, cells: readonly Cell[], bucketCount: number
     data[bucket] = weights[bucket] === 0 ? figure : combineFigures(math, data[bucket]!, figure)
     weights[bucket]! += weight
   }
-  if (!isAverage(math)) return data
+  if (!isAverageMath(math)) return data
   return data.map((sum, bucket) => (weights[bucket] === 0 ? 0 : sum / weights[bucket]!))
 }
 
@@ -78,12 +82,12 @@ function combineFigures(math: TrendMath, a: number, b: number): number {
 }
 
 /** Whether figures are sums that have to be divided by their weights. */
-export function isAverage(math: TrendMath): boolean {
+export function isAverageMath(math: TrendMath): boolean {
   return math.kind === 'numbers' && math.aggregate === 'avg'
 }
 
 /** Whether the figure of several values can be computed from the figures of the single values. */
-export function isAdditive(math: TrendMath): boolean {
+export function isAdditiveMath(math: TrendMath): boolean {
   return math.kind === 'events' || (math.kind === 'numbers' && ['sum', 'avg', 'min', 'max'].includes(math.aggregate))
 }
 

@@ -3,10 +3,10 @@
 
 import type { TrendCountQuery } from '#ports/events/insight-queries.ts'
 import { eventsWithPersonsSql, isMirrorFilledSql } from '../queries/persons-of-today.ts'
-import { seenEvents } from '../queries/seen-events.ts'
-import { bucketParams, bucketStartSql, isWithinBucketsSql } from './bucket-expression.ts'
+import { buildSeenEvents } from '../queries/seen-events.ts'
+import { bucketStartSql, buildBucketParams, isWithinBucketsSql } from './bucket-expression.ts'
 import { type ConditionContext, ConditionSql, groupColumnSql, type TableName } from './condition-sql.ts'
-import { accessJsonProperty, numberOf, wideFlagSet } from './property-access.ts'
+import { accessJsonProperty, numberSqlOf, wideFlagSet } from './property-access.ts'
 import { QueryParams } from './query-params.ts'
 
 export interface TrendSource {
@@ -19,9 +19,9 @@ export interface TrendSource {
 /** @param readsFlagMap see `accessFlag`. */
 export function buildTrendSource(query: TrendCountQuery, reading: Pick<ConditionContext, 'readsFlagMap'>): TrendSource {
   const { math, event, settings, projectId } = query
-  const seen = seenEvents(query)
+  const seen = buildSeenEvents(query)
   const params = new QueryParams()
-  const own: Record<string, unknown> = { project: projectId, ...bucketParams(query.buckets) }
+  const own: Record<string, unknown> = { project: projectId, ...buildBucketParams(query.buckets) }
   const conditions = new ConditionSql({ ...settings, ...reading }, params)
   const matched = conditions.of(query.condition)
   const values = (query.breakdown?.by ?? []).map(breakdown => conditions.shown(breakdown))
@@ -64,9 +64,9 @@ export function buildTrendSource(query: TrendCountQuery, reading: Pick<Condition
   }
 }
 
-/** SQL of one row: whether flags of some events of a trend are only in the map. It uses `bucketParams` and `project`. */
-export function wideFlagsQuery(query: TrendCountQuery): string {
-  return `SELECT 1 FROM ${seenEvents(query).copies}
+/** SQL of one row: whether flags of some events of a trend are only in the map. It uses `buildBucketParams` and `project`. */
+export function buildWideFlagsQuery(query: TrendCountQuery): string {
+  return `SELECT 1 FROM ${buildSeenEvents(query).copies}
   WHERE project_id = {project:UInt32} AND ${isWithinBucketsSql('timestamp')} AND flag_set = '${wideFlagSet}' LIMIT 1`
 }
 
@@ -92,7 +92,7 @@ const magnitudeMax = '1e300'
 
 /** SQL of a property's value if it is a number or a text that means a number; NULL for anything else. */
 function numberSql(property: string, params: QueryParams): string {
-  const value = numberOf(accessJsonProperty('properties', property, params, sql => sql))
+  const value = numberSqlOf(accessJsonProperty('properties', property, params, sql => sql))
   const isCounted = `abs(${value}) <= ${magnitudeMax}`
   // The engine's min and max include the hidden value of a NULL: an infinity there would make them NaN.
   return `if(${isCounted}, toNullable(if(${isCounted}, assumeNotNull(${value}), 0)), NULL)`

@@ -1,4 +1,4 @@
 /** SQL that converts a parameter in epoch ms to the type of our tables' times. */
-export function timeParam(name: string): string {
+export function timeParamSql(name: string): string {
   return `fromUnixTimestamp64Milli({${name}:Int64}, 'UTC')`
 }

@@ -4,7 +4,7 @@
 
 import { ClickHouseError } from '@clickhouse/client'
 import { isStorableTime } from '#core/events/storable-time.ts'
-import { type EventIdentity, identityKey } from '#core/events/stored-event.ts'
+import { buildIdentityKey, type EventIdentity } from '#core/events/stored-event.ts'
 import { isUuid } from '#core/events/uuid.ts'
 import { dayMs } from '#core/time.ts'
 import { PortError } from '#ports/port-error.ts'
@@ -31,7 +31,7 @@ export async function findChargedTimes(
   const charsOf = ({ event, distinctId }: EventIdentity) => charsPerIdentity + event.length + distinctId.length
   for (const some of splitIntoLists(identities.filter(isStorable), charsOf, queryCharsMax))
     await findIn(clients, some, times)
-  return identities.map(identity => times.get(identityKey(identity)) ?? null)
+  return identities.map(identity => times.get(buildIdentityKey(identity)) ?? null)
 }
 
 async function findIn(
@@ -41,7 +41,7 @@ async function findIn(
 ): Promise<void> {
   try {
     const rows = await clients.write((client, database) => queryChargedTimes(client, database, identities))
-    for (const row of rows) times.set(identityKey(toIdentity(row)), Number(row[5]))
+    for (const row of rows) times.set(buildIdentityKey(toIdentity(row)), Number(row[5]))
   } catch (error) {
     // Only a timeout that the server reports: a server that does not answer at all is down, however small the query.
     const tooMuch = error instanceof PortError && error.code === 'timeout' && error.cause instanceof ClickHouseError

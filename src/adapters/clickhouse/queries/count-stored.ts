@@ -16,7 +16,7 @@ const uuidsPerField = 3_000
 const charsPerUuid = uuidTextLength + 1
 
 /** @param batch at least one event. */
-export async function countStored(
+export async function countStoredEvents(
   client: ClickHouseClient,
   projectId: number,
   batch: AskedBatch,

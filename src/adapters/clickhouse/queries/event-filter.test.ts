@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { parseJson } from '#core/json.ts'
 import type { EventQuery } from '#ports/events/event-queries.ts'
-import { buildFilter } from './event-filter.ts'
+import { buildEventFilter } from './event-filter.ts'
 import { storedColumns, toEventView, viewColumns } from './event-rows.ts'
 
 const uuid = '01234567-89ab-4cde-8f01-23456789abcd'
 const ofProject = 'project_id = {project:UInt32}'
 const time = (name: string) => `fromUnixTimestamp64Milli({${name}:Int64}, 'UTC')`
-const query = (over: Partial<EventQuery>) => buildFilter({ projectId: 1, descending: true, ...over })
+const query = (over: Partial<EventQuery>) => buildEventFilter({ projectId: 1, descending: true, ...over })
 
 describe('the filter of a list of events', () => {
   it('consists of the project and the requested conditions', () => {

@@ -3,7 +3,7 @@
 import { isUuid } from '#core/events/uuid.ts'
 import { type JsonValue, numberOf, textOf } from '#core/json.ts'
 import type { EventQuery } from '#ports/events/event-queries.ts'
-import { timeParam } from '../parameters/time-param.ts'
+import { timeParamSql } from '../parameters/time-param.ts'
 
 export interface Filter {
   readonly conditions: string[]
@@ -17,7 +17,7 @@ export interface Filter {
 export const tieBreak = 'sipHash64(event, distinct_id)'
 
 /** @returns null when nothing can match because an id is not a UUID. */
-export function buildFilter(query: Omit<EventQuery, 'limit'>): Filter | null {
+export function buildEventFilter(query: Omit<EventQuery, 'limit'>): Filter | null {
   const keyConditions = ['project_id = {project:UInt32}']
   const conditions: string[] = []
   const params: Record<string, unknown> = { project: query.projectId }
@@ -30,8 +30,8 @@ export function buildFilter(query: Omit<EventQuery, 'limit'>): Filter | null {
    * on the winner.
    */
   const whereTime = (operator: '<' | '<=' | '>' | '>=', name: string, ms: number) => {
-    addCondition(conditions, `timestamp ${operator} ${timeParam(name)}`, { [name]: ms })
-    keyConditions.push(`toDate32(timestamp) ${operator[0]}= toDate32(${timeParam(name)})`)
+    addCondition(conditions, `timestamp ${operator} ${timeParamSql(name)}`, { [name]: ms })
+    keyConditions.push(`toDate32(timestamp) ${operator[0]}= toDate32(${timeParamSql(name)})`)
   }
   if (query.event !== undefined) addCondition(keyConditions, 'event = {event:String}', { event: query.event })
   if (query.distinctId !== undefined) addCondition(keyConditions, 'distinct_id = {id:String}', { id: query.distinctId })
@@ -53,7 +53,7 @@ export function buildFilter(query: Omit<EventQuery, 'limit'>): Filter | null {
     const beyond = query.descending ? '<' : '>'
     addCondition(
       conditions,
-      `(timestamp, uuid, ${tieBreak}) ${beyond} (${timeParam('from')}, {from_uuid:UUID}, {from_tie:UInt64})`,
+      `(timestamp, uuid, ${tieBreak}) ${beyond} (${timeParamSql('from')}, {from_uuid:UUID}, {from_tie:UInt64})`,
       { from_uuid: uuid, from_tie: tie },
     )
   }

@@ -3,18 +3,18 @@
 // and read only the remaining rows in full.
 
 import { TupleParam } from '@clickhouse/client'
-import { type EventIdentity, identityKey } from '#core/events/stored-event.ts'
+import { buildIdentityKey, type EventIdentity } from '#core/events/stored-event.ts'
 import { isUuid } from '#core/events/uuid.ts'
 import { dayMs } from '#core/time.ts'
 import { utcDay } from '#core/usage.ts'
 import type { EventCursor, EventQuery, EventScope, EventView } from '#ports/events/event-queries.ts'
 import { type ClickHouseClient, readRows } from '../connection/clickhouse-clients.ts'
 import { type AskedIdentities, encodeIdentities } from '../parameters/encoded-lists.ts'
-import { buildFilter, type Filter, tieBreak } from './event-filter.ts'
+import { buildEventFilter, type Filter, tieBreak } from './event-filter.ts'
 import { type EventRow, storedColumns, toEventView, viewColumns } from './event-rows.ts'
 import { eventsWithPersonsSql } from './persons-of-today.ts'
 import { readRowsInSlices } from './rows-in-slices.ts'
-import { type SeenEvents, seenEvents } from './seen-events.ts'
+import { buildSeenEvents, type SeenEvents } from './seen-events.ts'
 
 export interface EventPage {
   readonly events: readonly EventView[]
@@ -29,9 +29,9 @@ const pageBytesMax = 4 * 1024 * 1024
 
 /** One page; see `EventQueries.listEvents`. */
 export async function listEvents(client: ClickHouseClient, query: EventQuery, signal: AbortSignal): Promise<EventPage> {
-  const filter = buildFilter(query)
+  const filter = buildEventFilter(query)
   if (filter === null) return { events: [], next: null }
-  const seen = seenEvents(query)
+  const seen = buildSeenEvents(query)
   const order = query.descending ? 'DESC' : 'ASC'
   const places: Place[] = []
   for await (const days of listDayWindows(client, seen, filter, order, signal)) {
@@ -107,13 +107,13 @@ async function selectFittingPlaces(
   const { projectId } = places[0]!
   const bytesOf = new Map(
     rows.map(([day, event, distinctId, uuid, bytes]) => [
-      identityKey({ projectId, timestampMs: day * dayMs, event, distinctId, uuid }),
+      buildIdentityKey({ projectId, timestampMs: day * dayMs, event, distinctId, uuid }),
       Number(bytes),
     ]),
   )
   let bytes = 0
   const end = places.findIndex((place, index) => {
-    bytes += bytesOf.get(identityKey(place)) ?? 0
+    bytes += bytesOf.get(buildIdentityKey(place)) ?? 0
     return bytes > pageBytesMax && index > 0
   })
   return end === -1 ? places : places.slice(0, end)
@@ -137,8 +137,8 @@ async function readEvents(
     abort_signal: signal,
   })
   const views = (await readRowsInSlices<EventRow>(result)).map(toEventView)
-  const viewOf = new Map(views.map(view => [identityKey(view), view]))
-  return places.flatMap(place => viewOf.get(identityKey(place)) ?? [])
+  const viewOf = new Map(views.map(view => [buildIdentityKey(view), view]))
+  return places.flatMap(place => viewOf.get(buildIdentityKey(place)) ?? [])
 }
 
 /** Longer texts, which no captured event has, are not sent as parameters: uuid and `tieBreak` identify such events. */
@@ -221,7 +221,7 @@ export async function findEvent(
 ): Promise<EventView | null> {
   if (!isUuid(uuid)) return null
   const { projectId } = scope
-  const seen = seenEvents(scope)
+  const seen = buildSeenEvents(scope)
   // Without FINAL, the inner query reads only one column; that suffices, since every copy has the same identity.
   const conditions = [
     'project_id = {project:UInt32}',

@@ -30,7 +30,11 @@ interface Piece {
   readonly parts: number
 }
 
-export async function countRows(ask: AskPiece, job: JobParams, rowsMax = pieceRowsMax): Promise<ImportedRowCounts> {
+export async function countRowsOfImport(
+  ask: AskPiece,
+  job: JobParams,
+  rowsMax = pieceRowsMax,
+): Promise<ImportedRowCounts> {
   const idBuckets = Array<number>(idBucketCount).fill(0)
   for await (const piece of listPieces(ask, job, null, rowsMax))
     for (const [bucket, rows] of await ask((client, signal) => countByBucket(client, job, piece, signal)))
@@ -39,7 +43,7 @@ export async function countRows(ask: AskPiece, job: JobParams, rowsMax = pieceRo
 }
 
 /** By day and name, starting after `after`. */
-export async function listCounts(
+export async function listCountsOfImport(
   ask: AskPiece,
   { projectId, importJobId, after, limit }: ImportedCountsQuery,
   rowsMax = pieceRowsMax,

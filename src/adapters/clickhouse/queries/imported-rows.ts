@@ -5,9 +5,9 @@ import type { Ask } from '#adapters/clickhouse/connection/query-queue.ts'
 import type { EventView } from '#ports/events/event-queries.ts'
 import type { ImportedRows } from '#ports/events/imported-rows.ts'
 import { type ClickHouseClient, type ClickHouseClients, readRows } from '../connection/clickhouse-clients.ts'
-import { countStored } from './count-stored.ts'
+import { countStoredEvents } from './count-stored.ts'
 import { type EventRow, storedColumns, toEventView, viewColumns } from './event-rows.ts'
-import { countRows, type JobParams, jobCondition, listCounts } from './imported-counts.ts'
+import { countRowsOfImport, type JobParams, jobCondition, listCountsOfImport } from './imported-counts.ts'
 
 /**
  * @param ask queues user queries per project.
@@ -19,8 +19,8 @@ export function createImportedRows(
 ): ImportedRows {
   return {
     countImportedRows: (projectId, importJobId, signal) =>
-      countRows(query => ask(projectId, signal, query), { project: projectId, job: importJobId }),
-    listImportedCounts: (asked, signal) => listCounts(query => ask(asked.projectId, signal, query), asked),
+      countRowsOfImport(query => ask(projectId, signal, query), { project: projectId, job: importJobId }),
+    listImportedCounts: (asked, signal) => listCountsOfImport(query => ask(asked.projectId, signal, query), asked),
     countPendingRows: (projectId, importJobId) =>
       clients.read((client, signal) => countPending(client, { project: projectId, job: importJobId }, signal)),
     findImportedRows: (projectId, importJobId, uuids, signal) =>
@@ -30,7 +30,7 @@ export function createImportedRows(
     countStored: async (projectId, batch) =>
       batch.summary.count === 0
         ? 0
-        : askStored(projectId, undefined, (client, signal) => countStored(client, projectId, batch, signal)),
+        : askStored(projectId, undefined, (client, signal) => countStoredEvents(client, projectId, batch, signal)),
     hasRowsOfGroupType: (projectId, importJobId, typeIndex) =>
       clients.read((client, signal) => hasRowsOfType(client, { projectId, importJobId, typeIndex }, signal)),
   }

@@ -11,7 +11,7 @@ import { type SeenEvents, visibleEvents } from './seen-events.ts'
  * @param conditions `WHERE …`, or `PREWHERE … WHERE …`, on events as they are stored.
  * @param distinctIds a query of the distinct ids that the events can have. It limits which overrides are read; without it,
  * all overrides of the project are read.
- * @param events from `seenEvents`.
+ * @param events from `buildSeenEvents`.
  * The query takes the parameter `project`, and the conditions have to include the project.
  */
 export function eventsWithPersonsSql(

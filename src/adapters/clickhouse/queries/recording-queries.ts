@@ -1,9 +1,9 @@
 // Lists recordings, and reads one with its items. Items are only ever read for a single row.
 
 import type { RecordingCursor, RecordingQuery, RecordingView } from '#ports/events/recording-store.ts'
-import { createCutOffError, readRowCount } from '../connection/checked-answers.ts'
+import { createIncompleteAnswerError, readRowCount } from '../connection/checked-answers.ts'
 import { type ClickHouseClient, readRows } from '../connection/clickhouse-clients.ts'
-import { timeParam } from '../parameters/time-param.ts'
+import { timeParamSql } from '../parameters/time-param.ts'
 
 const viewColumns = `project_id, uuid, session_id, window_id, distinct_id, snapshot_source, lib, item_count, items_bytes,
   toUnixTimestamp64Milli(timestamp), toUnixTimestamp64Milli(received_at)`
@@ -16,9 +16,9 @@ export async function listRecordings(
   const conditions = ['project_id = {project:UInt32}']
   if (query.sessionId !== undefined) conditions.push('session_id = {session:String}')
   if (query.distinctId !== undefined) conditions.push('distinct_id = {id:String}')
-  if (query.afterMs !== undefined) conditions.push(`timestamp > ${timeParam('after')}`)
-  if (query.beforeMs !== undefined) conditions.push(`timestamp < ${timeParam('before')}`)
-  if (query.after !== undefined) conditions.push(`(timestamp, uuid) < (${timeParam('last')}, {last_uuid:UUID})`)
+  if (query.afterMs !== undefined) conditions.push(`timestamp > ${timeParamSql('after')}`)
+  if (query.beforeMs !== undefined) conditions.push(`timestamp < ${timeParamSql('before')}`)
+  if (query.after !== undefined) conditions.push(`(timestamp, uuid) < (${timeParamSql('last')}, {last_uuid:UUID})`)
   const found = await readRows<RecordingRow>(client, signal, {
     query: `SELECT ${viewColumns} FROM replay_messages FINAL WHERE ${conditions.join(' AND ')}
       ORDER BY timestamp DESC, uuid DESC LIMIT {rows:UInt32}`,
@@ -74,7 +74,7 @@ async function readItems(client: ClickHouseClient, recording: RecordingView, sig
   const items = Buffer.concat(pieces)
   // Without a row, the recording has expired since it was found. Truncated items are detected when they are unpacked.
   if (items.length === 0 && (readRowCount(headers) ?? 0) > 0)
-    throw createCutOffError('a recording came without its items')
+    throw createIncompleteAnswerError('a recording came without its items')
   return items
 }
 

@@ -5,7 +5,7 @@ import type { Lane } from '#core/events/captured-event.ts'
 import { decodeRejectSource } from '#core/events/reject-source.ts'
 import type { RejectedCursor, RejectedFilter, RejectedQuery, RejectedView } from '#ports/events/reject-store.ts'
 import { type ClickHouseClient, readRows } from '../connection/clickhouse-clients.ts'
-import { timeParam } from '../parameters/time-param.ts'
+import { timeParamSql } from '../parameters/time-param.ts'
 import { readRowsInSlices } from './rows-in-slices.ts'
 
 /** Bounds the bodies of one page, which only its first body may exceed. */
@@ -16,7 +16,7 @@ interface Place {
   readonly rejectId: string
 }
 
-export async function listRejected(
+export async function listRejectedEvents(
   client: ClickHouseClient,
   query: RejectedQuery,
   signal: AbortSignal,
@@ -32,7 +32,7 @@ export async function listRejected(
   return { rejected, next: hasMore ? { receivedAtMs: last.receivedAtMs, rejectId: last.rejectId } : null }
 }
 
-export async function countRejected(
+export async function countRejectedEvents(
   client: ClickHouseClient,
   filter: RejectedFilter,
   signal: AbortSignal,
@@ -73,7 +73,7 @@ async function readRejects(
         SELECT *, sum(length(body)) OVER (${orderBy} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS bytes_so_far
         FROM rejected_events FINAL
         WHERE project_id = {project:UInt32} AND reject_id IN {ids:Array(String)}
-          AND received_at BETWEEN ${timeParam('from')} AND ${timeParam('to')}
+          AND received_at BETWEEN ${timeParamSql('from')} AND ${timeParamSql('to')}
       ) WHERE bytes_so_far - length(body) < {bytes:UInt64} ${orderBy}`,
     query_params: {
       project: projectId,
@@ -118,8 +118,8 @@ function buildConditions(filter: RejectedFilter): { conditions: string[]; params
   addCondition('distinct', filter.distinctId, 'distinct_id = {distinct:String}')
   addCondition('uuid', filter.uuid, 'uuid = {uuid:String}')
   addCondition('lane', filter.lane, 'lane = {lane:String}')
-  addCondition('after', filter.afterMs, `received_at > ${timeParam('after')}`)
-  addCondition('before', filter.beforeMs, `received_at < ${timeParam('before')}`)
+  addCondition('after', filter.afterMs, `received_at > ${timeParamSql('after')}`)
+  addCondition('before', filter.beforeMs, `received_at < ${timeParamSql('before')}`)
   addCondition('search', filter.search, 'positionCaseInsensitiveUTF8(body, {search:String}) > 0')
   if (filter.replayed !== undefined) {
     const replayed = 'SELECT reject_id FROM replayed_rejects WHERE project_id = {project:UInt32}'
@@ -129,7 +129,7 @@ function buildConditions(filter: RejectedFilter): { conditions: string[]; params
     params.last = filter.beyond.receivedAtMs
     params.last_id = filter.beyond.rejectId
     const operator = filter.oldestFirst === true ? '>' : '<'
-    conditions.push(`(received_at, reject_id) ${operator} (${timeParam('last')}, {last_id:String})`)
+    conditions.push(`(received_at, reject_id) ${operator} (${timeParamSql('last')}, {last_id:String})`)
   }
   return { conditions, params }
 }

@@ -3,7 +3,7 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { ResultSet } from '@clickhouse/client'
-import { checkAnswer } from '../connection/checked-answers.ts'
+import { checkAnswerIsComplete } from '../connection/checked-answers.ts'
 
 /** How long to parse before yielding to the event loop. */
 const sliceMs = 10
@@ -27,6 +27,6 @@ export async function readRowsInSlices<Row>(
       await nextTurn()
       sliceEndMs = performance.now() + sliceMs
     }
-  checkAnswer(result.response_headers, rows.length)
+  checkAnswerIsComplete(result.response_headers, rows.length)
   return rows
 }

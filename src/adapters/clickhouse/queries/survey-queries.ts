@@ -4,7 +4,7 @@
 import { type SurveyCount, type SurveyCounts, surveyEvents } from '#core/surveys/survey-events.ts'
 import type { SurveyCountQuery } from '#ports/events/event-queries.ts'
 import { type ClickHouseClient, readRows } from '../connection/clickhouse-clients.ts'
-import { timeParam } from '../parameters/time-param.ts'
+import { timeParamSql } from '../parameters/time-param.ts'
 import { eventsWithPersonsSql } from './persons-of-today.ts'
 
 const { shown, dismissed, sent } = surveyEvents
@@ -17,7 +17,7 @@ export async function countSurveyEvents(
 ): Promise<SurveyCounts> {
   const { projectId, surveyIds, fromMs, toMs } = query
   const bound = (operator: string, name: string, ms: number | undefined) =>
-    ms === undefined ? '' : `AND timestamp ${operator} ${timeParam(name)}`
+    ms === undefined ? '' : `AND timestamp ${operator} ${timeParamSql(name)}`
   // A dismissal after answered questions does not count as a dismissal, since the answers were sent.
   const conditions = `WHERE project_id = {project:UInt32} AND event IN {names:Array(String)}
     AND JSONExtractString(properties, '$survey_id') IN {surveys:Array(String)}

@@ -6,14 +6,14 @@ import { ClickHouseError } from '@clickhouse/client'
 import { flagCallEventName } from '#core/processing/deduplicate-flag-calls.ts'
 import type { SqlFunctions } from '#core/sql/check-sql.ts'
 import {
-  analystOf,
-  analystSettings,
+  analystLoginOf,
+  buildAnalystSettings,
+  buildRowPolicies,
   describedBy,
-  rowPolicies,
+  listViewedTables,
+  nameViewsDatabase,
+  nameViewsUser,
   type SqlScope,
-  viewedTables,
-  viewsDatabase,
-  viewsUser,
 } from '../connection/analyst.ts'
 import {
   type ClickHouseClient,
@@ -23,7 +23,7 @@ import {
 } from '../connection/clickhouse-clients.ts'
 import { isAccessDenied } from '../connection/clickhouse-errors.ts'
 import { isMirrorFilledSql } from '../queries/persons-of-today.ts'
-import { seenWithJob } from '../queries/seen-events.ts'
+import { buildSeenEventsOfJob } from '../queries/seen-events.ts'
 
 export interface SqlSetUp {
   /** Prepares the views and users of a scope for a query; `lacking` says what the operator must do first, or is null. */
@@ -77,10 +77,11 @@ async function createViewsAndUsers(
   analyst: ClickHouseEndpoint['analyst'] | null,
   queryTimeoutSeconds: number,
 ): Promise<{ lacking: string | null }> {
-  const views = viewsDatabase(database, scope)
+  const views = nameViewsDatabase(database, scope)
   try {
     if (analyst !== null) {
-      for (const query of userStatements(database, scope, analyst, queryTimeoutSeconds)) await client.command({ query })
+      for (const query of buildUserStatements(database, scope, analyst, queryTimeoutSeconds))
+        await client.command({ query })
       if (scope === 'visible') await grantDescriptions(client, analyst.username)
     }
     const query = 'SELECT name, comment FROM system.tables WHERE database = {views:String}'
@@ -117,17 +118,17 @@ function formatNeededGrants(database: string, views: string): string {
 }
 
 /** Every statement can be repeated, even concurrently. Names include the database, since users belong to the server. */
-export function userStatements(
+export function buildUserStatements(
   database: string,
   scope: SqlScope,
   given: ClickHouseEndpoint['analyst'],
   queryTimeoutSeconds: number,
 ): string[] {
-  const analyst = analystOf(given, scope)
-  const views = viewsDatabase(database, scope)
-  const definer = viewsUser(scope)
+  const analyst = analystLoginOf(given, scope)
+  const views = nameViewsDatabase(database, scope)
+  const definer = nameViewsUser(scope)
   const policy = scope === 'job' ? 'pennon_project_job' : 'pennon_project'
-  const settings = Object.entries(analystSettings(queryTimeoutSeconds, scope))
+  const settings = Object.entries(buildAnalystSettings(queryTimeoutSeconds, scope))
     .map(([name, value]) => `${name} = ${typeof value === 'string' ? `'${value}'` : value}`)
     .join(', ')
   const hash = createHash('sha256').update(analyst.password).digest('hex')
@@ -137,11 +138,11 @@ export function userStatements(
     `ALTER USER ${definer} IDENTIFIED WITH sha256_hash BY '${ownHash}' SETTINGS ${settings}`,
     `CREATE USER IF NOT EXISTS ${analyst.username} IDENTIFIED WITH sha256_hash BY '${hash}'`,
     `ALTER USER ${analyst.username} IDENTIFIED WITH sha256_hash BY '${hash}' SETTINGS ${settings}`,
-    ...Object.entries(rowPolicies(scope)).map(
+    ...Object.entries(buildRowPolicies(scope)).map(
       ([table, condition]) =>
         `CREATE ROW POLICY OR REPLACE ${policy} ON ${database}.${table} USING ${condition} TO ${definer}`,
     ),
-    ...viewedTables(scope).map(table => `GRANT SELECT ON ${database}.${table} TO ${definer}`),
+    ...listViewedTables(scope).map(table => `GRANT SELECT ON ${database}.${table} TO ${definer}`),
     `CREATE DATABASE IF NOT EXISTS ${views}`,
     `GRANT SELECT ON ${views}.* TO ${analyst.username}`,
   ]
@@ -175,7 +176,7 @@ export interface SqlView {
  * user that sees only rows of the request's project (`connection/analyst.ts`), so they need not name the project.
  */
 export function createSqlViews(database: string, scope: SqlScope = 'visible'): SqlView[] {
-  const seen = scope === 'job' ? seenWithJob({ database, isVisible: '1', isOfJob: '1' }).once : null
+  const seen = scope === 'job' ? buildSeenEventsOfJob({ database, isVisible: '1', isOfJob: '1' }).once : null
   const eventRows = seen ?? `${database}.events FINAL`
   const overrides = `SELECT distinct_id, person_id, true AS is_overridden FROM ${database}.person_distinct_id_overrides FINAL`
   const person = 'if(o.is_overridden, o.person_id, e.person_id) AS person_id'
@@ -207,8 +208,8 @@ export function createSqlViews(database: string, scope: SqlScope = 'visible'): S
   }
   return Object.entries(selects).map(([name, select]) => {
     const comment = `pennon ${createHash('sha256').update(select).digest('hex').slice(0, 16)}`
-    const statement = `CREATE OR REPLACE VIEW ${viewsDatabase(database, scope)}.${name}
-      DEFINER = ${viewsUser(scope)} SQL SECURITY DEFINER AS ${select} COMMENT '${comment}'`
+    const statement = `CREATE OR REPLACE VIEW ${nameViewsDatabase(database, scope)}.${name}
+      DEFINER = ${nameViewsUser(scope)} SQL SECURITY DEFINER AS ${select} COMMENT '${comment}'`
     return { name, statement, comment }
   })
 }

@@ -2,10 +2,16 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { ClickHouseError } from '@clickhouse/client'
 import { MirrorFillingError, PortError } from '#ports/port-error.ts'
-import { rowPolicies, sqlScopes, viewedTables, viewsDatabase, viewsUser } from '../connection/analyst.ts'
+import {
+  buildRowPolicies,
+  listViewedTables,
+  nameViewsDatabase,
+  nameViewsUser,
+  sqlScopes,
+} from '../connection/analyst.ts'
 import { fillingMessage } from '../connection/clickhouse-errors.ts'
-import { createSqlViews, userStatements } from './set-up.ts'
-import { complainsOfFormat, toSqlFailure } from './sql-errors.ts'
+import { buildUserStatements, createSqlViews } from './set-up.ts'
+import { isFormatError, toSqlFailure } from './sql-errors.ts'
 
 const failure = (code: string, message = 'refused') => toSqlFailure(new ClickHouseError({ code, message }), 'db')
 
@@ -69,7 +75,7 @@ describe('failures of SQL', () => {
       [failed('near a'), 'SELECT 1', false],
       [{ kind: 'forbidden' } as const, 'SELECT 1', false],
     ] as const)
-      assert.equal(complainsOfFormat(answer, 'JSONEach', sql), expected)
+      assert.equal(isFormatError(answer, 'JSONEach', sql), expected)
   })
 })
 
@@ -78,15 +84,15 @@ describe('tables for users’ SQL', () => {
     for (const scope of sqlScopes) {
       const views = createSqlViews('db', scope).map(({ statement }) => statement)
       const tables = new Set(views.flatMap(statement => statement.match(/(?<=\bdb\.)\w+/g) ?? []))
-      assert.deepEqual([...tables].sort(), viewedTables(scope).toSorted())
+      assert.deepEqual([...tables].sort(), listViewedTables(scope).toSorted())
       assert.equal(tables.has('events_pending'), scope === 'job')
-      assert.ok(views.every(statement => statement.includes(`VIEW ${viewsDatabase('db', scope)}.`)))
-      const statements = userStatements('db', scope, { username: 'analyst', password: "se'cret" }, 9)
-      for (const [table, policy] of Object.entries(rowPolicies(scope))) {
+      assert.ok(views.every(statement => statement.includes(`VIEW ${nameViewsDatabase('db', scope)}.`)))
+      const statements = buildUserStatements('db', scope, { username: 'analyst', password: "se'cret" }, 9)
+      for (const [table, policy] of Object.entries(buildRowPolicies(scope))) {
         assert.ok(policy.includes("project_id = toUInt32(getClientHTTPHeader('Pennon-Project'))"), table)
         assert.equal(policy.includes('Pennon-Import-Job'), table === 'events_pending', table)
         assert.ok(
-          statements.some(sql => sql.includes(` ON db.${table} USING ${policy} TO ${viewsUser(scope)}`)),
+          statements.some(sql => sql.includes(` ON db.${table} USING ${policy} TO ${nameViewsUser(scope)}`)),
           table,
         )
       }

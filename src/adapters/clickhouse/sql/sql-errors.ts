@@ -41,7 +41,7 @@ export const incompleteQuery: SqlFailure = {
 }
 
 /** Whether a failure is about the appended FORMAT clause instead of the query. */
-export function complainsOfFormat(failure: SqlFailure, format: string, sql: string): boolean {
+export function isFormatError(failure: SqlFailure, format: string, sql: string): boolean {
   if (failure.kind !== 'failed') return false
   return failure.detail.includes(format) || (/ identifier ['`]FORMAT['`]/.test(failure.detail) && !/format/i.test(sql))
 }

@@ -4,18 +4,18 @@
 import type { ResponseHeaders } from '@clickhouse/client'
 import type { ProjectQueue } from '#core/project-queue.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import { checkSql, namesSystemTables } from '#core/sql/check-sql.ts'
+import { checkSql, mentionsSystemTables } from '#core/sql/check-sql.ts'
 import { stripClientAdditions } from '#core/sql/client-additions.ts'
 import { bindValues } from '#core/sql/sql-values.ts'
 import type { EventScope } from '#ports/events/event-queries.ts'
 import type { SqlAnswer, SqlFailure, SqlQueries, SqlRows } from '#ports/events/sql-queries.ts'
 import { PortError } from '#ports/port-error.ts'
 import { importJobHeader, projectHeader, type SqlScope } from '../connection/analyst.ts'
-import { createCutOffError, readRowCount } from '../connection/checked-answers.ts'
+import { createIncompleteAnswerError, readRowCount } from '../connection/checked-answers.ts'
 import type { ClickHouseClient, ClickHouseClients } from '../connection/clickhouse-clients.ts'
 import { splitIntoLists } from '../parameters/field-lists.ts'
 import type { SqlSetUp } from './set-up.ts'
-import { complainsOfFormat, incompleteQuery, toSqlFailure } from './sql-errors.ts'
+import { incompleteQuery, isFormatError, toSqlFailure } from './sql-errors.ts'
 
 /** The client appends this format to the query. */
 const answerFormat = 'JSONCompactEachRowWithNamesAndTypes'
@@ -72,7 +72,7 @@ export function createSqlQueries(deps: SqlQueriesDeps): SqlQueries {
       const checked = checkSql(sql, await setUp.functions(), 'query')
       if (!checked.ok) return err({ kind: 'refused', ...checked.error })
       // Only clients of the read-only port list tables and columns; users of this query have the docs.
-      if (namesSystemTables(checked.value)) return err({ kind: 'forbidden' })
+      if (mentionsSystemTables(checked.value)) return err({ kind: 'forbidden' })
       const bound = bindValues(checked.value, values, splitIntoLists)
       if (!bound.ok) return err({ kind: 'refused', ...bound.error })
       const bytes = Buffer.byteLength(bound.value.sql)
@@ -100,7 +100,7 @@ export function createSqlQueries(deps: SqlQueriesDeps): SqlQueries {
           }),
         ),
       )
-      return !ran.ok && complainsOfFormat(ran.error, answerFormat, sql) ? err(incompleteQuery) : ran
+      return !ran.ok && isFormatError(ran.error, answerFormat, sql) ? err(incompleteQuery) : ran
     },
 
     async passSql({ projectId, sql, params, acceptEncoding }, signal) {
@@ -126,7 +126,7 @@ export function createSqlQueries(deps: SqlQueriesDeps): SqlQueries {
               const pieces = result.stream[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>
               const first = await pieces.next()
               if (first.done && hasRows(result.response_headers))
-                throw createCutOffError('an answer with rows came empty')
+                throw createIncompleteAnswerError('an answer with rows came empty')
               return ok({
                 headers: selectPassedHeaders(result.response_headers),
                 body: releaseAfter(result.stream, first, pieces, held.resolve),

@@ -13,8 +13,8 @@ import {
 } from '../connection/clickhouse-clients.ts'
 import { isAccessDenied } from '../connection/clickhouse-errors.ts'
 import { versionsPerErasure } from '../parameters/override-version.ts'
-import { recordAnyArrival } from './flag-arrivals.ts'
-import { findRanges } from './held-rows.ts'
+import { invalidateAllCachedUsage } from './flag-arrivals.ts'
+import { listRowRanges } from './held-rows.ts'
 import { knownTable } from './import-partitions.ts'
 
 interface ErasableTable {
@@ -103,7 +103,7 @@ export function createPersonEraser(clients: Pick<ClickHouseClients, 'write'>): P
           // The import job to which the rows of this table belong clears them when its step continues or is retried.
           const isErased = `distinct_id IN (SELECT subject FROM ${database}.${subjectsTable})`
           if (await hasAnyRow(client, database, knownTable, isErased)) return 'under_way'
-          await recordAnyArrival(client, database)
+          await invalidateAllCachedUsage(client, database)
           await client.command({ query: `TRUNCATE TABLE ${database}.${subjectsTable}` })
           return 'done'
         }
@@ -259,7 +259,7 @@ async function findEmptiedRanges(
   })
   const parts = rows.map(([part]) => parseBlocks(part))
   if (parts.length === 0) return []
-  const ranges = (await findRanges(client, database, [table])) ?? []
+  const ranges = (await listRowRanges(client, database, [table])) ?? []
   return parts.flatMap(({ partition, from, to }) => {
     // A merge may have joined the part into a larger part since.
     const range = ranges.find(range => range.partition === partition && range.from <= from && to <= range.to)

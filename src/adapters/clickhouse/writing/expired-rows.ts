@@ -18,7 +18,7 @@ export interface ExpiryOptions {
   readonly rejectRetentionDays: number
 }
 
-export function deleteExpired(clients: ClickHouseClients, options: ExpiryOptions): Promise<void> {
+export function deleteExpiredRows(clients: ClickHouseClients, options: ExpiryOptions): Promise<void> {
   const { rejectRetentionDays } = options
   return clients.write(async (client, database) => {
     const inDatabase = { client, database, ...options }

@@ -57,7 +57,7 @@ export function recordJobArrivals(client: ClickHouseClient, database: string, im
 }
 
 /** Invalidates all cached counts of every project, since the days of a dropped job are no longer known. */
-export function recordAnyArrival(client: ClickHouseClient, database: string): Promise<unknown> {
+export function invalidateAllCachedUsage(client: ClickHouseClient, database: string): Promise<unknown> {
   return client.command({
     query: `INSERT INTO ${database}.flag_call_arrivals (${arrivalColumns}) SELECT 0, toDate32(0), rand64()`,
   })

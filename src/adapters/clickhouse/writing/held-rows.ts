@@ -34,7 +34,7 @@ export async function findHeldRows(
 ): Promise<HeldRows | null> {
   return clients.write(async (client, database) => {
     try {
-      const ranges = await findRanges(client, database, checkedTables)
+      const ranges = await listRowRanges(client, database, checkedTables)
       return ranges === null ? null : { ranges, isMarked: await isMarked(client, database, instance, markId) }
     } catch (error) {
       if (isAccessDenied(error)) return null
@@ -44,7 +44,7 @@ export async function findHeldRows(
 }
 
 /** The ranges of rows that these tables have; null when the user may not ask. */
-export async function findRanges(
+export async function listRowRanges(
   client: ClickHouseClient,
   database: string,
   names: readonly string[],
@@ -73,7 +73,7 @@ export async function findRanges(
 }
 
 /** See `EventStoreUpkeep.writeMark`. */
-export function writeMark(
+export function writeStoreMark(
   clients: Pick<ClickHouseClients, 'write'>,
   { instance, id, former }: StoreMark,
 ): Promise<void> {

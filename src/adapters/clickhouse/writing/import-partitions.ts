@@ -6,10 +6,10 @@
 import assert from 'node:assert/strict'
 import { PortError } from '#ports/port-error.ts'
 import { type ClickHouseClient, type ClickHouseClients, readRows } from '../connection/clickhouse-clients.ts'
-import { recordAnyArrival, recordJobArrivals } from './flag-arrivals.ts'
+import { invalidateAllCachedUsage, recordJobArrivals } from './flag-arrivals.ts'
 
 /** Moves the job's pending partitions into `events`, one at a time. */
-export function publishJob(clients: ClickHouseClients, importJobId: number): Promise<void> {
+export function publishJobPartitions(clients: ClickHouseClients, importJobId: number): Promise<void> {
   assertOwnPartition(importJobId)
   return clients.write(async (client, database) => {
     for (const partition of await listPartitions(client, database, 'events_pending', importJobId)) {
@@ -25,15 +25,16 @@ export function publishJob(clients: ClickHouseClients, importJobId: number): Pro
 export const knownTable = 'known_person_properties'
 
 /** Drops the job's partitions, pending and published. */
-export function discardJob(clients: ClickHouseClients, importJobId: number): Promise<void> {
+export function discardJobPartitions(clients: ClickHouseClients, importJobId: number): Promise<void> {
   assertOwnPartition(importJobId)
   return clients.write(async (client, database) => {
-    for (const table of [knownTable, 'events_pending', 'events']) await dropJob(client, database, table, importJobId)
-    await recordAnyArrival(client, database)
+    for (const table of [knownTable, 'events_pending', 'events'])
+      await dropJobPartitions(client, database, table, importJobId)
+    await invalidateAllCachedUsage(client, database)
   })
 }
 
-export async function dropJob(
+export async function dropJobPartitions(
   client: ClickHouseClient,
   database: string,
   table: string,
@@ -44,7 +45,7 @@ export async function dropJob(
 }
 
 /** Deletes the job's rows from the partition that it shares, and makes sure that none is left. */
-export function discardDay(clients: ClickHouseClients, importJobId: number): Promise<void> {
+export function deleteSharedJobRows(clients: ClickHouseClients, importJobId: number): Promise<void> {
   assertOwnPartition(importJobId)
   return clients.write(async (client, database) => {
     const ofJob = 'import_partition = 1 AND import_job_id = {job:UInt32}'
@@ -54,7 +55,7 @@ export function discardDay(clients: ClickHouseClients, importJobId: number): Pro
       query_params,
       clickhouse_settings: { lightweight_deletes_sync: '2' },
     })
-    await recordAnyArrival(client, database)
+    await invalidateAllCachedUsage(client, database)
     const [row] = await readRows<[number | string]>(client, undefined, {
       query: `SELECT count() FROM ${database}.events WHERE ${ofJob}`,
       query_params,

@@ -9,13 +9,13 @@
 import { randomInt } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { backOffMs } from '#core/back-off.ts'
-import { membersOf } from '#core/json-text.ts'
+import { listMemberTexts } from '#core/json-text.ts'
 import { type IdShare, type KnownOf, knownBytesMax } from '#ports/events/event-writer.ts'
 import { PortError } from '#ports/port-error.ts'
 import { type ClickHouseClients, longReadSettings, readRows } from '../connection/clickhouse-clients.ts'
 import { isAccessDenied } from '../connection/clickhouse-errors.ts'
 import type { RowWritten } from './event-rows.ts'
-import { assertOwnPartition, dropJob, knownTable, listPartitions } from './import-partitions.ts'
+import { assertOwnPartition, dropJobPartitions, knownTable, listPartitions } from './import-partitions.ts'
 import type { RowInserter } from './insert-rows.ts'
 import type { RowBinaryWriter } from './row-binary.ts'
 
@@ -60,7 +60,7 @@ export async function addKnownProperties(
   bytesMax = mutationBytesMax,
 ): Promise<void> {
   assertOwnPartition(importJobId)
-  await clients.write((client, database) => dropJob(client, database, knownTable, importJobId))
+  await clients.write((client, database) => dropJobPartitions(client, database, knownTable, importJobId))
   await waitForMutations(clients, importJobId, signal)
   const attempt = { importJobId, number: randomInt(2 ** 47) }
   const ids = await listIds(clients, importJobId, share)
@@ -112,7 +112,7 @@ function hasPerson(importJobId: number): string {
 
 /** All members, or the shortest members that fit into the limit, in their original order. */
 function selectKnownMembers(propertiesJson: string): string {
-  const members = membersOf(propertiesJson)
+  const members = listMemberTexts(propertiesJson)
   if (propertiesJson.length * 3 <= knownBytesMax || Buffer.byteLength(propertiesJson) <= knownBytesMax)
     return members.join('\n')
   let leftBytes = knownBytesMax

@@ -9,7 +9,7 @@ import type {
 import type { HeldMirror, MirrorRows, SubjectMirror } from '#ports/events/event-store-upkeep.ts'
 import { type ClickHouseClient, type ClickHouseClients, readRows } from '../connection/clickhouse-clients.ts'
 import type { RowWritten } from './event-rows.ts'
-import { findRanges } from './held-rows.ts'
+import { listRowRanges } from './held-rows.ts'
 import type { RowInserter } from './insert-rows.ts'
 import type { RowBinaryWriter } from './row-binary.ts'
 
@@ -55,7 +55,7 @@ export function createSubjectMirror(clients: Pick<ClickHouseClients, 'write'>, i
           fillId: fill?.[0] ?? null,
           isComplete: fill?.[1] === 1,
           version: versions && Math.max(Number(fill?.[2] ?? 0), ...versions.map(([row]) => Number(row![0]))),
-          ranges: await findRanges(client, database, mirrorTables),
+          ranges: await listRowRanges(client, database, mirrorTables),
         }
       }),
 

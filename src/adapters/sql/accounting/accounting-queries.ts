@@ -2,13 +2,13 @@
 // store; for a day before the freezing line, the first copy is final.
 
 import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely'
-import { addCategoryAndSeverity, warningSamplesPerDay } from '#core/events/warning-types.ts'
+import { addCategoryAndSeverity, findWarningSamplesMax } from '#core/events/warning-types.ts'
 import { integerField, type RowOf, textField } from '#core/resource.ts'
 import { utcDay } from '#core/usage.ts'
 import type { AccountingStore, RefusedCount, WarningSummary } from '#ports/state/accounting-store.ts'
 import { readInSlices } from '../tables/fitting-rows.ts'
-import { itemOf, rowOf } from '../tables/resource-rows.ts'
-import { jsonObjectOf, jsonText } from '../tables/rows.ts'
+import { toResourceItem, toResourceRow } from '../tables/resource-rows.ts'
+import { jsonObjectOf, toJsonText } from '../tables/rows.ts'
 import type { StateSchema } from '../tables/schema.ts'
 
 const liveCounts = {
@@ -59,7 +59,7 @@ export function createAccountingQueries(db: Kysely<StateSchema>): AccountingStor
             .values({
               project_id: projectId,
               day: usage.day,
-              ...rowOf(eventCounts, usage),
+              ...toResourceRow(eventCounts, usage),
               flag_requests: 0,
               events_frozen: usage.day < frozenBeforeDay ? 1 : 0,
             })
@@ -85,7 +85,7 @@ export function createAccountingQueries(db: Kysely<StateSchema>): AccountingStor
         .where('day', '<=', toDay)
         .orderBy('day')
         .execute()
-      return rows.map(row => itemOf(usageOfDay, row))
+      return rows.map(row => toResourceItem(usageOfDay, row))
     },
 
     async sumFlagRequests(projectIds, fromDay, toDay) {
@@ -96,7 +96,7 @@ export function createAccountingQueries(db: Kysely<StateSchema>): AccountingStor
     async sumUsage(projectIds, fromDay, toDay) {
       const columns = Object.values(liveCounts.fields).map(({ column }) => column)
       const rows = await sumColumns(db, columns, projectIds, fromDay, toDay)
-      return rows.map(row => ({ projectId: Number(row.project_id), ...itemOf(liveCounts, row) }))
+      return rows.map(row => ({ projectId: Number(row.project_id), ...toResourceItem(liveCounts, row) }))
     },
 
     async addRefused(counts) {
@@ -237,8 +237,8 @@ async function addWarning(trx: Transaction<StateSchema>, counted: RefusedCount):
     )
     .returning('warning_count')
     .executeTakeFirstOrThrow()
-  if (Number(warning_count) - count >= warningSamplesPerDay(type)) return
-  const details = jsonText(addCategoryAndSeverity(type, warning!))
+  if (Number(warning_count) - count >= findWarningSamplesMax(type)) return
+  const details = toJsonText(addCategoryAndSeverity(type, warning!))
   await trx
     .insertInto('ingestion_warning')
     .values({ project_id: projectId, type, day, timestamp: lastSeenMs, details })

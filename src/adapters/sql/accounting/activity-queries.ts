@@ -2,10 +2,10 @@
 
 import { type Kysely, type Selectable, sql } from 'kysely'
 import type { Activity, ActivityKind } from '#core/activity.ts'
-import { authorNumber } from '#core/author.ts'
+import { computeAuthorNumber } from '#core/author.ts'
 import type { JsonChange } from '#core/json-diff.ts'
 import type { ActivityStore } from '#ports/state/activity-store.ts'
-import { isByOneOf } from '../tables/conditions.ts'
+import { isAuthorOneOfSql } from '../tables/conditions.ts'
 import { countFittingRows } from '../tables/fitting-rows.ts'
 import { recordActivity } from '../tables/record-activity.ts'
 import { authorOf, jsonOf } from '../tables/rows.ts'
@@ -38,8 +38,8 @@ export function createActivityQueries(db: Kysely<StateSchema>): ActivityStore {
       if (projectId !== null) found = found.where('project_id', '=', projectId)
       if (by !== undefined) {
         const authors = (await found.select('author').distinct().execute()).flatMap(row => authorOf(row.author) ?? [])
-        const chosen = authors.filter(author => by.includes(authorNumber(author)))
-        found = found.where(isByOneOf('author', chosen))
+        const chosen = authors.filter(author => by.includes(computeAuthorNumber(author)))
+        found = found.where(isAuthorOneOfSql('author', chosen))
       }
       const newest = found
         .select('id')

@@ -2,19 +2,23 @@
 // any other, and `deleted: false` reverts it; the members are kept.
 
 import { type Kysely, sql } from 'kysely'
-import { activityOfChange } from '#core/activity.ts'
+import { createChangeActivity } from '#core/activity.ts'
 import { type Cohort, cohortResource, isSameCohort } from '#core/flags/definitions/cohort.ts'
-import { linkedDefinition, referencesOfCohort, referencesOfFlag } from '#core/flags/definitions/definition-links.ts'
+import {
+  createLinkedDefinition,
+  listReferencesOfCohort,
+  listReferencesOfFlag,
+} from '#core/flags/definitions/definition-links.ts'
 import { omitUndefined } from '#core/omit-undefined.ts'
-import { showLogged } from '#core/resource.ts'
+import { toLoggedItem } from '#core/resource.ts'
 import { err, ok } from '#core/result.ts'
 import type { CohortStore } from '#ports/state/cohort-store.ts'
 import type { DefinitionLinkReader, LinkedWrite } from '#ports/state/flag-store.ts'
 import { containsTextSql } from '../tables/conditions.ts'
 import { readPage } from '../tables/fitting-rows.ts'
 import { recordActivity } from '../tables/record-activity.ts'
-import { itemOf, rowOf } from '../tables/resource-rows.ts'
-import { bumpRevision, nextId } from '../tables/revision-queries.ts'
+import { toResourceItem, toResourceRow } from '../tables/resource-rows.ts'
+import { allocateId, bumpRevision } from '../tables/revision-queries.ts'
 import { jsonObjectOf } from '../tables/rows.ts'
 import type { StateSchema } from '../tables/schema.ts'
 
@@ -25,7 +29,7 @@ export function createCohortQueries(db: Kysely<StateSchema>): CohortStore & Defi
         if (await haveLinksChanged(trx, input.projectId, options)) return err('definitions_changed')
         const cohort: Cohort = {
           ...input,
-          id: await nextId(trx, 'cohort'),
+          id: await allocateId(trx, 'cohort'),
           deleted: false,
           version: 1,
           memberCount: input.isStatic ? 0 : null,
@@ -34,7 +38,7 @@ export function createCohortQueries(db: Kysely<StateSchema>): CohortStore & Defi
           updatedAtMs: change.atMs,
           createdBy: change.by,
         }
-        await trx.insertInto('cohort').values(rowOf(cohortResource, cohort)).execute()
+        await trx.insertInto('cohort').values(toResourceRow(cohortResource, cohort)).execute()
         await recordActivity(trx, activityOfCohort(null, cohort), change)
         return ok({ value: cohort, revision: await bumpRevision(trx, cohort.projectId) })
       }),
@@ -56,7 +60,7 @@ export function createCohortQueries(db: Kysely<StateSchema>): CohortStore & Defi
           return ok({ value: current, revision: await readProjectRevision(trx, projectId) })
         const isCountKept = patch.filters === undefined || current.isStatic
         // A new member count may be written at the same moment, so the old count is not written back.
-        const { id: _, member_count: _count, counted_at: _at, ...columns } = rowOf(cohortResource, cohort)
+        const { id: _, member_count: _count, counted_at: _at, ...columns } = toResourceRow(cohortResource, cohort)
         await trx
           .updateTable('cohort')
           .set({ ...columns, ...(isCountKept ? {} : { member_count: null, counted_at: null }) })
@@ -73,7 +77,7 @@ export function createCohortQueries(db: Kysely<StateSchema>): CohortStore & Defi
       let cohorts = db.selectFrom('cohort').where('project_id', '=', projectId).where('deleted', '=', 0)
       if (search !== undefined && search !== '') cohorts = cohorts.where(containsTextSql('name', search))
       const bytes = sql<number>`octet_length(filters) + octet_length(description)`
-      return readPage(cohorts.orderBy('id', 'desc'), bytes, page, row => itemOf(cohortResource, row))
+      return readPage(cohorts.orderBy('id', 'desc'), bytes, page, row => toResourceItem(cohortResource, row))
     },
 
     async findLinks(projectId) {
@@ -121,13 +125,13 @@ export function createCohortQueries(db: Kysely<StateSchema>): CohortStore & Defi
           ...(row.removed === 1 && { isBeingDeleted: true as const }),
         })),
         flags: flags.map(({ id, key, filters }) =>
-          linkedDefinition(Number(id), key, filters === null ? [] : referencesOfFlag(jsonObjectOf(filters))),
+          createLinkedDefinition(Number(id), key, filters === null ? [] : listReferencesOfFlag(jsonObjectOf(filters))),
         ),
         cohorts: cohorts.map(({ id, name, is_static, filters }) =>
-          linkedDefinition(
+          createLinkedDefinition(
             Number(id),
             name,
-            filters === null || is_static === 1 ? [] : referencesOfCohort(jsonObjectOf(filters)),
+            filters === null || is_static === 1 ? [] : listReferencesOfCohort(jsonObjectOf(filters)),
           ),
         ),
       }
@@ -159,10 +163,10 @@ export async function haveLinksChanged(
 function activityOfCohort(before: Cohort | null, after: Cohort) {
   const { projectId, id, name } = after
   const item = { kind: 'cohort', projectId, itemId: String(id), itemName: name } as const
-  const showIfAny = (cohort: Cohort | null) => cohort && showLogged(cohortResource, cohort)
+  const showIfAny = (cohort: Cohort | null) => cohort && toLoggedItem(cohortResource, cohort)
   return after.deleted && before?.deleted === false
-    ? activityOfChange(item, showIfAny({ ...after, deleted: false }), null)
-    : activityOfChange(item, showIfAny(before), showIfAny(after))
+    ? createChangeActivity(item, showIfAny({ ...after, deleted: false }), null)
+    : createChangeActivity(item, showIfAny(before), showIfAny(after))
 }
 
 async function readProjectRevision(db: Kysely<StateSchema>, projectId: number): Promise<number> {
@@ -177,5 +181,5 @@ async function findCohort(db: Kysely<StateSchema>, projectId: number, cohortId: 
     .where('id', '=', cohortId)
     .where('project_id', '=', projectId)
     .executeTakeFirst()
-  return row === undefined ? null : itemOf(cohortResource, row)
+  return row === undefined ? null : toResourceItem(cohortResource, row)
 }

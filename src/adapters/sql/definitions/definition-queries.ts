@@ -7,14 +7,14 @@ import { projectResource } from '#core/project.ts'
 import { earlyAccessFeatureResource } from '#core/resources/early-access-feature.ts'
 import { surveyResource } from '#core/resources/survey.ts'
 import type { DefinitionChanges, HeldDefinitions } from '#ports/state/definition-store.ts'
-import { itemOf } from '../tables/resource-rows.ts'
+import { toResourceItem } from '../tables/resource-rows.ts'
 import { readRevision } from '../tables/revision-queries.ts'
 import { groupTypeOf } from '../tables/rows.ts'
 import type { ProjectTable, StateSchema } from '../tables/schema.ts'
 import {
-  addHeldDefinitions,
+  addUnchangedDefinitions,
   type HeldVersions,
-  listVersions,
+  listDefinitionVersions,
   type ReadChanges,
   type ReadProject,
 } from './held-definitions.ts'
@@ -31,9 +31,9 @@ export async function loadDefinitionChanges(
 ): Promise<DefinitionChanges> {
   const changes = await readDefinitionChanges(db, revision, projectId => {
     const definitions = held(projectId)
-    return definitions === null ? null : listVersions(definitions)
+    return definitions === null ? null : listDefinitionVersions(definitions)
   })
-  return addHeldDefinitions(changes, held)
+  return addUnchangedDefinitions(changes, held)
 }
 
 /** @param heldOf the versions of a project's definitions that the caller holds; null when it holds none. */
@@ -112,13 +112,13 @@ async function readProjects(
   const secretKeysOf = byProject(secretKeys)
   return projects.map(row => ({
     read: {
-      project: itemOf(projectResource, row),
+      project: toResourceItem(projectResource, row),
       revision: Number(row.revision),
-      flags: (flagsOf.get(row.id) ?? []).map(row => itemOf(flagResource, row)),
-      cohorts: (cohortsOf.get(row.id) ?? []).map(row => itemOf(cohortResource, row)),
+      flags: (flagsOf.get(row.id) ?? []).map(row => toResourceItem(flagResource, row)),
+      cohorts: (cohortsOf.get(row.id) ?? []).map(row => toResourceItem(cohortResource, row)),
       groupTypes: (groupTypesOf.get(row.id) ?? []).map(groupTypeOf),
-      earlyAccessFeatures: (featuresOf.get(row.id) ?? []).map(row => itemOf(earlyAccessFeatureResource, row)),
-      surveys: (surveysOf.get(row.id) ?? []).map(row => itemOf(surveyResource, row)),
+      earlyAccessFeatures: (featuresOf.get(row.id) ?? []).map(row => toResourceItem(earlyAccessFeatureResource, row)),
+      surveys: (surveysOf.get(row.id) ?? []).map(row => toResourceItem(surveyResource, row)),
       secretKeyHashes: (secretKeysOf.get(row.id) ?? []).map(key => key.secret_hash),
     },
     gone: { flags: flags.gone.get(row.id) ?? [], cohorts: cohorts.gone.get(row.id) ?? [] },

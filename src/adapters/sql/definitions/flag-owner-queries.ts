@@ -3,7 +3,7 @@
 import type { Kysely } from 'kysely'
 import { earlyAccessFeatureResource } from '#core/resources/early-access-feature.ts'
 import type { FlagStore } from '#ports/state/flag-store.ts'
-import { itemOf } from '../tables/resource-rows.ts'
+import { toResourceItem } from '../tables/resource-rows.ts'
 import type { StateSchema } from '../tables/schema.ts'
 
 const surveyFlagColumns = ['linked_flag_id', 'targeting_flag_id', 'internal_targeting_flag_id'] as const
@@ -30,7 +30,7 @@ export function createFlagOwnerQueries(
         .execute()
       const experimentsOf = Map.groupBy(experiments, row => Number(row.feature_flag_id))
       const featuresOf = Map.groupBy(
-        features.map(row => itemOf(earlyAccessFeatureResource, row)),
+        features.map(row => toResourceItem(earlyAccessFeatureResource, row)),
         feature => feature.flagId!,
       )
       return [...new Set([...experimentsOf.keys(), ...featuresOf.keys()])].map(flagId => ({

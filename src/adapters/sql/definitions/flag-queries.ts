@@ -12,15 +12,15 @@ import {
   isSameDefinition,
 } from '#core/flags/definitions/flag.ts'
 import { staleAfterMs, statusOfFlag } from '#core/flags/definitions/flag-status.ts'
-import { hasTraits } from '#core/flags/definitions/flag-traits.ts'
+import { matchesTraits } from '#core/flags/definitions/flag-traits.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { FlagChoice, FlagPatch, FlagSearch, FlagStore, FlagVersion, NewFlag } from '#ports/state/flag-store.ts'
 import { containsTextSql } from '../tables/conditions.ts'
 import { countFittingRows, readInSlices, readPage } from '../tables/fitting-rows.ts'
 import { recordActivity } from '../tables/record-activity.ts'
-import { itemOf, rowOf } from '../tables/resource-rows.ts'
-import { bumpRevision, nextId } from '../tables/revision-queries.ts'
-import { authorOf, authorText, flagBit, jsonObjectOf, jsonText } from '../tables/rows.ts'
+import { toResourceItem, toResourceRow } from '../tables/resource-rows.ts'
+import { allocateId, bumpRevision } from '../tables/revision-queries.ts'
+import { authorOf, jsonObjectOf, toAuthorText, toJsonText, toSqlBoolean } from '../tables/rows.ts'
 import type { FlagVersionTable, StateSchema } from '../tables/schema.ts'
 import { haveLinksChanged } from './cohort-queries.ts'
 
@@ -45,7 +45,7 @@ export function createFlagQueries(
     updateFlag: (projectId, flagId, patch, change, options = {}) =>
       db.transaction().execute(async trx => {
         if (await haveLinksChanged(trx, projectId, options)) return err('definitions_changed')
-        const changed = await changeFlag(trx, projectId, flagId, patch, change, options.expectedVersion)
+        const changed = await updateFlagRow(trx, projectId, flagId, patch, change, options.expectedVersion)
         if (!changed.ok) return changed
         return ok({ value: changed.value, revision: await bumpRevision(trx, projectId) })
       }),
@@ -123,7 +123,7 @@ export async function insertFlag(
   if ((await findByKey(trx, input.projectId, input.key)) !== null) return err('key_taken')
   const flag: Flag = {
     ...deactivateIfArchived(input),
-    id: await nextId(trx, 'feature_flag'),
+    id: await allocateId(trx, 'feature_flag'),
     version: 1,
     deleted: false,
     hasExperiment,
@@ -132,13 +132,13 @@ export async function insertFlag(
     conditionsSinceMs: atMs,
     createdBy: by,
   }
-  await trx.insertInto('feature_flag').values(rowOf(flagResource, flag)).execute()
+  await trx.insertInto('feature_flag').values(toResourceRow(flagResource, flag)).execute()
   await saveSnapshot(trx, flag, by, 'created')
   return ok(flag)
 }
 
 /** Like `FlagStore.updateFlag`, in the caller's transaction, which also bumps the revision. */
-export async function changeFlag(
+export async function updateFlagRow(
   trx: Kysely<StateSchema>,
   projectId: number,
   flagId: number,
@@ -158,7 +158,7 @@ export async function changeFlag(
   // Checks the version again, since an engine may let two transactions read at the same time.
   const { numUpdatedRows } = await trx
     .updateTable('feature_flag')
-    .set(rowOf(flagResource, flag))
+    .set(toResourceRow(flagResource, flag))
     .where('id', '=', flagId)
     .where('version', '=', current.version)
     .executeTakeFirstOrThrow()
@@ -185,8 +185,8 @@ function selectFlags(
     .where('feature_flag.id', 'not in', flagsOfSurveys(projectId, 'targeting_flag_id'))
     .where('feature_flag.id', 'not in', flagsOfSurveys(projectId, 'internal_targeting_flag_id'))
   if (key !== undefined) flags = flags.where(sql<boolean>`lower(key) = lower(${key})`)
-  if (active !== undefined) flags = flags.where('active', '=', flagBit(active))
-  if (archived !== 'all') flags = flags.where('archived', '=', flagBit(archived))
+  if (active !== undefined) flags = flags.where('active', '=', toSqlBoolean(active))
+  if (archived !== 'all') flags = flags.where('archived', '=', toSqlBoolean(archived))
   if (search !== undefined && search !== '')
     flags = flags.where(sql<boolean>`(${containsTextSql('key', search)} OR ${containsTextSql('name', search)})`)
   return flags
@@ -221,7 +221,7 @@ async function searchedFlagIds(
       const flag = flagOf(row)
       const calledAtMs = row.called_at === null ? null : Number(row.called_at)
       const isStale = staleAtMs === undefined || statusOfFlag(flag, calledAtMs, staleAtMs).status === 'STALE'
-      if (isStale && hasTraits(flag, traits)) found.push(flag.id)
+      if (isStale && matchesTraits(flag, traits)) found.push(flag.id)
     }
     lastId = Number(rows.at(-1)!.id)
   }
@@ -256,13 +256,13 @@ async function saveSnapshot(trx: Kysely<StateSchema>, flag: Flag, by: Author, ac
       flag_id: flag.id,
       version: flag.version,
       project_id: flag.projectId,
-      snapshot: jsonText({
+      snapshot: toJsonText({
         ...flag,
         evaluationContexts: [...flag.evaluationContexts],
         tags: [...flag.tags],
         createdBy: flag.createdBy && { ...flag.createdBy },
       }),
-      changed_by: authorText(by),
+      changed_by: toAuthorText(by),
       created_at: flag.updatedAtMs,
     })
     .execute()
@@ -284,5 +284,5 @@ function toFlagVersion(row: FlagVersionTable): FlagVersion {
 }
 
 function flagOf(row: StateSchema['feature_flag']): Flag {
-  return itemOf(flagResource, row)
+  return toResourceItem(flagResource, row)
 }

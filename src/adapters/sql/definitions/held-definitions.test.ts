@@ -3,7 +3,7 @@ import { it } from 'node:test'
 import fc from 'fast-check'
 import type { ProjectDefinitions } from '#core/flags/definitions/project-definitions.ts'
 import { aCohort, aProject } from '../../../../tests/support/values.ts'
-import { addHeldDefinitions, listVersions } from './held-definitions.ts'
+import { addUnchangedDefinitions, listDefinitionVersions } from './held-definitions.ts'
 
 const definitions = (cohorts: readonly (readonly [id: number, version: number])[]): ProjectDefinitions => ({
   ...{
@@ -24,19 +24,19 @@ it('held and changed definitions merge to the same result as reading everything'
   fc.assert(
     fc.property(inOrder, inOrder, (before, now) => {
       const held = definitions(before)
-      const { cohorts: versions } = listVersions(held)
+      const { cohorts: versions } = listDefinitionVersions(held)
       assert.deepEqual(versions, before)
       const isHeld = ([id, version]: readonly [number, number]) =>
         before.some(row => row[0] === id && row[1] === version)
       const read = definitions(now.filter(row => !isHeld(row)))
       const gone = before.map(([id]) => id).filter(id => !now.some(row => row[0] === id))
       const changes = { projects: [{ read, gone: { flags: [], cohorts: gone } }] } as unknown as Parameters<
-        typeof addHeldDefinitions
+        typeof addUnchangedDefinitions
       >[0]
-      const { projects } = addHeldDefinitions(changes, () => held)
+      const { projects } = addUnchangedDefinitions(changes, () => held)
       assert.deepEqual(projects[0]!.cohorts, definitions(now).cohorts)
       // A caller that holds nothing gets everything that was read.
-      assert.equal(addHeldDefinitions(changes, () => null).projects[0], read)
+      assert.equal(addUnchangedDefinitions(changes, () => null).projects[0], read)
     }),
     { numRuns: 100 },
   )

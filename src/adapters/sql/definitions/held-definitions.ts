@@ -21,13 +21,13 @@ export interface ReadProject {
 
 export type ReadChanges = Omit<DefinitionChanges, 'projects'> & { readonly projects: readonly ReadProject[] }
 
-export function listVersions({ flags, cohorts }: ProjectDefinitions): HeldVersions {
+export function listDefinitionVersions({ flags, cohorts }: ProjectDefinitions): HeldVersions {
   const toVersions = (items: readonly Versioned[]) => items.map(({ id, version }) => [id, version] as const)
   return { flags: toVersions(flags), cohorts: toVersions(cohorts) }
 }
 
 /** @param held the definitions that the caller held when it asked. */
-export function addHeldDefinitions(changes: ReadChanges, held: HeldDefinitions): DefinitionChanges {
+export function addUnchangedDefinitions(changes: ReadChanges, held: HeldDefinitions): DefinitionChanges {
   const projects = changes.projects.map(({ read, gone }) => {
     const before = held(read.project.id)
     if (before === null) return read

@@ -9,10 +9,10 @@ import { type Item, type ResourceName, resources } from '#core/resources/resourc
 import { surveyResource } from '#core/resources/survey.ts'
 import type { ItemQuery, PageQuery } from '#ports/state/resource-store.ts'
 import type { Page } from '#ports/state/written.ts'
-import { containsTextSql, isByOneOf, isIn } from '../tables/conditions.ts'
+import { containsTextSql, isAuthorOneOfSql, isInListSql } from '../tables/conditions.ts'
 import { countFittingRows, readPage } from '../tables/fitting-rows.ts'
-import { itemOf } from '../tables/resource-rows.ts'
-import { flagBit, jsonObjectOf } from '../tables/rows.ts'
+import { toResourceItem } from '../tables/resource-rows.ts'
+import { jsonObjectOf, toSqlBoolean } from '../tables/rows.ts'
 import type { StateSchema } from '../tables/schema.ts'
 
 const contentBytes = sql<number>`octet_length(content)`.as('bytes')
@@ -36,12 +36,12 @@ const lists: { readonly [N in ResourceName]?: List<N> } = {
     const ids = page.slice(0, countFittingRows(page)).map(({ id }) => id)
     if (ids.length === 0) return { count: chosen.length, results: [] }
     const rows = await db.selectFrom('experiment').selectAll().where('id', 'in', ids).execute()
-    const itemOfId = new Map(rows.map(row => [Number(row.id), itemOf(experimentResource, row)]))
+    const itemOfId = new Map(rows.map(row => [Number(row.id), toResourceItem(experimentResource, row)]))
     return { count: chosen.length, results: ids.map(id => itemOfId.get(id)!) }
   },
 }
 
-export function listItems<N extends ResourceName>(
+export function listResourceItems<N extends ResourceName>(
   db: Kysely<StateSchema>,
   name: N,
   projectId: number,
@@ -49,27 +49,27 @@ export function listItems<N extends ResourceName>(
 ): Promise<Page<Item<N>>> {
   const list = lists[name] as List<N> | undefined
   if (list !== undefined) return list(db, projectId, query)
-  return readNewest(resources[name], selectItems(db, resources[name], projectId), query)
+  return readNewest(resources[name], selectResourceItems(db, resources[name], projectId), query)
 }
 
 /** The database typed with arbitrary tables and columns, for queries whose resource is known only when they run. */
-export function anyTable(db: Kysely<StateSchema>) {
+export function toUntypedTables(db: Kysely<StateSchema>) {
   return db as unknown as Kysely<Record<string, Record<string, string | number | null>>>
 }
 
 /** The items of a project that are not deleted. */
-export function selectItems(db: Kysely<StateSchema>, { table, keepsDeleted }: Resource, projectId: number) {
-  const items = anyTable(db).selectFrom(table).where('project_id', '=', projectId)
+export function selectResourceItems(db: Kysely<StateSchema>, { table, keepsDeleted }: Resource, projectId: number) {
+  const items = toUntypedTables(db).selectFrom(table).where('project_id', '=', projectId)
   return keepsDeleted ? items.where('deleted', '=', 0) : items
 }
 
 async function readNewest<N extends ResourceName>(
   resource: (typeof resources)[N] & Resource,
-  items: ReturnType<typeof selectItems>,
+  items: ReturnType<typeof selectResourceItems>,
   page: PageQuery,
 ): Promise<Page<Item<N>>> {
   const newest = items.orderBy('created_at', 'desc').orderBy('id', 'desc')
-  return readPage(newest as never, textBytes(resource), page, row => itemOf<Resource>(resource, row) as Item<N>)
+  return readPage(newest as never, textBytes(resource), page, row => toResourceItem<Resource>(resource, row) as Item<N>)
 }
 
 function textBytes({ fields }: Resource) {
@@ -84,10 +84,10 @@ async function selectSurveys(
   { search, archived, status, type, ids, createdBy }: Omit<ItemQuery<'survey'>, keyof PageQuery>,
 ) {
   let surveys = db.selectFrom('survey').where('project_id', '=', projectId)
-  if (archived !== undefined) surveys = surveys.where('archived', '=', flagBit(archived))
+  if (archived !== undefined) surveys = surveys.where('archived', '=', toSqlBoolean(archived))
   if (type !== undefined) surveys = surveys.where('type', '=', type)
-  if (ids !== undefined) surveys = surveys.where(isIn('id', ids))
-  if (createdBy !== undefined) surveys = surveys.where(isByOneOf('created_by', createdBy))
+  if (ids !== undefined) surveys = surveys.where(isInListSql('id', ids))
+  if (createdBy !== undefined) surveys = surveys.where(isAuthorOneOfSql('created_by', createdBy))
   if (status !== undefined) surveys = surveys.where('start_date', status === 'draft' ? 'is' : 'is not', null)
   if (status === 'running' || status === 'complete')
     surveys = surveys.where('end_date', status === 'running' ? 'is' : 'is not', null)
@@ -110,7 +110,7 @@ async function selectSurveys(
     }
     offset += rows.length
   }
-  return surveys.where(isIn('id', found))
+  return surveys.where(isInListSql('id', found))
 }
 
 /** Every experiment of a project, without its content. */
@@ -127,7 +127,7 @@ async function readExperiments(
     .where('experiment.deleted', '=', 0)
     .execute()
   return rows.map(({ flag_active: active, bytes, ...row }) => {
-    const { content: _none, ...experiment } = itemOf(experimentResource, { ...row, content: '{}' })
+    const { content: _none, ...experiment } = toResourceItem(experimentResource, { ...row, content: '{}' })
     return { ...experiment, flagIsActive: active === 1, bytes: Number(bytes) }
   })
 }

@@ -2,22 +2,22 @@
 // `resource-lists.ts` has the lists.
 
 import type { Kysely } from 'kysely'
-import { activityOfChange, type NewActivity } from '#core/activity.ts'
+import { createChangeActivity, type NewActivity } from '#core/activity.ts'
 import type { Change } from '#core/author.ts'
 import { omitUndefined } from '#core/omit-undefined.ts'
-import { initialFields, patchItem, type Resource, type RowOf, showLogged } from '#core/resource.ts'
+import { buildInitialFields, patchItem, type Resource, type RowOf, toLoggedItem } from '#core/resource.ts'
 import { type Item, type ResourceName, resources } from '#core/resources/resources.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { FlagWrite, FlagWriteRefusal } from '#ports/state/flag-store.ts'
 import type { ResourceStore } from '#ports/state/resource-store.ts'
 import { recordActivity } from '../tables/record-activity.ts'
-import { itemOf, rowOf } from '../tables/resource-rows.ts'
-import { bumpRevision, nextId, readRevision } from '../tables/revision-queries.ts'
+import { toResourceItem, toResourceRow } from '../tables/resource-rows.ts'
+import { allocateId, bumpRevision, readRevision } from '../tables/revision-queries.ts'
 import type { StateSchema } from '../tables/schema.ts'
 import { toStorableFields } from '../tables/wrap-methods.ts'
 import { haveLinksChanged } from './cohort-queries.ts'
-import { changeFlag, insertFlag } from './flag-queries.ts'
-import { anyTable, listItems, selectItems } from './resource-lists.ts'
+import { insertFlag, updateFlagRow } from './flag-queries.ts'
+import { listResourceItems, selectResourceItems, toUntypedTables } from './resource-lists.ts'
 
 type AnyItem = Item<ResourceName>
 
@@ -32,8 +32,8 @@ export function createResourceQueries(db: Kysely<StateSchema>): ResourceStore {
         if (name === 'early_access_feature' && (await isFlagInUse(trx, projectId, ofFlags.value.flagId)))
           return err('flag_in_use' as never)
         const item = pickFields(resource, {
-          ...initialFields(resource),
-          ...(resource.fields.id?.kind === 'integer' && { id: await nextId(trx, name) }),
+          ...buildInitialFields(resource),
+          ...(resource.fields.id?.kind === 'integer' && { id: await allocateId(trx, name) }),
           ...omitUndefined(input),
           ...{
             flagIsOwn: (flags as { readonly flagId?: FlagWrite | null }).flagId?.kind === 'create',
@@ -41,8 +41,8 @@ export function createResourceQueries(db: Kysely<StateSchema>): ResourceStore {
           },
           ...{ createdAtMs: change.atMs, updatedAtMs: change.atMs, createdBy: change.by },
         })
-        const row = { ...rowOf(resource, item), ...(resource.keepsDeleted && { deleted: 0 }) }
-        await anyTable(trx).insertInto(resource.table).values(row).execute()
+        const row = { ...toResourceRow(resource, item), ...(resource.keepsDeleted && { deleted: 0 }) }
+        await toUntypedTables(trx).insertInto(resource.table).values(row).execute()
         await recordActivity(trx, activityOfItem(name, null, item), change)
         return ok({ value: item as never, revision: await newRevision(trx, resource, projectId) })
       }),
@@ -57,7 +57,11 @@ export function createResourceQueries(db: Kysely<StateSchema>): ResourceStore {
         if (!ofFlags.ok) return ofFlags
         const patched = { ...ofFlags.value, ...omitUndefined(patch), updatedAtMs: change.atMs }
         const item = patchItem<Resource>(resource, current, patched) as AnyItem
-        await anyTable(trx).updateTable(resource.table).set(rowOf(resource, item)).where('id', '=', id).execute()
+        await toUntypedTables(trx)
+          .updateTable(resource.table)
+          .set(toResourceRow(resource, item))
+          .where('id', '=', id)
+          .execute()
         await recordActivity(trx, activityOfItem(name, current, item), change)
         return ok({ value: item as never, revision: await newRevision(trx, resource, projectId) })
       }),
@@ -71,7 +75,7 @@ export function createResourceQueries(db: Kysely<StateSchema>): ResourceStore {
         if (await haveLinksChanged(trx, projectId, options)) return err('definitions_changed')
         const ofFlags = await applyFlagWrites(trx, projectId, flags, change)
         if (!ofFlags.ok) return ofFlags
-        const items = anyTable(trx)
+        const items = toUntypedTables(trx)
         await (resource.keepsDeleted
           ? items
               .updateTable(resource.table)
@@ -86,7 +90,7 @@ export function createResourceQueries(db: Kysely<StateSchema>): ResourceStore {
       }),
 
     findResource: (name, projectId, id) => findItem(db, name, projectId, id),
-    listResources: (name, projectId, query) => listItems(db, name, projectId, query),
+    listResources: (name, projectId, query) => listResourceItems(db, name, projectId, query),
   }
 }
 
@@ -97,8 +101,8 @@ async function findItem<N extends ResourceName>(
   id: string | number,
 ): Promise<Item<N> | null> {
   const resource: Resource = resources[name]
-  const row = await selectItems(db, resource, projectId).selectAll().where('id', '=', id).executeTakeFirst()
-  return row === undefined ? null : (itemOf(resource, row as RowOf<Resource>) as Item<N>)
+  const row = await selectResourceItems(db, resource, projectId).selectAll().where('id', '=', id).executeTakeFirst()
+  return row === undefined ? null : (toResourceItem(resource, row as RowOf<Resource>) as Item<N>)
 }
 
 function newRevision(trx: Kysely<StateSchema>, { keepsRevision }: Resource, projectId: number): Promise<number> {
@@ -112,13 +116,17 @@ function pickFields({ fields }: Resource, values: Readonly<Record<string, unknow
 /** @param basedOn undefined or, when it comes from another thread, null if absent. */
 function isChanged(resource: Resource, stored: AnyItem, basedOn: AnyItem | null | undefined): boolean {
   if (basedOn === undefined || basedOn === null) return false
-  return JSON.stringify(rowOf(resource, stored)) !== JSON.stringify(rowOf(resource, basedOn))
+  return JSON.stringify(toResourceRow(resource, stored)) !== JSON.stringify(toResourceRow(resource, basedOn))
 }
 
 function activityOfItem(name: ResourceName, before: AnyItem | null, after: AnyItem | null): NewActivity | null {
   const { projectId, id, name: itemName } = (after ?? before)!
-  const showIfAny = (item: AnyItem | null) => item && showLogged<Resource>(resources[name], item)
-  return activityOfChange({ kind: name, projectId, itemId: String(id), itemName }, showIfAny(before), showIfAny(after))
+  const showIfAny = (item: AnyItem | null) => item && toLoggedItem<Resource>(resources[name], item)
+  return createChangeActivity(
+    { kind: name, projectId, itemId: String(id), itemName },
+    showIfAny(before),
+    showIfAny(after),
+  )
 }
 
 /** @returns ids of the flags that were written, by the item's fields for them. */
@@ -166,7 +174,7 @@ async function unmarkFlag(
     .where('deleted', '=', 0)
     .executeTakeFirst()
   if (other !== undefined) return true
-  const changed = await changeFlag(trx, projectId, flagId, { hasExperiment: false }, change)
+  const changed = await updateFlagRow(trx, projectId, flagId, { hasExperiment: false }, change)
   // A flag that is already deleted has no mark to remove.
   return changed.ok || changed.error === 'not_found'
 }
@@ -184,7 +192,7 @@ async function applyFlagWrite(
     return inserted.ok ? ok(inserted.value.id) : inserted
   }
   const { flagId, expectedVersion } = write
-  const changed = await changeFlag(trx, projectId, flagId, toStorableFields(write.patch), change, expectedVersion)
+  const changed = await updateFlagRow(trx, projectId, flagId, toStorableFields(write.patch), change, expectedVersion)
   if (changed.ok) return ok(flagId)
   return err(changed.error === 'key_taken' ? 'key_taken' : 'flag_changed')
 }

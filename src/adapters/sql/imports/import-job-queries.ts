@@ -1,13 +1,13 @@
 // Import jobs as the private API shows them.
 
 import { type Kysely, sql } from 'kysely'
-import { activityOfChange, type NewActivity } from '#core/activity.ts'
+import { createChangeActivity, type NewActivity } from '#core/activity.ts'
 import {
   type DescribedImportJob,
+  encodeImportOptions,
   type ImportJob,
   type ImportOptions,
-  showImportOptions,
-  toImplicitJob,
+  parseImplicitJob,
   usualOptions,
 } from '#core/imports/import-job.ts'
 import type { JsonObject } from '#core/json.ts'
@@ -17,9 +17,9 @@ import { dayMs } from '#core/time.ts'
 import type { ImportJobChange, ImportJobLimits, ImportJobStore, TooManyJobs } from '#ports/state/import-job-store.ts'
 import { countRows, readPage } from '../tables/fitting-rows.ts'
 import { recordActivity } from '../tables/record-activity.ts'
-import { itemOf, partialRowOf } from '../tables/resource-rows.ts'
-import { nextId } from '../tables/revision-queries.ts'
-import { authorText, jsonObjectOf, jsonText } from '../tables/rows.ts'
+import { partialRowOf, toResourceItem } from '../tables/resource-rows.ts'
+import { allocateId } from '../tables/revision-queries.ts'
+import { jsonObjectOf, toAuthorText, toJsonText } from '../tables/rows.ts'
 import { describedJobRow, importJobRow, type StateSchema } from '../tables/schema.ts'
 
 const jobBytes = sql<number>`octet_length(plan) + octet_length(progress) + octet_length(name)`
@@ -36,7 +36,7 @@ export function createImportJobQueries(db: Kysely<StateSchema>): ImportJobStore 
         const row = await trx
           .insertInto('import_job')
           .values({
-            id: await nextId(trx, 'import_job'),
+            id: await allocateId(trx, 'import_job'),
             public_id: job.publicId,
             stored_rows: 0,
             project_id: job.projectId,
@@ -44,9 +44,9 @@ export function createImportJobQueries(db: Kysely<StateSchema>): ImportJobStore 
             source: job.source,
             state: 'planned',
             options: JSON.stringify(job.options),
-            plan: jsonText(job.plan),
+            plan: toJsonText(job.plan),
             progress: '{}',
-            created_by: authorText(by),
+            created_by: toAuthorText(by),
             created_at: atMs,
             updated_at: atMs,
           })
@@ -65,7 +65,7 @@ export function createImportJobQueries(db: Kysely<StateSchema>): ImportJobStore 
         .where('implicit_day', '>=', day)
         .where('implicit_day', '<', `${day}~`)
         .execute()
-      return rows.map(row => toImplicitJob(Number(row.id), row.implicit_day!))
+      return rows.map(row => parseImplicitJob(Number(row.id), row.implicit_day!))
     },
 
     createImplicitJob: (projectId, day, nowMs) =>
@@ -73,7 +73,7 @@ export function createImportJobQueries(db: Kysely<StateSchema>): ImportJobStore 
         await trx
           .insertInto('import_job')
           .values({
-            id: await nextId(trx, 'import_job'),
+            id: await allocateId(trx, 'import_job'),
             project_id: projectId,
             implicit_day: day,
             name: `Imports of ${day} without a job`,
@@ -202,9 +202,9 @@ function activityOfJob(before: DescribedImportJob | null, after: DescribedImport
   const { projectId, id, name } = after
   const item = { kind: 'import_job', projectId, itemId: String(id), itemName: name } as const
   const shownOf = ({ name, source, state, plan, options }: DescribedImportJob): JsonObject => {
-    return { name, source, state, plan, options: showImportOptions(options) }
+    return { name, source, state, plan, options: encodeImportOptions(options) }
   }
-  return activityOfChange(item, before && shownOf(before), shownOf(after))
+  return createChangeActivity(item, before && shownOf(before), shownOf(after))
 }
 
 async function updateJob(
@@ -232,7 +232,7 @@ function describedJobOf(row: RowOf<typeof describedJobRow>): DescribedImportJob 
 }
 
 export function importJobOf(row: RowOf<typeof importJobRow>): ImportJob {
-  const { publicId, options, failureCode, failingSinceMs, ...fields } = itemOf(importJobRow, row)
+  const { publicId, options, failureCode, failingSinceMs, ...fields } = toResourceItem(importJobRow, row)
   return {
     ...fields,
     publicId: publicId ?? fields.id,

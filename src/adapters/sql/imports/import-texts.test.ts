@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { makeAssignmentRecords } from './import-texts.ts'
+import { createAssignmentRecords } from './import-texts.ts'
 
 it('a merged person passes its flags and cohorts to the survivor, unless an earlier one did', () => {
   const has = new Map([
@@ -33,7 +33,7 @@ it('a merged person passes its flags and cohorts to the survivor, unless an earl
     survivorUuid: 'survivor',
     loadedVersion: 0,
   }))
-  const records = makeAssignmentRecords(7, merges, uuid => has.get(uuid)!)
+  const records = createAssignmentRecords(7, merges, uuid => has.get(uuid)!)
   assert.deepEqual(
     records.map(({ uuid, own, taken }) => [uuid, own.hashKeys, taken.hashKeys, taken.cohortIds]),
     [

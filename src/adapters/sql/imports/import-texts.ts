@@ -86,7 +86,7 @@ export const importTexts = {
  * @param merges in the order in which they are made.
  * @param assignmentsOf what each of the persons has, by uuid.
  */
-export function makeAssignmentRecords(
+export function createAssignmentRecords(
   importJobId: number,
   merges: ChunkChanges['deletedPersons'],
   assignmentsOf: (uuid: string) => Assignments,

@@ -25,7 +25,7 @@ type StagedLists = {
   ) => Promise<StagedItems[Kind][]>
 }
 
-export function importWorkQueries(db: Kysely<StateSchema>): ImportWorkStore {
+export function createImportWorkQueries(db: Kysely<StateSchema>): ImportWorkStore {
   const staged = stagedLists(db)
   return {
     async listImportWork() {

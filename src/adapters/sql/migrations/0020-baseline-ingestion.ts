@@ -3,7 +3,7 @@
 
 import type { DdlDialect } from './migration.ts'
 
-export function ingestionTables(dialect: DdlDialect): string[] {
+export function buildIngestionTables(dialect: DdlDialect): string[] {
   return [...processingTables(dialect), ...accountingTables(dialect), ...importTables(dialect)]
 }
 

@@ -1,7 +1,7 @@
 // The whole schema as of 0.2.0. Numbers 1 to 19 belong to unreleased versions, so that each side recognises and refuses the
 // other's state (docs/decisions/0070-one-baseline.md).
 
-import { ingestionTables } from './0020-baseline-ingestion.ts'
+import { buildIngestionTables } from './0020-baseline-ingestion.ts'
 import type { DdlDialect, Migration } from './migration.ts'
 
 export const baseline: Migration = {
@@ -13,7 +13,7 @@ export const baseline: Migration = {
     ...flagTables(dialect),
     ...personTables(dialect),
     ...cohortTables(dialect),
-    ...ingestionTables(dialect),
+    ...buildIngestionTables(dialect),
   ],
 }
 

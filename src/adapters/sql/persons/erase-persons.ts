@@ -9,14 +9,14 @@ import { encodeSubjects } from '#core/processing/mirror-subjects.ts'
 import type { NewErasure } from '#ports/state/erasure-store.ts'
 import { readInSlices, splitIntoSlices } from '../tables/fitting-rows.ts'
 import { recordActivity } from '../tables/record-activity.ts'
-import { authorText, flagBit, repairOf } from '../tables/rows.ts'
+import { repairOf, toAuthorText, toSqlBoolean } from '../tables/rows.ts'
 import type { StateSchema } from '../tables/schema.ts'
 
 /** The most distinct ids of one transaction, and of one removal step of the worker; a single person may have more. */
 export const idsPerErasureMax = 10_000
 
 /** See `ErasureStore.erasePersons`. */
-export async function erase(
+export async function erasePersonRows(
   trx: Transaction<StateSchema>,
   { projectId, personIds, ...terms }: NewErasure,
   change: Change,
@@ -40,10 +40,10 @@ export async function erase(
       erasures,
       mirror_version: version,
       requested_at: change.atMs,
-      requested_by: authorText(change.by),
-      keeps_person: flagBit(terms.keepsPerson),
-      deletes_events: flagBit(terms.deletesEvents),
-      deletes_recordings: flagBit(terms.deletesRecordings),
+      requested_by: toAuthorText(change.by),
+      keeps_person: toSqlBoolean(terms.keepsPerson),
+      deletes_events: toSqlBoolean(terms.deletesEvents),
+      deletes_recordings: toSqlBoolean(terms.deletesRecordings),
       log_id: terms.logId,
       log_ends: JSON.stringify(terms.endOffsets),
     })

@@ -3,13 +3,13 @@
 import { type Kysely, type Selectable, sql } from 'kysely'
 import { isJsonObject, type JsonValue, parseJson } from '#core/json.ts'
 import type { ErasureOutline, PersonErasure, RemovedRows } from '#core/persons/erasure.ts'
-import { type HeldRange, joinRanges } from '#core/processing/held-rows.ts'
+import { type HeldRange, mergeRowRanges } from '#core/processing/held-rows.ts'
 import type { ErasureStore } from '#ports/state/erasure-store.ts'
 import { countRows, readInSlices, splitIntoSlices } from '../tables/fitting-rows.ts'
 import { authorOf, jsonObjectOf, logEndsOf } from '../tables/rows.ts'
 import type { PersonErasureTable, StateSchema } from '../tables/schema.ts'
 import { toStorableText } from '../tables/wrap-methods.ts'
-import { erase, idsPerErasureMax } from './erase-persons.ts'
+import { erasePersonRows, idsPerErasureMax } from './erase-persons.ts'
 
 const erasuresAtOnceMax = 50
 const openPerPage = 1_000
@@ -29,7 +29,7 @@ export function createErasureQueries(db: Kysely<StateSchema>): ErasureStore {
       return [...new Set(found.map(({ id }) => Number(id)))].sort((a, b) => a - b)
     },
 
-    erasePersons: (erasure, change) => db.transaction().execute(trx => erase(trx, erasure, change)),
+    erasePersons: (erasure, change) => db.transaction().execute(trx => erasePersonRows(trx, erasure, change)),
 
     async listErasedPersons(projectId, { personUuid, isDone, limit, offset }) {
       let persons = db
@@ -127,7 +127,7 @@ export function createErasureQueries(db: Kysely<StateSchema>): ErasureStore {
           .where('id', '=', erasureId)
           .executeTakeFirst()
         if (row === undefined) return
-        const emptied = joinRanges([...emptiedOf(row), ...ranges])
+        const emptied = mergeRowRanges([...emptiedOf(row), ...ranges])
         await trx
           .updateTable('person_erasure')
           .set({ emptied: JSON.stringify(emptied) })

@@ -1,8 +1,8 @@
 // Groups and group types as the private API shows them.
 
 import { type Kysely, sql } from 'kysely'
-import { activityOfChange } from '#core/activity.ts'
-import { usesGroupType } from '#core/flags/definitions/definition-links.ts'
+import { createChangeActivity } from '#core/activity.ts'
+import { hasGroupTypeReference } from '#core/flags/definitions/definition-links.ts'
 import { encodeSubjects } from '#core/processing/mirror-subjects.ts'
 import { err, ok } from '#core/result.ts'
 import { type GroupStore, type GroupView, namedFlagsMax } from '#ports/state/group-store.ts'
@@ -97,7 +97,7 @@ export function createGroupQueries(db: Kysely<StateSchema>): GroupStore {
           .where(isOfTypeSql(projectId, typeIndex))
           .execute()
         const item = { kind: 'group_type', projectId, itemId: String(typeIndex), itemName: type.group_type } as const
-        if (type.removed === 0) await recordActivity(trx, activityOfChange(item, {}, null), change)
+        if (type.removed === 0) await recordActivity(trx, createChangeActivity(item, {}, null), change)
         return ok({ value: null, revision: await bumpRevision(trx, projectId) })
       }),
 
@@ -197,7 +197,7 @@ async function listFlagsWithType(trx: Kysely<StateSchema>, projectId: number, ty
       .limit(flagsPerQuery)
       .execute()
     for (const { key, filters } of flags)
-      if (namesAType.test(filters) && usesGroupType(jsonObjectOf(filters), typeIndex)) keys.push(key)
+      if (namesAType.test(filters) && hasGroupTypeReference(jsonObjectOf(filters), typeIndex)) keys.push(key)
     if (flags.length < flagsPerQuery) break
     beforeId = Number(flags.at(-1)!.id)
   }

@@ -3,7 +3,7 @@
 import { type Kysely, sql } from 'kysely'
 import type { DistinctIdMapping, Person } from '#core/persons/person.ts'
 import type { PersonFilters, PersonStore } from '#ports/state/person-store.ts'
-import { containsTextSql, mayHavePartsSql } from '../tables/conditions.ts'
+import { containsTextSql, mayContainPartsSql } from '../tables/conditions.ts'
 import { countRows, splitIntoSlices } from '../tables/fitting-rows.ts'
 import { personOf } from '../tables/rows.ts'
 import type { StateSchema } from '../tables/schema.ts'
@@ -34,7 +34,8 @@ export function selectMatchingPersons(
         .where('project_id', '=', projectId)
         .where('distinct_id', '=', distinctId),
     )
-  for (const alternatives of propertyParts) persons = persons.where(mayHavePartsSql('person.properties', alternatives))
+  for (const alternatives of propertyParts)
+    persons = persons.where(mayContainPartsSql('person.properties', alternatives))
   if (search === undefined || search === '') return persons
   return persons.where(
     sql<boolean>`(${containsTextSql('person.properties', search)} OR EXISTS (
@@ -43,7 +44,7 @@ export function selectMatchingPersons(
   )
 }
 
-export function personQueries(db: Kysely<StateSchema>): PersonStore {
+export function createPersonQueries(db: Kysely<StateSchema>): PersonStore {
   return {
     findPersonByUuid: (projectId, uuid) => findPersonView(db, projectId, uuid),
 

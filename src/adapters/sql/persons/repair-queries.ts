@@ -5,16 +5,16 @@ import type { Change } from '#core/author.ts'
 import type { JsonObject } from '#core/json.ts'
 import { diffJson } from '#core/json-diff.ts'
 import {
-  addReports,
   emptyReport,
   type PersonRepair,
   type RebuildRequest,
   type RepairRequest,
+  sumRepairReports,
 } from '#core/persons/person-repair.ts'
 import type { PersonRepairStore } from '#ports/state/person-store.ts'
 import { readInSlices } from '../tables/fitting-rows.ts'
 import { recordActivity } from '../tables/record-activity.ts'
-import { authorText, flagBit, repairOf } from '../tables/rows.ts'
+import { repairOf, toAuthorText, toSqlBoolean } from '../tables/rows.ts'
 import type { PersonRepairTable, StateSchema } from '../tables/schema.ts'
 import { toStorableText } from '../tables/wrap-methods.ts'
 
@@ -29,7 +29,7 @@ export function createRepairQueries(db: Kysely<StateSchema>): PersonRepairStore 
         // wait.
         await trx
           .updateTable('project')
-          .set({ import_undos: sql<number>`import_undos + ${flagBit(changesPersons)}` })
+          .set({ import_undos: sql<number>`import_undos + ${toSqlBoolean(changesPersons)}` })
           .where('id', '=', projectId)
           .execute()
         const open = await trx
@@ -45,9 +45,9 @@ export function createRepairQueries(db: Kysely<StateSchema>): PersonRepairStore 
           .insertInto('person_repair')
           .values({
             project_id: projectId,
-            changes_persons: flagBit(changesPersons),
+            changes_persons: toSqlBoolean(changesPersons),
             requested_at: change.atMs,
-            requested_by: authorText(change.by),
+            requested_by: toAuthorText(change.by),
             request: JSON.stringify(request),
           })
           .returningAll()
@@ -83,7 +83,7 @@ export function createRepairQueries(db: Kysely<StateSchema>): PersonRepairStore 
         const { report } = repairOf(row)
         // This part of the report may name a person that was erased since.
         const added = Number(project?.erasures) === erasures ? part : { ...part, samples: [] }
-        const sum = addReports(isFirst || report === null ? emptyReport : report, added)
+        const sum = sumRepairReports(isFirst || report === null ? emptyReport : report, added)
         await trx
           .updateTable('person_repair')
           .set({ report: JSON.stringify(sum) })

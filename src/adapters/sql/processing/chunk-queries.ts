@@ -1,11 +1,11 @@
 // The statements of the chunk loop, as SQL text. They are prepared once, since a chunk runs thousands of them. A
 // conditional write that changes no row means that another writer was first.
 
-import { warningSamplesPerDay } from '#core/events/warning-types.ts'
-import { encodeMarks } from '#core/persons/property-marks-text.ts'
+import { findWarningSamplesMax } from '#core/events/warning-types.ts'
+import { encodePropertyMarks } from '#core/persons/property-marks-text.ts'
 import { utcDay } from '#core/usage.ts'
 import type { ChunkChanges, IngestionWarning } from '#ports/state/chunk-store.ts'
-import { flagBit, jsonText } from '../tables/rows.ts'
+import { toJsonText, toSqlBoolean } from '../tables/rows.ts'
 
 /** Thrown inside a commit's transaction to leave it; says why. */
 export class CommitRefused extends Error {
@@ -18,7 +18,7 @@ export class CommitRefused extends Error {
 }
 
 /** Ends the transaction unless each row was still unchanged since it was loaded. */
-export function expectCount(count: number, expected = 1): void {
+export function assertRowCount(count: number, expected = 1): void {
   if (count !== expected) throw new CommitRefused()
 }
 
@@ -102,7 +102,7 @@ export const sharedTexts = {
 /** @param columns the columns with their types, in the order of the values. */
 export type InsertText = (table: string, columns: string, onConflict?: string) => string
 
-export function buildInserts(insert: InsertText) {
+export function buildInsertStatements(insert: InsertText) {
   return {
     personless: insert(
       'personless_distinct_id',
@@ -186,21 +186,21 @@ export function buildInserts(insert: InsertText) {
 }
 
 /** The values of a person's row in the order of the columns of `persons`, those after its name. */
-export function personColumns(row: ChunkChanges['persons'][number]['row']): (string | number)[] {
+export function toPersonColumns(row: ChunkChanges['persons'][number]['row']): (string | number)[] {
   const { createdAtMs, version, lastSeenAtMs } = row
   return [
-    jsonText(row.properties),
-    encodeMarks(row.marks),
+    toJsonText(row.properties),
+    encodePropertyMarks(row.marks),
     createdAtMs,
-    flagBit(row.isIdentified),
+    toSqlBoolean(row.isIdentified),
     version,
     lastSeenAtMs,
   ]
 }
 
-/** As `personColumns`. */
-export function groupColumns(row: ChunkChanges['groups'][number]['row']): (string | number)[] {
-  return [jsonText(row.properties), encodeMarks(row.marks), row.createdAtMs, row.version]
+/** As `toPersonColumns`. */
+export function toGroupColumns(row: ChunkChanges['groups'][number]['row']): (string | number)[] {
+  return [toJsonText(row.properties), encodePropertyMarks(row.marks), row.createdAtMs, row.version]
 }
 
 interface WarningsOfDay {
@@ -224,10 +224,10 @@ export function groupWarningsByDay(warnings: readonly IngestionWarning[]): Warni
 }
 
 /** Only the first warnings of a day become samples. @param countSoFar the day's number of warnings, including these. */
-export function sampleColumns({ columns, warnings }: WarningsOfDay, countSoFar: number): (string | number)[][] {
+export function toSampleColumns({ columns, warnings }: WarningsOfDay, countSoFar: number): (string | number)[][] {
   const [projectId, type, day] = columns
-  const left = Math.max(0, warningSamplesPerDay(type) - (countSoFar - warnings.length))
+  const left = Math.max(0, findWarningSamplesMax(type) - (countSoFar - warnings.length))
   return warnings
     .slice(0, left)
-    .map(({ timestampMs, details }) => [projectId, type, day, timestampMs, jsonText(details)])
+    .map(({ timestampMs, details }) => [projectId, type, day, timestampMs, toJsonText(details)])
 }

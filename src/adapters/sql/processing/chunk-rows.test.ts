@@ -4,7 +4,7 @@ import type { GroupType } from '#core/groups/group.ts'
 import { toStagingId } from '#core/imports/import-job.ts'
 import {
   addLargePersons,
-  countMappingsMax,
+  computeMappingsMax,
   groupIdsByProject,
   listWantedGroups,
   longestTextBytes,
@@ -59,8 +59,8 @@ describe('the budget for the texts of a load', () => {
         ],
       ],
     )
-    assert.equal(countMappingsMax(budget), Math.floor((1_000 - 13) / 256))
-    assert.equal(countMappingsMax(new TextBudget(Number.POSITIVE_INFINITY)), longestTextBytes)
+    assert.equal(computeMappingsMax(budget), Math.floor((1_000 - 13) / 256))
+    assert.equal(computeMappingsMax(new TextBudget(Number.POSITIVE_INFINITY)), longestTextBytes)
   })
 })
 

@@ -125,11 +125,11 @@ export function toLoadedGroups(
 const mappingBytes = 256
 
 /** How many rows of other distinct ids still fit into the budget. */
-export function countMappingsMax(budget: TextBudget): number {
+export function computeMappingsMax(budget: TextBudget): number {
   return Math.min(Math.floor(budget.leftBytes / mappingBytes), longestTextBytes)
 }
 
-export function chargeMappings(
+export function subtractMappings(
   budget: TextBudget,
   rows: readonly PersonMappingRow[],
   { persons }: MappedPersons,

@@ -8,13 +8,12 @@ import type { MaybePromise } from '#core/maybe-promise.ts'
 import type { ErasedId } from '#core/persons/erasure.ts'
 import { projectResource } from '#core/project.ts'
 import type { ChunkSubjects, LoadedChunk } from '#ports/state/chunk-store.ts'
-import { itemOf } from '../tables/resource-rows.ts'
+import { toResourceItem } from '../tables/resource-rows.ts'
 import { groupTypeOf, jsonObjectOf, logEndsOf } from '../tables/rows.ts'
 import type { GroupTypeTable, PersonErasureTable, ProjectTable, StateSchema } from '../tables/schema.ts'
 import {
   addLargePersons,
-  chargeMappings,
-  countMappingsMax,
+  computeMappingsMax,
   type GroupKey,
   groupIdsByProject,
   type LoadedGroupRow,
@@ -24,6 +23,7 @@ import {
   type PersonMappingRow,
   type PersonTextRow,
   selectPersonIds,
+  subtractMappings,
   TextBudget,
   toLoadedGroups,
   toMappedPersons,
@@ -83,8 +83,8 @@ export function* loadChunk(reads: ChunkReads, subjects: ChunkSubjects, textBytes
   addLargePersons(mapped, yield* awaitRows(reads.personTexts([...mapped.large.keys()])))
 
   const personIds = selectPersonIds(mapped, subjects.mergingDistinctIds)
-  const mappings = yield* awaitRows(reads.personMappings(personIds, countMappingsMax(budget)))
-  chargeMappings(budget, mappings, mapped)
+  const mappings = yield* awaitRows(reads.personMappings(personIds, computeMappingsMax(budget)))
+  subtractMappings(budget, mappings, mapped)
   if (budget.isExceeded) return 'too_large'
   const personless = yield* awaitRows(reads.personless(ids))
 
@@ -105,7 +105,7 @@ export function* loadChunk(reads: ChunkReads, subjects: ChunkSubjects, textBytes
   const groups = yield* loadGroups(reads, [...named, ...keys], budget)
   if (budget.isExceeded) return 'too_large'
   return {
-    projects: projects.map(row => itemOf(projectResource, row)),
+    projects: projects.map(row => toResourceItem(projectResource, row)),
     ...toImportUndos(projects),
     ...toErasureCounts(projects),
     ...(erasedIds.length > 0 && { erasedIds }),

@@ -2,19 +2,19 @@
 // secret. A deleted project's row stays, and its id is never reused, but its token may be reused.
 
 import { type Kysely, sql } from 'kysely'
-import { activityOfChange, type NewActivity } from '#core/activity.ts'
+import { createChangeActivity, type NewActivity } from '#core/activity.ts'
 import type { Change } from '#core/author.ts'
 import type { JsonObject } from '#core/json.ts'
 import { type PersonalKey, personalKeyResource } from '#core/personal-key.ts'
 import { type Project, projectResource, type SecretKeys } from '#core/project.ts'
-import { patchItem, showLogged } from '#core/resource.ts'
+import { patchItem, toLoggedItem } from '#core/resource.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { PersonalKeyStore, ProjectStore, SecretKeyStore } from '#ports/state/project-store.ts'
 import type { Written } from '#ports/state/written.ts'
 import { readInSlices, readPage } from '../tables/fitting-rows.ts'
 import { recordActivity } from '../tables/record-activity.ts'
-import { itemOf, rowOf } from '../tables/resource-rows.ts'
-import { bumpRevision, nextId } from '../tables/revision-queries.ts'
+import { toResourceItem, toResourceRow } from '../tables/resource-rows.ts'
+import { allocateId, bumpRevision } from '../tables/revision-queries.ts'
 import type { StateSchema } from '../tables/schema.ts'
 
 const projectBytes = sql<number>`octet_length(name) + octet_length(quotas) + octet_length(client_settings)
@@ -27,10 +27,10 @@ export function createProjectQueries(db: Kysely<StateSchema>): ProjectStore & Se
     createProject: (input, change) =>
       db.transaction().execute(async trx => {
         if (await isTokenTaken(trx, input.apiToken, null)) return err('token_taken')
-        const project: Project = { ...input, id: await nextId(trx, 'project'), createdAtMs: change.atMs }
+        const project: Project = { ...input, id: await allocateId(trx, 'project'), createdAtMs: change.atMs }
         await trx
           .insertInto('project')
-          .values({ ...rowOf(projectResource, project), deleted: 0, revision: 0 })
+          .values({ ...toResourceRow(projectResource, project), deleted: 0, revision: 0 })
           .execute()
         await recordActivity(trx, activityOfProject(null, project), change)
         return ok({ value: project, revision: await bumpRevision(trx, project.id) })
@@ -43,7 +43,11 @@ export function createProjectQueries(db: Kysely<StateSchema>): ProjectStore & Se
         if (patch.apiToken !== undefined && (await isTokenTaken(trx, patch.apiToken, projectId)))
           return err('token_taken')
         const project = patchItem(projectResource, current, patch)
-        await trx.updateTable('project').set(rowOf(projectResource, project)).where('id', '=', projectId).execute()
+        await trx
+          .updateTable('project')
+          .set(toResourceRow(projectResource, project))
+          .where('id', '=', projectId)
+          .execute()
         await recordActivity(trx, activityOfProject(current, project), change)
         return ok({ value: project, revision: await bumpRevision(trx, projectId) })
       }),
@@ -63,7 +67,7 @@ export function createProjectQueries(db: Kysely<StateSchema>): ProjectStore & Se
       if (ids?.length === 0) return { count: 0, results: [] }
       let living = db.selectFrom('project').where('deleted', '=', 0)
       if (ids !== undefined) living = living.where('id', 'in', [...new Set(ids)])
-      return readPage(living.orderBy('id'), projectBytes, page, row => itemOf(projectResource, row))
+      return readPage(living.orderBy('id'), projectBytes, page, row => toResourceItem(projectResource, row))
     },
 
     async listProjectIds() {
@@ -104,11 +108,11 @@ export function createProjectQueries(db: Kysely<StateSchema>): ProjectStore & Se
         const key = { ...input, createdAtMs: change.atMs }
         await trx
           .insertInto('personal_api_key')
-          .values({ ...rowOf(personalKeyResource, key), secret_hash: secretHash })
+          .values({ ...toResourceRow(personalKeyResource, key), secret_hash: secretHash })
           .execute()
         await recordActivity(
           trx,
-          activityOfChange(toLoggedKey(key), null, showLogged(personalKeyResource, key)),
+          createChangeActivity(toLoggedKey(key), null, toLoggedItem(personalKeyResource, key)),
           change,
         )
         return key
@@ -120,27 +124,27 @@ export function createProjectQueries(db: Kysely<StateSchema>): ProjectStore & Se
         .selectAll()
         .where('secret_hash', '=', secretHash)
         .executeTakeFirst()
-      return row === undefined ? null : itemOf(personalKeyResource, row)
+      return row === undefined ? null : toResourceItem(personalKeyResource, row)
     },
 
     async findPersonalKey(id) {
       const row = await db.selectFrom('personal_api_key').selectAll().where('id', '=', id).executeTakeFirst()
-      return row === undefined ? null : itemOf(personalKeyResource, row)
+      return row === undefined ? null : toResourceItem(personalKeyResource, row)
     },
 
     listPersonalKeys(page) {
       const keys = db.selectFrom('personal_api_key').orderBy('created_at').orderBy('id')
-      return readPage(keys, keyBytes, page, row => itemOf(personalKeyResource, row))
+      return readPage(keys, keyBytes, page, row => toResourceItem(personalKeyResource, row))
     },
 
     deletePersonalKey: (id, change) =>
       db.transaction().execute(async trx => {
         const row = await trx.deleteFrom('personal_api_key').where('id', '=', id).returningAll().executeTakeFirst()
         if (row === undefined) return false
-        const key = itemOf(personalKeyResource, row)
+        const key = toResourceItem(personalKeyResource, row)
         await recordActivity(
           trx,
-          activityOfChange(toLoggedKey(key), showLogged(personalKeyResource, key), null),
+          createChangeActivity(toLoggedKey(key), toLoggedItem(personalKeyResource, key), null),
           change,
         )
         // So that every process forgets the key. No process can have a new one cached.
@@ -170,14 +174,14 @@ async function find(db: Kysely<StateSchema>, projectId: number): Promise<Project
     .where('id', '=', projectId)
     .where('deleted', '=', 0)
     .executeTakeFirst()
-  return row === undefined ? null : itemOf(projectResource, row)
+  return row === undefined ? null : toResourceItem(projectResource, row)
 }
 
 function activityOfProject(before: Project | null, after: Project | null): NewActivity | null {
-  return activityOfChange(
+  return createChangeActivity(
     toLoggedProject((after ?? before)!),
-    before && showLogged(projectResource, before),
-    after && showLogged(projectResource, after),
+    before && toLoggedItem(projectResource, before),
+    after && toLoggedItem(projectResource, after),
   )
 }
 
@@ -207,7 +211,7 @@ function changeKeys(
     const before = await readShown(trx, projectId)
     await write(trx)
     const value = await readShown(trx, projectId)
-    await recordActivity(trx, activityOfChange(toLoggedProject(project), toShown(before), toShown(value)), change)
+    await recordActivity(trx, createChangeActivity(toLoggedProject(project), toShown(before), toShown(value)), change)
     return ok({ value, revision: await bumpRevision(trx, projectId) })
   })
 }

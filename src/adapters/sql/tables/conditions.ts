@@ -3,7 +3,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Author } from '#core/author.ts'
 import type { TextParts } from '#core/flags/match/exact-parts.ts'
-import { authorText } from './rows.ts'
+import { toAuthorText } from './rows.ts'
 
 /**
  * Whether `column` contains `text` literally, ignoring case. The engine folds the case of both sides, so letters that it
@@ -17,22 +17,22 @@ export function containsTextSql(column: string, text: string): RawBuilder<boolea
 /**
  * Whether `column`, a JSON text, contains one of the parts, or an escape that may hide one. May match other texts, too.
  */
-export function mayHavePartsSql(column: string, alternatives: readonly TextParts[]): RawBuilder<boolean> {
+export function mayContainPartsSql(column: string, alternatives: readonly TextParts[]): RawBuilder<boolean> {
   const patterns = alternatives.map(parts => `%${parts.map(escapePattern).join('%')}%`)
   const found = patterns.map(pattern => sql`lower(${sql.ref(column)}) LIKE ${pattern} ESCAPE '\\'`)
   return sql<boolean>`(${sql.join(found, sql` OR `)} OR ${sql.ref(column)} LIKE ${`%${escapePattern('\\u')}%`} ESCAPE '\\')`
 }
 
 /** False for an empty list, for which SQL has no syntax. */
-export function isIn(column: string, values: readonly string[]): RawBuilder<boolean> {
+export function isInListSql(column: string, values: readonly string[]): RawBuilder<boolean> {
   return values.length === 0 ? sql<boolean>`1 = 0` : sql<boolean>`${sql.ref(column)} IN (${sql.join(values)})`
 }
 
-/** @param column of an author, as `authorText` writes it. */
-export function isByOneOf(column: string, authors: readonly Author[]): RawBuilder<boolean> {
-  return isIn(
+/** @param column of an author, as `toAuthorText` writes it. */
+export function isAuthorOneOfSql(column: string, authors: readonly Author[]): RawBuilder<boolean> {
+  return isInListSql(
     column,
-    authors.map(author => authorText(author)!),
+    authors.map(author => toAuthorText(author)!),
   )
 }
 

@@ -3,7 +3,7 @@
 import type { Kysely } from 'kysely'
 import type { NewActivity } from '#core/activity.ts'
 import type { Change } from '#core/author.ts'
-import { authorText } from './rows.ts'
+import { toAuthorText } from './rows.ts'
 import type { StateSchema } from './schema.ts'
 import { toStorableText } from './wrap-methods.ts'
 
@@ -24,7 +24,7 @@ export async function recordActivity(
       activity: activity.activity,
       version: activity.version ?? null,
       changes: JSON.stringify(activity.changes),
-      author: authorText(by),
+      author: toAuthorText(by),
       created_at: atMs,
     })
     .execute()

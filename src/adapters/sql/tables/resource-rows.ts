@@ -1,20 +1,20 @@
 // Converts items of declared resources to rows and back.
 
 import {
+  buildInitialFields,
   type Field,
   type FieldKind,
   type Fields,
   type ItemOf,
-  initialFields,
   type Resource,
   type RowOf,
 } from '#core/resource.ts'
-import { authorOf, authorText, flagBit, jsonObjectOf, jsonOf } from './rows.ts'
+import { authorOf, jsonObjectOf, jsonOf, toAuthorText, toSqlBoolean } from './rows.ts'
 
 type Column = string | number | null
 type Declared = Pick<Resource, 'fields'>
 
-export function rowOf<R extends Declared>({ fields }: R, item: ItemOf<R>): RowOf<R> {
+export function toResourceRow<R extends Declared>({ fields }: R, item: ItemOf<R>): RowOf<R> {
   return columnsOf(fields, item) as RowOf<R>
 }
 
@@ -30,7 +30,7 @@ function columnsOf(fields: Fields, item: Readonly<Record<string, unknown>>): Rec
   return row
 }
 
-export function itemOf<R extends Declared>({ fields }: R, row: RowOf<R>): ItemOf<R> {
+export function toResourceItem<R extends Declared>({ fields }: R, row: RowOf<R>): ItemOf<R> {
   const { listed, empty } = prepare(fields)
   // A copy has all properties from the start, which is faster than adding them one by one.
   const item = { ...empty }
@@ -60,7 +60,7 @@ function toColumn(kind: FieldKind, value: unknown): Column {
   if (value === null) return null
   switch (kind) {
     case 'boolean':
-      return flagBit(value as boolean)
+      return toSqlBoolean(value as boolean)
     case 'object':
     case 'members':
     case 'group':
@@ -68,7 +68,7 @@ function toColumn(kind: FieldKind, value: unknown): Column {
     case 'integers':
       return JSON.stringify(value)
     case 'author':
-      return authorText(value as Parameters<typeof authorText>[0])
+      return toAuthorText(value as Parameters<typeof toAuthorText>[0])
     default:
       return value as string | number
   }
@@ -91,7 +91,7 @@ function fromColumn({ kind, fields }: Field, column: Column): unknown {
       return jsonOf(column as string)
     case 'group':
       // Fields that a later release added are missing from older rows.
-      return { ...initialFields({ fields }), ...jsonObjectOf(column as string) }
+      return { ...buildInitialFields({ fields }), ...jsonObjectOf(column as string) }
     case 'author':
       return authorOf(column as string)
     default:

@@ -28,7 +28,7 @@ export async function readRevision(db: Kysely<StateSchema>): Promise<number> {
 }
 
 /** The next id of a kind; if the transaction is rolled back, the id is free again. */
-export async function nextId(
+export async function allocateId(
   trx: Kysely<StateSchema>,
   name: 'project' | 'feature_flag' | 'cohort' | 'import_job' | ResourceName,
 ): Promise<number> {

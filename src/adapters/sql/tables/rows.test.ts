@@ -5,11 +5,11 @@ import { flagResource } from '#core/flags/definitions/flag.ts'
 import { parseJson } from '#core/json.ts'
 import { personalKeyResource } from '#core/personal-key.ts'
 import type { PropertyMark } from '#core/persons/person.ts'
-import { encodeMarks } from '#core/persons/property-marks-text.ts'
+import { encodePropertyMarks } from '#core/persons/property-marks-text.ts'
 import { projectResource } from '#core/project.ts'
 import type { Field, FieldKind, Fields, ItemOf, Resource } from '#core/resource.ts'
 import { resources } from '#core/resources/resources.ts'
-import { itemOf, rowOf } from './resource-rows.ts'
+import { toResourceItem, toResourceRow } from './resource-rows.ts'
 import { groupOf, groupTypeOf, jsonObjectOf, jsonOf, logEndsOf, personOf, propertiesOf } from './rows.ts'
 
 const large = 2 ** 53 - 1
@@ -66,8 +66,8 @@ describe('a definition as a row', () => {
       for (const resource of declared)
         assertComesBack(
           anItem(resource.fields, isSet),
-          item => rowOf<Resource>(resource, item),
-          row => itemOf<Resource>(resource, row),
+          item => toResourceRow<Resource>(resource, item),
+          row => toResourceItem<Resource>(resource, row),
         )
     })
 })
@@ -93,7 +93,7 @@ describe('stored JSON', () => {
 
 describe('a person and a group', () => {
   const mark: PropertyMark = { kind: 'live_once', timestampMs: 5, uuid: 'u', importJobId: 0 }
-  const row = { project_id: 9, created_at: large, version: 3, property_marks: encodeMarks({ a: mark }) }
+  const row = { project_id: 9, created_at: large, version: 3, property_marks: encodePropertyMarks({ a: mark }) }
   const expected = { projectId: 9, properties: { a: 1 }, marks: { a: mark }, createdAtMs: large, version: 3 }
 
   it('are read with their marks', () => {
@@ -128,16 +128,19 @@ describe('a project', () => {
   }
 
   it('has the defaults of fields that later versions added', () => {
-    const { quotas, ingestion, propertyMatchingVersion, anonymizeIps, geoipEnabled } = itemOf(projectResource, row)
+    const { quotas, ingestion, propertyMatchingVersion, anonymizeIps, geoipEnabled } = toResourceItem(
+      projectResource,
+      row,
+    )
     assert.deepEqual([propertyMatchingVersion, anonymizeIps, geoipEnabled], [1, false, true])
     const [quota] = Object.keys(quotas) as [keyof typeof quotas]
-    const set = itemOf(projectResource, {
+    const set = toResourceItem(projectResource, {
       ...row,
       quotas: JSON.stringify({ [quota]: 5 }),
       ingestion_settings: '{"groupTypesFrozen":true}',
     })
     assert.deepEqual(set.quotas, { ...quotas, [quota]: 5 })
     assert.deepEqual(set.ingestion, { ...ingestion, groupTypesFrozen: true })
-    assert.equal(itemOf(projectResource, { ...row, property_matching_version: 2 }).propertyMatchingVersion, 2)
+    assert.equal(toResourceItem(projectResource, { ...row, property_matching_version: 2 }).propertyMatchingVersion, 2)
   })
 })

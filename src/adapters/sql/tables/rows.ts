@@ -8,12 +8,12 @@ import { isJsonObject, type JsonObject, type JsonValue, parseJson } from '#core/
 import type { LogEnds } from '#core/persons/erasure.ts'
 import type { Person, PropertyMarks } from '#core/persons/person.ts'
 import type { PersonRepair, RepairReport, RepairRequest } from '#core/persons/person-repair.ts'
-import { decodeMarks } from '#core/persons/property-marks-text.ts'
+import { decodePropertyMarks } from '#core/persons/property-marks-text.ts'
 import { parseWantedProperties } from '#core/pick-properties.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { GroupTable, GroupTypeTable, PersonErasureTable, PersonRepairTable, PersonTable } from './schema.ts'
 
-export function jsonText(value: JsonValue | readonly string[]): string {
+export function toJsonText(value: JsonValue | readonly string[]): string {
   return JSON.stringify(value)
 }
 
@@ -44,7 +44,7 @@ export function jsonOf(text: string): JsonValue {
   }
 }
 
-export function flagBit(value: boolean): number {
+export function toSqlBoolean(value: boolean): number {
   return value ? 1 : 0
 }
 
@@ -53,7 +53,7 @@ export function authorOf(text: string | null): Author | null {
   return text === null ? null : (jsonOf(text) as unknown as Author)
 }
 
-export function authorText(author: Author | null): string | null {
+export function toAuthorText(author: Author | null): string | null {
   return author === null ? null : JSON.stringify({ id: author.id, label: author.label })
 }
 
@@ -73,7 +73,7 @@ export function personOf(row: Omit<Selectable<PersonTable>, 'id'>): Person {
 /** @throws PortError `corrupt` */
 function marksOf(text: string): PropertyMarks {
   try {
-    return decodeMarks(text)
+    return decodePropertyMarks(text)
   } catch (cause) {
     throw new PortError('state', 'corrupt', cause)
   }

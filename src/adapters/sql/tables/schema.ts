@@ -240,7 +240,7 @@ export interface ActivityTable {
   created_at: number
 }
 
-/** Rows of cookieless visitors have their columns in the order in which `buildInserts` names them. */
+/** Rows of cookieless visitors have their columns in the order in which `buildInsertStatements` names them. */
 const visitorName = { projectId: integerField('project_id'), hash: textField('hash') }
 
 export const visitorIdentify = {

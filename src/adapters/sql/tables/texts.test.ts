@@ -3,11 +3,11 @@ import { describe, it } from 'node:test'
 import Database from 'better-sqlite3'
 import fc from 'fast-check'
 import { Kysely, type RawBuilder, SqliteDialect, sql } from 'kysely'
-import { partsOfProperty } from '#core/flags/match/exact-parts.ts'
+import { findPropertyTextParts } from '#core/flags/match/exact-parts.ts'
 import type { JsonValue } from '#core/json.ts'
-import { containsTextSql, mayHavePartsSql } from './conditions.ts'
+import { containsTextSql, mayContainPartsSql } from './conditions.ts'
 import { countFittingRows } from './fitting-rows.ts'
-import { toStorableFields, toStorableText, withStorableTexts } from './wrap-methods.ts'
+import { toStorableFields, toStorableText, wrapWithStorableTexts } from './wrap-methods.ts'
 
 describe('a page', () => {
   it('ends before the row that would exceed it, and has one row at least', () => {
@@ -85,16 +85,16 @@ describe('a search for a text', () => {
         )
         for (const asked of [undefined, value, ['none', value]] as (JsonValue | undefined)[])
           assert.ok(
-            await found(text, column => mayHavePartsSql(column, partsOfProperty(key, asked))),
+            await found(text, column => mayContainPartsSql(column, findPropertyTextParts(key, asked))),
             `${text} ${asked}`,
           )
       }),
       { numRuns: 100 },
     )
-    const parts = partsOfProperty('plan', 'a_b')
-    assert.equal(await found('{"plan":"a_b"}', column => mayHavePartsSql(column, parts)), true)
+    const parts = findPropertyTextParts('plan', 'a_b')
+    assert.equal(await found('{"plan":"a_b"}', column => mayContainPartsSql(column, parts)), true)
     for (const text of ['{"plan":"azb"}', '{"plan":"a"}', '{}'])
-      assert.equal(await found(text, column => mayHavePartsSql(column, parts)), false, text)
+      assert.equal(await found(text, column => mayContainPartsSql(column, parts)), false, text)
   })
 })
 
@@ -112,7 +112,7 @@ describe('a text in a separate column', () => {
   })
 
   it('is made storable among the arguments of a method, and one level within them', async () => {
-    const { take } = withStorableTexts({ take: async (...args: unknown[]) => args })
+    const { take } = wrapWithStorableTexts({ take: async (...args: unknown[]) => args })
     const [list, nested, plain] = [['\0'], { inner: { text: '\0' } }, { text: 'a', number: 1 }]
     const args = await take('\0', { text: '\0', number: 1 }, list, nested, plain, null, undefined, 5)
     assert.deepEqual(args, ['\ufffd', { text: '\ufffd', number: 1 }, list, nested, plain, null, undefined, 5])

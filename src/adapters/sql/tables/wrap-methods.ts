@@ -7,7 +7,7 @@ export function wrapMethods<T extends Methods<T>>(methods: T, wrap: (method: Met
   return Object.fromEntries(Object.entries<Method>(methods).map(([name, method]) => [name, wrap(method)])) as T
 }
 
-/** The same methods; `toError` converts their failures, such as those of an engine to PortErrors. */
+/** The same methods; `toStateError` converts their failures, such as those of an engine to PortErrors. */
 export function translateErrors<T extends Methods<T>>(methods: T, toError: (cause: unknown) => unknown): T {
   return wrapMethods(methods, method => async (...args) => {
     try {
@@ -22,7 +22,7 @@ export function translateErrors<T extends Methods<T>>(methods: T, toError: (caus
  * The same methods, with storable text arguments, and storable texts at the top level of object arguments: PostgreSQL
  * has no NUL in text, and neither engine keeps half of a surrogate pair. JSON text escapes both.
  */
-export function withStorableTexts<T extends Methods<T>>(methods: T): T {
+export function wrapWithStorableTexts<T extends Methods<T>>(methods: T): T {
   return wrapMethods(
     methods,
     method =>

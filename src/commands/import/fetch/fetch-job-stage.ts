@@ -10,7 +10,7 @@ import { describeWait, type FetchClock, wallClock } from '#importer/fetch/waitin
 import { writePlan } from '#importer/job/plan.ts'
 import type { StageProgress } from '#importer/job/progress.ts'
 import type { RawFile } from '#importer/read/read-record.ts'
-import { canonicalJson } from '#importer/records/canonical-json.ts'
+import { toCanonicalJson } from '#importer/records/canonical-json.ts'
 import { tryFileLock } from '#processes/data-lock.ts'
 import type { JobStage, StageRun } from '../job/job-stages.ts'
 import { describeWarnings } from './fetch.ts'
@@ -36,9 +36,9 @@ export async function fetchForJob(
   fetch: JsonObject,
   { clock, env }: { readonly clock: FetchClock; readonly env: NodeJS.ProcessEnv },
 ): Promise<readonly RawFile[]> {
-  const config = canonicalJson(fetch)
+  const config = toCanonicalJson(fetch)
   const before = readFetchedParts(folder.path)
-  if (before === null || !before.isComplete || canonicalJson(before.config as JsonObject) !== config) {
+  if (before === null || !before.isComplete || toCanonicalJson(before.config as JsonObject) !== config) {
     using source = await openFetchSource(parseFetchConfig(fetch), env, clock.nowMs())
     const { warnings } = await fetchStage({
       ...{ folder: folder.path, config, source, clock, tryFileLock, signal, findSpaceProblem },

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { textWidth } from '#commands/client/text-width.ts'
+import { measureTextWidth } from '#commands/client/text-width.ts'
 import type { FetchProgress } from '#importer/fetch/fetch-reporter.ts'
-import { fetchProgress, formatProgress } from './fetch-progress.ts'
+import { createFetchProgress, formatFetchProgress } from './fetch-progress.ts'
 
 const begun: FetchProgress = {
   partsDone: 0,
@@ -18,7 +18,7 @@ const minute = 60_000
 describe('the progress of a fetch', () => {
   it('shows finished parts, the present wait, and the least time that the limits allow for the rest', () => {
     const progress = { ...begun, partsDone: 60, partsEmpty: 2, bytesReceived: 3 * 2 ** 20, retries: 1 }
-    const text = formatProgress(
+    const text = formatFetchProgress(
       { ...progress, waiting: { reason: 'source limit', untilMs: 14 * minute } },
       { nowMs: 0, spentMs: minute, doneHere: 60, leastMs: 1_035 * minute },
     )
@@ -26,7 +26,10 @@ describe('the progress of a fetch', () => {
   })
 
   it('estimates the rest from the pace so far if the limits would allow a shorter time', () => {
-    const text = formatProgress({ ...begun, partsDone: 95 }, { nowMs: 0, spentMs: minute, doneHere: 10, leastMs: 0 })
+    const text = formatFetchProgress(
+      { ...begun, partsDone: 95 },
+      { nowMs: 0, spentMs: minute, doneHere: 10, leastMs: 0 },
+    )
     assert.equal(text, '95 of 1,095 parts, 0 bytes, about 100 min left')
   })
 
@@ -35,11 +38,11 @@ describe('the progress of a fetch', () => {
     const trouble = { reason: 'no connection to the source (ECONNREFUSED)', untilMs: minute + 900 }
     const stuck = { ...begun, partsTotal: 14, retries: 7 }
     assert.equal(
-      formatProgress({ ...stuck, waiting: trouble }, pace),
+      formatFetchProgress({ ...stuck, waiting: trouble }, pace),
       '0 of 14 parts, 0 bytes, 7 retries, no connection to the source (ECONNREFUSED), 1 s',
     )
-    assert.match(formatProgress({ ...stuck, waiting: trouble }, { ...pace, nowMs: minute * 2 }), /, trying again$/)
-    assert.match(formatProgress({ ...stuck, waiting: null }, pace), / 7 retries$/)
+    assert.match(formatFetchProgress({ ...stuck, waiting: trouble }, { ...pace, nowMs: minute * 2 }), /, trying again$/)
+    assert.match(formatFetchProgress({ ...stuck, waiting: null }, pace), / 7 retries$/)
   })
 
   it('is a line every ten seconds without a terminal, also while nothing happens, and JSON for programs', t => {
@@ -47,7 +50,7 @@ describe('the progress of a fetch', () => {
     for (const isJson of [false, true]) {
       let nowMs = 0
       let written = ''
-      const { show, end } = fetchProgress({
+      const { show, end } = createFetchProgress({
         write: text => {
           written += text
         },
@@ -72,7 +75,7 @@ describe('the progress of a fetch', () => {
     let written = ''
     let width = 40
     let atMs = minute
-    const { show, end } = fetchProgress({
+    const { show, end } = createFetchProgress({
       write: text => {
         written += text
       },
@@ -81,12 +84,12 @@ describe('the progress of a fetch', () => {
     })
     show({ ...begun, partsDone: 730 })
     assert.equal(written, '\r█████░░░ 66 %, 730 of 1,095 parts, 0 b…\x1b[K')
-    assert.equal(textWidth(written.slice(1, -3)), 39)
+    assert.equal(measureTextWidth(written.slice(1, -3)), 39)
     written = ''
     width = 30
     atMs += minute
     show({ ...begun, partsDone: 730 })
-    assert.equal(textWidth(written.slice(1, -3)), 29)
+    assert.equal(measureTextWidth(written.slice(1, -3)), 29)
     end()
     assert.ok(written.endsWith('\r\x1b[K'))
   })

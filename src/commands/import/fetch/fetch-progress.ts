@@ -1,14 +1,14 @@
 // Progress of a fetch: a bar that is redrawn on a terminal, a line every ten seconds elsewhere.
 
-import { progressBar } from '#commands/client/progress-bar.ts'
-import { cutToWidth } from '#commands/client/text-width.ts'
-import { readableBytes } from '#commands/readable-bytes.ts'
+import { formatProgressBar } from '#commands/client/progress-bar.ts'
+import { truncateToWidth } from '#commands/client/text-width.ts'
+import { formatBytes } from '#commands/readable-bytes.ts'
 import { formatCount } from '#core/format-count.ts'
-import { printable } from '#core/printable.ts'
-import { leastDurationMs } from '#importer/fetch/call-limits.ts'
+import { toPrintable } from '#core/printable.ts'
+import { computeLeastDurationMs } from '#importer/fetch/call-limits.ts'
 import type { FetchProgress } from '#importer/fetch/fetch-reporter.ts'
 import type { CallLimits } from '#importer/fetch/fetch-source.ts'
-import { describeWait, formatSpan, sourceLimit } from '#importer/fetch/waiting.ts'
+import { describeWait, formatWaitSpan, sourceLimit } from '#importer/fetch/waiting.ts'
 
 export interface FetchProgressOptions {
   readonly write: (text: string) => void
@@ -26,7 +26,14 @@ const terminalEveryMs = 200
 /** How often to check whether a line is due while nothing happens, as in a wait of minutes. */
 const tickEveryMs = 1_000
 
-export function fetchProgress({ write, width: widthNow, isJson, nowMs, limits, callsPerPart }: FetchProgressOptions) {
+export function createFetchProgress({
+  write,
+  width: widthNow,
+  isJson,
+  nowMs,
+  limits,
+  callsPerPart,
+}: FetchProgressOptions) {
   const startMs = nowMs()
   const isTerminal = widthNow() !== null
   const everyMs = isTerminal ? terminalEveryMs : lineEveryMs
@@ -38,16 +45,16 @@ export function fetchProgress({ write, width: widthNow, isJson, nowMs, limits, c
     if (first === null || latest === null || atMs - shownMs < everyMs) return
     shownMs = atMs
     if (isJson)
-      return write(`${printable(JSON.stringify({ stage: 'export', at: new Date(atMs).toISOString(), ...latest }))}\n`)
+      return write(`${toPrintable(JSON.stringify({ stage: 'export', at: new Date(atMs).toISOString(), ...latest }))}\n`)
     const { partsDone, partsTotal } = latest
     const spentMs = atMs - startMs
-    const leastMs = leastDurationMs((partsTotal - partsDone) * callsPerPart, limits)
+    const leastMs = computeLeastDurationMs((partsTotal - partsDone) * callsPerPart, limits)
     const pace = { nowMs: atMs, spentMs, doneHere: partsDone - first.partsDone, leastMs }
-    const text = printable(formatProgress(latest, pace))
+    const text = toPrintable(formatFetchProgress(latest, pace))
     const width = widthNow()
     if (width === null) return write(`${text}\n`)
-    const bar = progressBar(partsDone / Math.max(1, partsTotal), width)
-    write(`\r${cutToWidth(`${bar}, ${text}`, width - 1)}\u001b[K`)
+    const bar = formatProgressBar(partsDone / Math.max(1, partsTotal), width)
+    write(`\r${truncateToWidth(`${bar}, ${text}`, width - 1)}\u001b[K`)
   }
   const clear = () => {
     if (isTerminal) write('\r\u001b[K')
@@ -77,7 +84,7 @@ interface Pace {
   readonly leastMs: number
 }
 
-export function formatProgress(progress: FetchProgress, { nowMs, spentMs, doneHere, leastMs }: Pace): string {
+export function formatFetchProgress(progress: FetchProgress, { nowMs, spentMs, doneHere, leastMs }: Pace): string {
   const { partsDone, partsTotal, partsEmpty, bytesReceived, retries, waiting } = progress
   const left = partsTotal - partsDone
   // While the source fails, any estimate would be a guess.
@@ -86,9 +93,9 @@ export function formatProgress(progress: FetchProgress, { nowMs, spentMs, doneHe
   return [
     `${partsDone.toLocaleString('en')} of ${formatCount(partsTotal, 'part')}`,
     ...(partsEmpty === 0 ? [] : [`${partsEmpty} without data`]),
-    readableBytes(bytesReceived),
+    formatBytes(bytesReceived),
     ...(retries === 0 ? [] : [formatCount(retries, 'retry', 'retries')]),
     ...(waiting === null ? [] : [describeWait(waiting, nowMs)]),
-    ...(left === 0 || leftMs === 0 || isStuck ? [] : [`about ${formatSpan(leftMs)} left`]),
+    ...(left === 0 || leftMs === 0 || isStuck ? [] : [`about ${formatWaitSpan(leftMs)} left`]),
   ].join(', ')
 }

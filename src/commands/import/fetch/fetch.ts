@@ -2,29 +2,29 @@
 
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { endWithOutput } from '#commands/client/end-with-output.ts'
-import { widthOf } from '#commands/client/terminal.ts'
-import { readableBytes } from '#commands/readable-bytes.ts'
+import { exitAfterOutput } from '#commands/client/end-with-output.ts'
+import { readTerminalWidth } from '#commands/client/terminal.ts'
+import { formatBytes } from '#commands/readable-bytes.ts'
 import { openFetchSource } from '#compose/import/open-fetch-source.ts'
-import { firstFew, formatCount } from '#core/format-count.ts'
+import { formatCount, truncateList } from '#core/format-count.ts'
 import type { JsonObject } from '#core/json.ts'
-import { printable } from '#core/printable.ts'
-import { leastDurationMs } from '#importer/fetch/call-limits.ts'
+import { toPrintable } from '#core/printable.ts'
+import { computeLeastDurationMs } from '#importer/fetch/call-limits.ts'
 import { checkNothingIgnored, parseFetchConfig } from '#importer/fetch/fetch-config.ts'
 import type { FetchSource } from '#importer/fetch/fetch-source.ts'
 import { type FetchResult, fetchStage } from '#importer/fetch/fetch-stage.ts'
 import { readFetchedParts } from '#importer/fetch/fetch-state.ts'
-import { formatSpan, wallClock } from '#importer/fetch/waiting.ts'
+import { formatWaitSpan, wallClock } from '#importer/fetch/waiting.ts'
 import { JobFolder } from '#importer/job/job-folder.ts'
 import { planFile } from '#importer/job/plan.ts'
-import { canonicalJson } from '#importer/records/canonical-json.ts'
+import { toCanonicalJson } from '#importer/records/canonical-json.ts'
 import { ImportConfigError } from '#importer/records/import-source.ts'
 import { tryFileLock } from '#processes/data-lock.ts'
-import { reserveOf } from '../job/disk-reserve.ts'
-import { checkIsFolder, createFolderOrRefuse, runOrRefuse } from '../job/open-job.ts'
-import { untilInterrupted } from '../messages/interruption.ts'
-import { nextLine, printJson, printLines, printText, quotePath } from '../messages/print.ts'
-import { fetchProgress } from './fetch-progress.ts'
+import { createConfiguredReserve } from '../job/disk-reserve.ts'
+import { createFolderOrRefuse, refuseNonFolderPath, runJobOrRefuse } from '../job/open-job.ts'
+import { runUntilInterrupted } from '../messages/interruption.ts'
+import { formatNextStep, printJson, printLines, printText, quotePath } from '../messages/print.ts'
+import { createFetchProgress } from './fetch-progress.ts'
 
 /** Options as commander gives them: the keys of a FetchConfig in camel case, and the keys below. */
 export interface FetchOptions extends Readonly<Record<string, string | boolean | undefined>> {
@@ -34,19 +34,19 @@ export interface FetchOptions extends Readonly<Record<string, string | boolean |
 }
 
 export async function fetchExport(path: string, options: FetchOptions): Promise<void> {
-  endWithOutput()
+  exitAfterOutput()
   process.umask(0o077)
   const pausedMessage = `paused. Downloaded files are kept. To continue: pennon import fetch ${quotePath(path)}`
-  checkIsFolder(path, 'pennon import fetch FOLDER')
+  refuseNonFolderPath(path, 'pennon import fetch FOLDER')
   const folder = resolve(path)
-  await untilInterrupted(
+  await runUntilInterrupted(
     () => pausedMessage,
     signal =>
-      runOrRefuse(new JobFolder(folder), async () => {
+      runJobOrRefuse(new JobFolder(folder), async () => {
         const config = readConfigOf(folder, options)
         using source = await openFetchSource(parseFetchConfig(config), process.env, wallClock.nowMs(), options.dryRun)
         if (options.dryRun) await showPlan(source, options, signal)
-        else await download(path, canonicalJson(config), source, options, signal)
+        else await download(path, toCanonicalJson(config), source, options, signal)
       }),
   )
 }
@@ -76,15 +76,15 @@ async function showPlan(source: FetchSource, { json }: FetchOptions, signal: Abo
   }
   const { notes, limits, callsPerPart } = source
   const callCount = partCount * callsPerPart
-  const leastMs = leastDurationMs(callCount, limits)
+  const leastMs = computeLeastDurationMs(callCount, limits)
   if (json) {
     printText(`${JSON.stringify({ partCount, callCount, leastMs, bytes, firstPart, lastPart, notes }, null, 2)}\n`)
     return
   }
-  const size = bytes === null ? '' : `, ${readableBytes(bytes)}`
+  const size = bytes === null ? '' : `, ${formatBytes(bytes)}`
   printLines([
     `${formatCount(partCount, 'part')}${size}${firstPart === null ? '' : `: ${firstPart} … ${lastPart}`}`,
-    `${formatCount(callCount, 'call')} or more${leastMs === 0 ? '' : `, at least ${formatSpan(leastMs)} by the limits of the source`}`,
+    `${formatCount(callCount, 'call')} or more${leastMs === 0 ? '' : `, at least ${formatWaitSpan(leastMs)} by the limits of the source`}`,
     ...notes,
     'Nothing was downloaded.',
   ])
@@ -98,10 +98,10 @@ async function download(
   signal: AbortSignal,
 ): Promise<void> {
   const folder = resolve(path)
-  const findSpaceProblem = reserveOf(folder)
-  const progress = fetchProgress({
+  const findSpaceProblem = createConfiguredReserve(folder)
+  const progress = createFetchProgress({
     write: text => process.stderr.write(text),
-    width: () => (json ? null : widthOf(process.stderr)),
+    width: () => (json ? null : readTerminalWidth(process.stderr)),
     isJson: json,
     nowMs: wallClock.nowMs,
     limits: source.limits,
@@ -115,7 +115,7 @@ async function download(
       onProgress: progress.show,
       onNotice: line => {
         progress.clear()
-        process.stderr.write(`${printable(line)}\n`)
+        process.stderr.write(`${toPrintable(line)}\n`)
       },
     })
   } finally {
@@ -128,9 +128,9 @@ async function download(
 function describeResult({ partsDone, partsEmpty, bytesDone, warnings }: FetchResult, path: string): string[] {
   const empty = partsEmpty === 0 ? '' : `; the source has no data for ${partsEmpty} more`
   return [
-    `${formatCount(partsDone, 'part')}, ${readableBytes(bytesDone)}, ${partsDone === 1 ? 'is' : 'are'} in ${resolve(path)}/raw${empty}.`,
+    `${formatCount(partsDone, 'part')}, ${formatBytes(bytesDone)}, ${partsDone === 1 ? 'is' : 'are'} in ${resolve(path)}/raw${empty}.`,
     ...describeWarnings(warnings),
-    nextLine(
+    formatNextStep(
       existsSync(join(resolve(path), planFile))
         ? { command: `pennon import run ${quotePath(path)}`, why: 'it is already planned' }
         : { command: `pennon import plan ${quotePath(path)}`, why: 'selects what is imported, and into which project' },
@@ -139,5 +139,5 @@ function describeResult({ partsDone, partsEmpty, bytesDone, warnings }: FetchRes
 }
 
 export function describeWarnings(warnings: FetchResult['warnings']): readonly string[] {
-  return firstFew(warnings.map(({ part, line }) => (part === '' ? line : `${part}: ${line}`)))
+  return truncateList(warnings.map(({ part, line }) => (part === '' ? line : `${part}: ${line}`)))
 }

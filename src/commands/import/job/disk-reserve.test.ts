@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { quickClock } from '../../../../tests/support/fixed-clock.ts'
-import { createSpaceWait, diskReserve, retryWhenDiskFull } from './disk-reserve.ts'
+import { createDiskReserve, createSpaceWait, retryWhenDiskFull } from './disk-reserve.ts'
 
 const mebibyte = 2 ** 20
 
@@ -11,7 +11,7 @@ describe('the reserve on the disk of an import', () => {
   function findSpaceProblem(sizes: { free: number; total: number; min?: number; next?: number }): string | null {
     const { free, total, min = 100, next = 0 } = sizes
     const look = () => ({ freeBytes: free * mebibyte, totalBytes: total * mebibyte })
-    return diskReserve('/job', min * mebibyte, look)(next * mebibyte)
+    return createDiskReserve('/job', min * mebibyte, look)(next * mebibyte)
   }
 
   it('is a quarter more than the free disk below which capture stops', () => {

@@ -11,18 +11,18 @@ import type { FindSpaceProblem, WaitForSpace } from '#importer/read/disk-space.t
 import { createRecordReader } from '#importer/read/read-files.ts'
 import { listSources } from '#importer/sources/sources.ts'
 import { createJobConversion } from '#importer/stages/job-conversion.ts'
-import { checkUnchanged } from '#importer/stages/raw-sources.ts'
-import { rehearse } from '#importer/stages/rehearse.ts'
+import { checkSourcesUnchanged } from '#importer/stages/raw-sources.ts'
+import { rehearseImport } from '#importer/stages/rehearse.ts'
 import { type Rehearsal, readRehearsal, reportNames } from '#importer/stages/report/import-report.ts'
-import { openCompleteRecords, readScan, scanRecords } from '#importer/stages/scan.ts'
+import { openCompleteRecords, readFinishedScan, scanRecords } from '#importer/stages/scan.ts'
 import { setUnknownTimes, stageRecords } from '#importer/stages/stage.ts'
 import { StagedRecords } from '#importer/stages/staged-records.ts'
-import { checkZone } from '#importer/stages/zone-shift.ts'
+import { checkZoneAgainstNotes } from '#importer/stages/zone-shift.ts'
 import { quotePath } from '../messages/print.ts'
 import { askTargetFacts } from '../service/ask-target-facts.ts'
 import { addKnownProject } from '../service/known-project.ts'
 import type { Job } from './open-job.ts'
-import { planWithProfileTime } from './profile-time.ts'
+import { addProfileTimeToPlan } from './profile-time.ts'
 
 export interface StageRun extends Job {
   readonly progress: StageProgress
@@ -41,13 +41,13 @@ export interface JobStage {
 
 const stage: JobStage = {
   async isDone({ folder, plan }) {
-    const scanned = readScan(folder, plan)
+    const scanned = readFinishedScan(folder, plan)
     if (scanned !== null) {
-      await checkUnchanged(scanned.raw)
+      await checkSourcesUnchanged(scanned.raw)
       return true
     }
     using records = openCompleteRecords(folder, plan)
-    if (records !== null) await checkUnchanged(records.sources)
+    if (records !== null) await checkSourcesUnchanged(records.sources)
     return records !== null
   },
   async run({ folder, plan, source, progress, signal, waitForSpace }) {
@@ -56,7 +56,7 @@ const stage: JobStage = {
     const read = createRecordReader(plan.format === null ? { spool } : { spool, format: plan.format })
     const { converter } = createJobConversion(plan, source, () => null)
     using records = await stageRecords({ folder, plan, read, converter, progress, signal, waitForSpace })
-    const withTime = planWithProfileTime(plan, records)
+    const withTime = addProfileTimeToPlan(plan, records)
     if (withTime !== null) {
       progress.say(
         `Profiles have no time: using that of the last event, ${String(withTime.config.profile_timestamp)} (override with --profile-timestamp).`,
@@ -72,9 +72,9 @@ const stage: JobStage = {
 
 const scan: JobStage = {
   isDone({ folder, plan }) {
-    const manifest = readScan(folder, plan)
+    const manifest = readFinishedScan(folder, plan)
     if (manifest === null) return false
-    checkZone(manifest.scan.zoneNotes, manifest.sourceTimezone)
+    checkZoneAgainstNotes(manifest.scan.zoneNotes, manifest.sourceTimezone)
     return true
   },
   async run({ folder, plan, source, progress, signal, waitForSpace }) {
@@ -90,7 +90,7 @@ const rehearsal: JobStage = {
     StagedRecords.remove(folder)
     const plan = await addKnownProject(folder, run.plan)
     const manifest = requireManifest(folder)
-    await rehearse({
+    await rehearseImport({
       ...{ folder, plan, manifest, progress, signal, waitForSpace },
       otherSources: listSources().filter(({ name }) => name !== source.name),
       monotonicNowMs: () => performance.now(),

@@ -2,7 +2,7 @@
 // Source: docs/wire/import.md §2.11 (guards).
 
 import { JobStopped, type Remedy } from '#importer/job/job-paused.ts'
-import { readState, writeState } from '#importer/job/job-state.ts'
+import { readJobState, writeJobState } from '#importer/job/job-state.ts'
 import type { ServiceApi } from '#importer/send/job-api.ts'
 import { otherDaysOnly } from '#importer/stages/report/target-facts.ts'
 import { type LiveCounts, readLiveCounts, selectSettledDays } from '#importer/verify/verify-stage.ts'
@@ -17,7 +17,7 @@ export async function findLiveEventsBefore(
   range: { readonly first: string; readonly last: string } | null,
   overlapOk: boolean,
 ): Promise<Record<string, number> | null> {
-  const known = readState<{ readonly days: Record<string, number> | null }>(folder, liveBeforeName)
+  const known = readJobState<{ readonly days: Record<string, number> | null }>(folder, liveBeforeName)
   if (known !== null) return known.days
   const counts: LiveCounts = range === null ? { days: {} } : await readLiveCounts(api, range)
   if (!('days' in counts)) {
@@ -25,7 +25,7 @@ export async function findLiveEventsBefore(
     if (!overlapOk)
       throw new JobStopped(`${message} To send without this check: --overlap-ok`, findUnseenRemedy(counts.refused))
     progress.say(`WARNING: ${message} Sending anyway (--overlap-ok).`)
-    writeState(folder, liveBeforeName, { days: null })
+    writeJobState(folder, liveBeforeName, { days: null })
     return null
   }
   const names = Object.keys(counts.days)
@@ -38,7 +38,7 @@ export async function findLiveEventsBefore(
     )
   }
   const days = selectSettledDays(counts.days, api.clock.nowMs())
-  writeState(folder, liveBeforeName, { days })
+  writeJobState(folder, liveBeforeName, { days })
   return days
 }
 

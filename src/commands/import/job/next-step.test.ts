@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { Verification } from '#importer/stages/report/import-report.ts'
-import { nextLine } from '../messages/print.ts'
+import { formatNextStep } from '../messages/print.ts'
 import type { ServiceAnswer } from '../service/ask-service.ts'
 import { findNextStep, type Standing } from './next-step.ts'
 
@@ -59,13 +59,13 @@ describe('the next step of an import', () => {
   it('for a changed file is to restore it, which no command does', () => {
     const next = findNextStep('it', { ...rehearsed, changedFile: 'raw.jsonl' }, null)
     assert.equal(next.command, null)
-    assert.match(nextLine(next), /^Next: restore raw\.jsonl as it was staged, then pennon import run it; /)
+    assert.match(formatNextStep(next), /^Next: restore raw\.jsonl as it was staged, then pennon import run it; /)
   })
 
   it('before a run that would stop again is its remedy, as a command or a sentence', () => {
     const zone = { command: 'pennon import run FOLDER --source-timezone ZONE', why: 'ZONE is that of the project' }
     const key = { command: null, why: 'set another key, then pennon import run FOLDER' }
-    const at = (standing: Standing) => nextLine(findNextStep("ada's", standing, null))
+    const at = (standing: Standing) => formatNextStep(findNextStep("ada's", standing, null))
     assert.equal(
       at({ ...fresh, remedy: zone }),
       "Next: pennon import run 'ada'\\''s' --source-timezone ZONE (ZONE is that of the project)",
@@ -79,13 +79,13 @@ describe('the next step of an import', () => {
   })
 
   it('is not to discard a published import, which the line only mentions', () => {
-    const line = nextLine(findNextStep('it', verified, inService('published')))
+    const line = formatNextStep(findNextStep('it', verified, inService('published')))
     assert.equal(line, 'Done. To undo it within 30 days: pennon import discard it')
   })
 
   it('can be pasted into a shell, whatever the folder is called', () => {
     assert.equal(
-      nextLine({ ...findNextStep("ada's jobs", fresh, null), why: 'why' }),
+      formatNextStep({ ...findNextStep("ada's jobs", fresh, null), why: 'why' }),
       "Next: pennon import run 'ada'\\''s jobs' (why)",
     )
   })

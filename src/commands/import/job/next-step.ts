@@ -1,16 +1,16 @@
 // The next step of a job, as a command to type. Every command about a job prints it.
 
 import { canAsk } from '#commands/client/prompt.ts'
-import { approve, listChangesSince, readApproval } from '#importer/job/approval.ts'
+import { createApproval, listChangesSince, readApproval } from '#importer/job/approval.ts'
 import type { Remedy } from '#importer/job/job-paused.ts'
 import { readManifest } from '#importer/job/manifest.ts'
 import { hashMapping } from '#importer/job/plan.ts'
 import { progressFile, progressSchema } from '#importer/job/progress.ts'
 import { type Ending, readEnding, readServiceJob } from '#importer/send/service-job.ts'
-import { findChanged } from '#importer/stages/raw-sources.ts'
+import { findChangedSource } from '#importer/stages/raw-sources.ts'
 import { readRehearsal, type Sent } from '#importer/stages/report/import-report.ts'
-import { readSent } from '#importer/verify/sent.ts'
-import { type NextStep, nextLine, quotePath } from '../messages/print.ts'
+import { readSentSummary } from '#importer/verify/sent.ts'
+import { formatNextStep, type NextStep, quotePath } from '../messages/print.ts'
 import type { ServiceAnswer } from '../service/ask-service.ts'
 import type { JobOfFolder } from '../service/target-api.ts'
 import { isReportCurrent } from './job-stages.ts'
@@ -46,7 +46,7 @@ export const hashDigits = 12
 
 /** The line with the next step, after a command that did not ask the service. */
 export async function describeNextStep(job: Job): Promise<string> {
-  return nextLine(findNextStep(job.path, await readJobProgress(job), null))
+  return formatNextStep(findNextStep(job.path, await readJobProgress(job), null))
 }
 
 /** @returns the state, and the facts that it follows from, for commands that show them. */
@@ -55,9 +55,9 @@ export async function readJobProgress({ folder, plan }: JobOfFolder) {
   const report = readRehearsal(folder)
   const approval = readApproval(folder)
   const isRehearsed = manifest !== null && isReportCurrent(report, manifest, plan)
-  const sent = readSent(folder, report)
+  const sent = readSentSummary(folder, report)
   const needsFiles = manifest?.mappingSha256 === hashMapping(plan) && sent?.isAll !== true
-  const changedFile = needsFiles ? ((await findChanged(manifest.raw))?.path ?? null) : null
+  const changedFile = needsFiles ? ((await findChangedSource(manifest.raw))?.path ?? null) : null
   const ending = readEnding(folder)
   const stopAt = (at: string) => (report === null ? null : findRehearsalStop(report, plan, at))
   const isToApprove = isRehearsed && plan.target !== null && stopAt('') === null
@@ -67,7 +67,7 @@ export async function readJobProgress({ folder, plan }: JobOfFolder) {
   const standing = {
     ...{ isRehearsed, sent, stopAt, changedFile },
     hasTarget: plan.target !== null,
-    approvalSha256: isToApprove ? approve({ plan, manifest }, '').sha256 : null,
+    approvalSha256: isToApprove ? createApproval({ plan, manifest }, '').sha256 : null,
     isAttended: canAsk(),
     changed: approval && manifest && listChangesSince(approval, { plan, manifest }),
     remedy: isStopped && progress.updatedAt >= (approval?.approvedAt ?? '') ? (progress.wayOut ?? null) : null,

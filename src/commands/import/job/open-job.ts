@@ -2,20 +2,20 @@
 
 import { existsSync, mkdirSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { endWithOutput } from '#commands/client/end-with-output.ts'
+import { exitAfterOutput } from '#commands/client/end-with-output.ts'
 import { refuse } from '#commands/refuse.ts'
-import { printable } from '#core/printable.ts'
+import { toPrintable } from '#core/printable.ts'
 import { type FetchedParts, readFetchedParts } from '#importer/fetch/fetch-state.ts'
 import { jobDatabaseFile } from '#importer/job/job-database.ts'
 import { JobFolder } from '#importer/job/job-folder.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
-import { checkState } from '#importer/job/job-state.ts'
+import { checkJobState } from '#importer/job/job-state.ts'
 import { readPlan } from '#importer/job/plan.ts'
-import { isNotWritable, isSqliteDamage, isSqliteDiskFull } from '#importer/job/sqlite-file.ts'
+import { isSqliteDamage, isSqliteDiskFull, isSqliteNotWritable } from '#importer/job/sqlite-file.ts'
 import { ImportConfigError, type ImportSource } from '#importer/records/import-source.ts'
 import { findSource, sourceNames } from '#importer/sources/sources.ts'
 import { isFileLocked, readLockHolder, tryFileLock } from '#processes/data-lock.ts'
-import { type NextStep, nextLine, quotePath } from '../messages/print.ts'
+import { formatNextStep, type NextStep, quotePath } from '../messages/print.ts'
 import type { JobOfFolder } from '../service/target-api.ts'
 
 const lockFile = 'lock.db'
@@ -32,10 +32,10 @@ export interface Job extends JobOfFolder {
 
 /** @param path as the user gave it, for messages. */
 export function openJob(path: string): Job {
-  checkIsFolder(path, `pennon import plan FOLDER ${quotePath(path)}`)
+  refuseNonFolderPath(path, `pennon import plan FOLDER ${quotePath(path)}`)
   const folder = new JobFolder(resolve(path))
   const plan = refuseIfStopped(() => readPlan(folder))
-  if (plan === null) refuse(noImportText(path, readFetched(folder)))
+  if (plan === null) refuse(noImportText(path, readFetchedPartsOfJob(folder)))
   return { folder, plan, source: findSourceOrRefuse(plan.source), path, at: quotePath(path) }
 }
 
@@ -43,7 +43,7 @@ export function createFolderOrRefuse(path: string, mode = 0o777): void {
   try {
     createFolders(path, mode)
   } catch (error) {
-    refuse(printable(`${path} cannot be created (${(error as Error).message}). Use a folder that you can write to`))
+    refuse(toPrintable(`${path} cannot be created (${(error as Error).message}). Use a folder that you can write to`))
   }
 }
 
@@ -59,7 +59,7 @@ function createFolders(path: string, mode: number): void {
 }
 
 /** Refuses a path at which there can be no folder. @param begin the command that begins an import, for the remedy. */
-export function checkIsFolder(path: string, begin: string): void {
+export function refuseNonFolderPath(path: string, begin: string): void {
   // The nearest existing parent of the path must be a folder too.
   for (let at = resolve(path); ; at = dirname(at)) {
     const found = statSync(at, { throwIfNoEntry: false })
@@ -75,18 +75,18 @@ export function checkIsFolder(path: string, begin: string): void {
 /** What `pennon import fetch` put into a folder that no import is planned in yet; null for nothing. */
 export function readUnplannedFetch(path: string): FetchedParts | null {
   const folder = new JobFolder(resolve(path))
-  return refuseIfStopped(() => readPlan(folder)) === null ? readFetched(folder) : null
+  return refuseIfStopped(() => readPlan(folder)) === null ? readFetchedPartsOfJob(folder) : null
 }
 
 /** What was fetched into an existing folder, planned or not. */
-export function readFetched({ path }: JobFolder): FetchedParts | null {
+export function readFetchedPartsOfJob({ path }: JobFolder): FetchedParts | null {
   return refuseIfStopped(() => readFetchedParts(path))
 }
 
 function noImportText(path: string, fetched: FetchedParts | null): string {
   const at = quotePath(path)
   if (fetched === null) return `${path} contains no import. Start one: pennon import plan ${at} FILES --source NAME`
-  return `${path} contains a download, but no import is planned yet. ${nextLine(findNextStepOfFetch(path, fetched))}`
+  return `${path} contains a download, but no import is planned yet. ${formatNextStep(findNextStepOfFetch(path, fetched))}`
 }
 
 /** The next step for a folder that has fetched files and no plan. */
@@ -100,7 +100,7 @@ function refuseIfStopped<T>(read: () => T): T {
   try {
     return read()
   } catch (error) {
-    if (error instanceof JobStopped) refuse(printable(error.message))
+    if (error instanceof JobStopped) refuse(toPrintable(error.message))
     throw error
   }
 }
@@ -137,14 +137,14 @@ function tryLock(folder: JobFolder): ReturnType<typeof tryFileLock> {
   try {
     return tryFileLock(folder.file(lockFile))
   } catch (error) {
-    if (isSqliteDamage(error)) refuse(printable(folder.damaged(lockFile).message))
-    if (isNotWritable(error)) refuse(notWritableText(folder, error))
+    if (isSqliteDamage(error)) refuse(toPrintable(folder.damaged(lockFile).message))
+    if (isSqliteNotWritable(error)) refuse(notWritableText(folder, error))
     throw error
   }
 }
 
 function notWritableText({ path }: JobFolder, error: unknown): string {
-  return printable(`the files in ${path} cannot be written (${(error as Error).message}). Make the folder writable`)
+  return toPrintable(`the files in ${path} cannot be written (${(error as Error).message}). Make the folder writable`)
 }
 
 export function isJobRunning(folder: JobFolder): boolean {
@@ -156,47 +156,47 @@ export function isFetchRunning(path: string): boolean {
 }
 
 /** Runs a command. If it cannot continue, prints one line on stderr and exits with code 2, or 1 for a full disk. */
-export async function runOrRefuse<T>(folder: JobFolder, command: () => Promise<T>): Promise<T> {
+export async function runJobOrRefuse<T>(folder: JobFolder, command: () => Promise<T>): Promise<T> {
   try {
     return await command()
   } catch (error) {
-    if (error instanceof ImportConfigError || error instanceof JobStopped) refuse(printable(error.message))
-    if (isSqliteDamage(error)) refuse(printable(folder.damaged(jobDatabaseFile).message))
-    if (isNotWritable(error) || (error as NodeJS.ErrnoException).code === 'EROFS')
+    if (error instanceof ImportConfigError || error instanceof JobStopped) refuse(toPrintable(error.message))
+    if (isSqliteDamage(error)) refuse(toPrintable(folder.damaged(jobDatabaseFile).message))
+    if (isSqliteNotWritable(error) || (error as NodeJS.ErrnoException).code === 'EROFS')
       refuse(notWritableText(folder, error))
     if (!isDiskFull(error)) throw error
-    process.stderr.write(`pennon: ${printable(fullDiskText(folder))}\n`)
+    process.stderr.write(`pennon: ${toPrintable(fullDiskText(folder))}\n`)
     process.exit(1)
   }
 }
 
 function checkStateOf({ folder, plan }: Job): void {
   try {
-    checkState(folder, plan.jobId)
+    checkJobState(folder, plan.jobId)
   } catch (error) {
     // Another process may have planned another job in this folder: then the state is not damaged, but belongs to that job.
     if (readPlan(folder)?.jobId === plan.jobId) throw error
   }
 }
 
-/** Runs a command that only looks at a job, and refuses like `runOrRefuse`. */
-export async function readJob(path: string, command: (job: Job) => Promise<void> | void): Promise<void> {
-  endWithOutput()
+/** Runs a command that only looks at a job, and refuses like `runJobOrRefuse`. */
+export async function runReadOnlyOnJob(path: string, command: (job: Job) => Promise<void> | void): Promise<void> {
+  exitAfterOutput()
   const job = openJob(path)
-  await runOrRefuse(job.folder, async () => {
+  await runJobOrRefuse(job.folder, async () => {
     checkStateOf(job)
     await command(job)
   })
 }
 
-/** Runs a command that changes a job. Refuses like `runOrRefuse`, and also while another command works on the job. */
-export async function changeJob<T>(path: string, command: (job: Job) => Promise<T>): Promise<T> {
-  endWithOutput()
+/** Runs a command that changes a job. Refuses like `runJobOrRefuse`, and also while another command works on the job. */
+export async function runExclusivelyOnJob<T>(path: string, command: (job: Job) => Promise<T>): Promise<T> {
+  exitAfterOutput()
   process.umask(0o077)
   const job = openJob(path)
   const unlock = lockJob(job.folder)
   try {
-    return await runOrRefuse(job.folder, () => {
+    return await runJobOrRefuse(job.folder, () => {
       checkStateOf(job)
       return command(job)
     })

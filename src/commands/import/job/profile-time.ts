@@ -7,15 +7,15 @@ import type { FetchedParts } from '#importer/fetch/fetch-state.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import type { ImportPlan } from '#importer/job/plan.ts'
 import { formatTime } from '#importer/records/source-time.ts'
-import { isProfile } from '#importer/sources/mixpanel/mixpanel.ts'
-import { decodeContent } from '#importer/stages/staged-line.ts'
+import { isMixpanelProfile } from '#importer/sources/mixpanel/mixpanel.ts'
+import { decodeRecordContent } from '#importer/stages/staged-line.ts'
 import type { StagedRecords } from '#importer/stages/staged-records.ts'
 
 const key = 'profile_timestamp'
 const source = 'mixpanel'
 
 /** Sets the time of profiles to the end of the fetched range unless the configuration has one. */
-export function withDefaultProfileTime(
+export function addDefaultProfileTime(
   config: JsonObject,
   plannedSource: string,
   fetched: FetchedParts | null,
@@ -32,7 +32,7 @@ export function withDefaultProfileTime(
  * @returns the plan with that time; null if there are no profiles, or their time is known.
  * @throws JobStopped if there is no event to take the time from.
  */
-export function planWithProfileTime(plan: ImportPlan, records: StagedRecords): ImportPlan | null {
+export function addProfileTimeToPlan(plan: ImportPlan, records: StagedRecords): ImportPlan | null {
   if (plan.source !== source || plan.config[key] !== undefined || !hasProfiles(records)) return null
   const range = records.range()
   if (range === null)
@@ -47,7 +47,7 @@ export function planWithProfileTime(plan: ImportPlan, records: StagedRecords): I
 }
 
 /** Removes a time of profiles that was taken from events, so that it is determined again when the events' times change. */
-export function removeFoundTime({ isProfileTimeFound, ...plan }: ImportPlan): ImportPlan {
+export function removeFoundProfileTime({ isProfileTimeFound, ...plan }: ImportPlan): ImportPlan {
   if (isProfileTimeFound !== true) return plan
   const { [key]: _, ...config } = plan.config
   return { ...plan, config }
@@ -55,8 +55,8 @@ export function removeFoundTime({ isProfileTimeFound, ...plan }: ImportPlan): Im
 
 function hasProfiles(records: StagedRecords): boolean {
   for (const { extra, json } of records.unknownTimes()) {
-    const { parsed } = decodeContent(extra, json.toString())
-    if ('value' in parsed && isProfile(parsed.value)) return true
+    const { parsed } = decodeRecordContent(extra, json.toString())
+    if ('value' in parsed && isMixpanelProfile(parsed.value)) return true
   }
   return false
 }

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { explainSkip } from '#importer/stages/reject-fixes.ts'
 import type { Rehearsal } from '#importer/stages/report/import-report.ts'
 import { limits } from '../../../../tests/support/import-job.ts'
-import { findRehearsalStop, formatStop } from './rehearsal-stop.ts'
+import { findRehearsalStop, formatRehearsalStop } from './rehearsal-stop.ts'
 
 const plan = { source: 'mixpanel', config: {}, limits: { ...limits, maxRejectShare: 0.05 } }
 const damaged = { object: 'day.jsonl.gz', records: 1_234, line: 1_235, why: 'the gzip data is cut off' }
@@ -18,7 +18,7 @@ const textOf = (report: Given, given = plan) => {
   const balance = { read, rejected, toSend, isBalanced }
   const none = { skips: [], damagedFiles: [], looksLike: null, targetAnswer: { notAsked: 'no target' } }
   const stop = findRehearsalStop({ balance, ...none, ...more } as unknown as Rehearsal, given, 'job')
-  return stop && formatStop(stop)
+  return stop && formatRehearsalStop(stop)
 }
 
 describe('a rehearsed job', () => {

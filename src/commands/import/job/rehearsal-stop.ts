@@ -1,6 +1,6 @@
 // Reasons not to approve a rehearsed job as it is, and their remedies. Source: docs/wire/import.md §2.6.
 
-import { firstFew, formatCount } from '#core/format-count.ts'
+import { formatCount, truncateList } from '#core/format-count.ts'
 import type { ImportPlan } from '#importer/job/plan.ts'
 import type { ReasonCount, Rehearsal } from '#importer/stages/report/import-report.ts'
 import {
@@ -36,7 +36,7 @@ export function findRehearsalStop(
   if (damagedFiles.length > 0 && limits.allowsDamagedFiles !== true)
     return {
       code: 'damaged_files',
-      problem: firstFew(damagedFiles.map(describeDamage), 3).join(' '),
+      problem: truncateList(damagedFiles.map(describeDamage), 3).join(' '),
       wayOut: `Download ${damagedFiles.length === 1 ? 'it' : 'them'} again and plan again: ${plan}; or import the readable part: pennon import run ${at} --allow-damaged-files`,
       command: plan,
     }
@@ -66,7 +66,7 @@ export function findRehearsalStop(
       code: 'drops_old_events',
       problem: old,
       wayOut: formatOldEventsRemedy(at),
-      command: formatAcceptingPlan(at),
+      command: formatAcceptOldCommand(at),
     }
   const held = heldByRejects ?? rejected
   const all = read - rejected + held
@@ -82,10 +82,10 @@ export function findRehearsalStop(
 
 /** What to do about a project that refuses old events, without a full stop. */
 export function formatOldEventsRemedy(at: string): string {
-  return `To import them anyway, plan again: ${formatAcceptingPlan(at)}; or set drop_events_older_than_seconds of the project to 0 and run: pennon import run ${at} --rehearse-again`
+  return `To import them anyway, plan again: ${formatAcceptOldCommand(at)}; or set drop_events_older_than_seconds of the project to 0 and run: pennon import run ${at} --rehearse-again`
 }
 
-export function formatAcceptingPlan(at: string): string {
+export function formatAcceptOldCommand(at: string): string {
   return `pennon import plan ${at} … --accept-old`
 }
 
@@ -94,7 +94,7 @@ function describeSkip({ reason, count, fix }: ReasonCount): string {
 }
 
 /** Formats problem and remedy together, for output that does not end with the next command. */
-export function formatStop({ code, problem, wayOut, command }: RehearsalStop): string {
+export function formatRehearsalStop({ code, problem, wayOut, command }: RehearsalStop): string {
   const isToSee = code === 'unbalanced' || code === 'no_events' || code === 'too_many_rejects'
   return `${problem} ${isToSee ? `See what is wrong: ${command}. ` : ''}${wayOut}`
 }

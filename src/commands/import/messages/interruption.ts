@@ -1,6 +1,6 @@
 // Ctrl-C or SIGTERM during a long command: it ends with a message that says how to continue, and exit code 130.
 
-import { printable } from '#core/printable.ts'
+import { toPrintable } from '#core/printable.ts'
 import { JobPaused } from '#importer/job/job-paused.ts'
 
 const signals = ['SIGINT', 'SIGTERM'] as const
@@ -15,7 +15,7 @@ const graceMs = 4_000
  * once the work has ended because of it.
  * @param message says how to continue.
  */
-export async function untilInterrupted<T>(
+export async function runUntilInterrupted<T>(
   message: () => string,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
@@ -44,7 +44,7 @@ export function isInterruption(error: unknown, signal: AbortSignal): boolean {
 
 /** @param isStuck whether the work did not end by itself, so it may be waiting for a disk that does not answer. */
 function endInterrupted(message: string, isStuck = false): never {
-  process.stderr.write(`pennon: ${printable(message)}\n`)
+  process.stderr.write(`pennon: ${toPrintable(message)}\n`)
   // An exit would wait for a disk that does not answer. Ending by the signal does not, and a shell also sees 130.
   if (isStuck && process.getActiveResourcesInfo().some(name => name.startsWith('FSReq'))) {
     process.removeAllListeners('SIGINT')
@@ -54,7 +54,7 @@ function endInterrupted(message: string, isStuck = false): never {
 }
 
 /** For a command that stores nothing before its end, so nothing needs to be awaited. @returns a function to undo it. */
-export function endAtInterruption(message: string): () => void {
+export function exitOnInterruption(message: string): () => void {
   return onSignals(() => endInterrupted(message, true))
 }
 

@@ -2,7 +2,7 @@
 
 import { ask } from '#commands/client/prompt.ts'
 import { refuse } from '#commands/refuse.ts'
-import { printable, printableName } from '#core/printable.ts'
+import { toPrintable, toPrintableName } from '#core/printable.ts'
 
 export interface NextStep {
   /** Null if the next step is not a command; then `why` says what to do. */
@@ -13,7 +13,7 @@ export interface NextStep {
 }
 
 /** A command that takes something back never follows `Next:`, which people run without thinking. */
-export function nextLine({ command, why, isOnlyToUndo = false }: NextStep): string {
+export function formatNextStep({ command, why, isOnlyToUndo = false }: NextStep): string {
   if (isOnlyToUndo) return `Done. ${why}: ${command}`
   return command === null ? `Next: ${why}` : `Next: ${command} (${why})`
 }
@@ -24,7 +24,7 @@ export function quotePath(path: string): string {
 }
 
 export function printLines(lines: readonly string[]): void {
-  process.stdout.write(`${lines.map(printable).join('\n')}\n`)
+  process.stdout.write(`${lines.map(toPrintable).join('\n')}\n`)
 }
 
 export function printLine(line: string): void {
@@ -37,14 +37,14 @@ export function printJson(value: unknown): void {
 }
 
 /** Prints that nothing was found, on stderr if stdout holds only lines of JSON. */
-export function printNone(line: string, isJson: boolean): void {
+export function printNothingFound(line: string, isJson: boolean): void {
   const stream = isJson ? process.stderr : process.stdout
-  stream.write(`${printable(line)}\n`)
+  stream.write(`${toPrintable(line)}\n`)
 }
 
 /** Prints a text file, unchanged except for what a terminal would obey. */
 export function printText(text: string): void {
-  process.stdout.write(text.split('\n').map(printableName).join('\n'))
+  process.stdout.write(text.split('\n').map(toPrintableName).join('\n'))
 }
 
 /**

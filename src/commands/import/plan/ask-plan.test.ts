@@ -6,7 +6,7 @@ import { envSetting } from '../../../../tests/support/env-setting.ts'
 import { serveAnswers } from '../../../../tests/support/local-server.ts'
 import { tempDir } from '../../../../tests/support/temp-dir.ts'
 import type { Person } from '../../client/prompt.ts'
-import { completeOptions, type GivenPlanOptions } from './ask-plan.ts'
+import { completePlanOptions, type GivenPlanOptions } from './ask-plan.ts'
 
 const given: GivenPlanOptions = { maxRejectShare: '1%' }
 
@@ -16,7 +16,7 @@ describe('planning on a terminal', () => {
     envSetting(t, 'PORT', '1')
     envSetting(t, 'PENNON_PROJECT_KEY', 'phc_shop')
     const { person, asked, printed } = answering('', `${host}/other`, host)
-    const { options } = await completeOptions({ ...given, source: 'mixpanel' }, ['x.jsonl'], undefined, person)
+    const { options } = await completePlanOptions({ ...given, source: 'mixpanel' }, ['x.jsonl'], undefined, person)
     assert.deepEqual([options.host, options.projectKey], [host, 'phc_shop'])
     assert.deepEqual(asked, Array(3).fill('URL of the instance [http://127.0.0.1:1]'))
     assert.match(printed[0]!, /^no instance answers at http:\/\/127\.0\.0\.1:1 \([^)]+\)$/)
@@ -27,7 +27,12 @@ describe('planning on a terminal', () => {
     envSetting(t, 'PORT', new URL(host).port)
     for (const target of [{ projectKey: 'phc_shop' }, { projectKey: 'phc_other', host: 'http://127.0.0.1:1' }]) {
       const { person, asked } = answering()
-      const { options } = await completeOptions({ ...given, source: 'mixpanel', ...target }, ['x'], undefined, person)
+      const { options } = await completePlanOptions(
+        { ...given, source: 'mixpanel', ...target },
+        ['x'],
+        undefined,
+        person,
+      )
       assert.deepEqual([asked, options.host], [[], target.host])
     }
   })
@@ -38,7 +43,7 @@ describe('planning on a terminal', () => {
     mkdirSync(join(home, 'export'))
     for (const name of ['export/a.jsonl', 'mapping.json']) writeFileSync(join(home, name), '{}')
     const { person, printed } = answering('generic', '~/none', '~/export', '~/export/none.json', '~/mapping.json', '')
-    const { options, files } = await completeOptions(given, [], undefined, person)
+    const { options, files } = await completePlanOptions(given, [], undefined, person)
     assert.deepEqual([files, options.mapping], [[join(home, 'export')], join(home, 'mapping.json')])
     assert.equal(printed.length, 2, 'each of the two missing paths is reported')
   })
@@ -48,7 +53,7 @@ describe('planning on a terminal', () => {
     envSetting(t, 'PORT', new URL(host).port)
     envSetting(t, 'PENNON_PROJECT_KEY', '')
     const { person, asked, printed } = answering('phx_abcdefghijklmnopqrstuvwxyz', 'two words', 'phc_shop', '')
-    const { options } = await completeOptions({ ...given, source: 'mixpanel' }, ['x'], undefined, person)
+    const { options } = await completePlanOptions({ ...given, source: 'mixpanel' }, ['x'], undefined, person)
     assert.deepEqual([options.projectKey, asked.length], ['phc_shop', 4])
     assert.match(printed[0]!, /^that is a personal API key, a secret: set it in PENNON_PERSONAL_KEY\. /)
     assert.match(printed[1]!, /^that is not a project API key\. /)
@@ -59,7 +64,7 @@ describe('planning on a terminal', () => {
     const config = join(tempDir(t), 'config.json')
     writeFileSync(config, '{"mapping":{}}')
     const { person, asked } = answering('')
-    await completeOptions({ ...given, source: 'generic', config }, ['x'], undefined, person)
+    await completePlanOptions({ ...given, source: 'generic', config }, ['x'], undefined, person)
     assert.match(asked.join(), /^Project API key/)
   })
 })

@@ -9,8 +9,8 @@ import { findRawFiles } from '#importer/read/raw-files.ts'
 import { sourceNames } from '#importer/sources/sources.ts'
 import { type Person, personAtTerminal } from '../../client/prompt.ts'
 import {
-  addressByDefault,
   findAddressProblem,
+  findDefaultAddress,
   findProjectKey,
   findProjectKeyProblem,
   findTargetProblem,
@@ -21,7 +21,7 @@ import { findJsonFileProblem, type PlanOptions, readJsonFile } from './plan-opti
 export type GivenPlanOptions = Omit<PlanOptions, 'source'> & Partial<Pick<PlanOptions, 'source'>>
 
 /** @param fetched what the folder was fetched from; undefined when nothing was fetched into it. */
-export async function completeOptions(
+export async function completePlanOptions(
   given: GivenPlanOptions,
   files: readonly string[],
   fetched: { readonly source: string | null } | undefined,
@@ -119,7 +119,7 @@ async function askForTarget(
 
 /** @returns undefined for the default, whose private API may have a separate port. */
 async function askForAddress(person: Person): Promise<string | undefined> {
-  const byDefault = addressByDefault()
+  const byDefault = findDefaultAddress()
   const typed = await askUntilValid(person, 'URL of the instance', findAddressProblem, byDefault)
   return typed === byDefault ? undefined : typed
 }

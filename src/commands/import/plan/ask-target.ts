@@ -2,15 +2,15 @@
 // sent.
 // Source: docs/wire/import.md §2.1 (stage 0).
 
-import { explainNoAnswer } from '#commands/client/explain-no-answer.ts'
-import { instanceAddress } from '#commands/client/instance-address.ts'
+import { describeMissingAnswer } from '#commands/client/explain-no-answer.ts'
+import { resolveInstanceAddress } from '#commands/client/instance-address.ts'
 import { ClientError, PrivateApi } from '#commands/client/private-api.ts'
 import { readConfigOrRefuse, refuse } from '#commands/refuse.ts'
 import type { Config } from '#config.ts'
-import { parseObject } from '#importer/job/job-folder.ts'
-import { findMissingScopes, importKeyScopeList, listScopes } from '#importer/job/key-scopes.ts'
+import { parseObjectOrNull } from '#importer/job/job-folder.ts'
+import { findMissingScopes, formatScopes, importKeyScopeList } from '#importer/job/key-scopes.ts'
 import type { ImportTarget } from '#importer/job/plan.ts'
-import { isNoPath } from '#wire/wire-error.ts'
+import { isUnknownPathDetail } from '#wire/wire-error.ts'
 import { findProjectWithKey } from '../service/known-project.ts'
 import { queryTarget } from '../service/target-api.ts'
 import type { PlanOptions } from './plan-options.ts'
@@ -57,9 +57,9 @@ export function findProjectKeyProblem(key: string): string | null {
 
 /** Where events are sent, and where the private API is: on a separate port if PENNON_ADMIN_PORT is set. */
 function resolveAddresses({ host, apiHost }: AskedTarget, config: Config): { address: string; api: string } {
-  const sent = instanceAddress(host, { ...config, adminPort: null })
+  const sent = resolveInstanceAddress(host, { ...config, adminPort: null })
   if (!sent.ok) refuse(sent.error)
-  const asked = instanceAddress(apiHost ?? host, config)
+  const asked = resolveInstanceAddress(apiHost ?? host, config)
   if (!asked.ok) refuse(asked.error)
   return { address: sent.value, api: asked.value }
 }
@@ -79,13 +79,13 @@ export async function hasLiveEvents(target: ImportTarget): Promise<boolean | nul
 }
 
 /** The address if none is given: the instance that HOST and PORT would start here. */
-export function addressByDefault(): string {
+export function findDefaultAddress(): string {
   return resolveAddresses({}, readConfigOrRefuse()).address
 }
 
 /** @returns what is wrong with an address that was typed; null for nothing. */
 export function findAddressProblem(host: string): string | null {
-  const address = instanceAddress(host, readConfigOrRefuse())
+  const address = resolveInstanceAddress(host, readConfigOrRefuse())
   return address.ok ? null : address.error
 }
 
@@ -110,10 +110,10 @@ async function findKeyProblem(address: string, projectKey: string): Promise<stri
     response = await fetch(url, { signal: AbortSignal.timeout(timeoutMs), redirect: 'manual' })
     text = await response.text()
   } catch (cause) {
-    return `${noAnswer} at ${address} (${explainNoAnswer(cause)})`
+    return `${noAnswer} at ${address} (${describeMissingAnswer(cause)})`
   }
   if (response.ok) return null
-  if (response.status === 404 && isNoPath((parseObject(text) as { detail?: unknown } | null)?.detail))
+  if (response.status === 404 && isUnknownPathDetail((parseObjectOrNull(text) as { detail?: unknown } | null)?.detail))
     return `${address} does not accept events: it has no /array/, the client configuration. Set --host to the URL before such paths, such as http://127.0.0.1:8000, not to the port of PENNON_ADMIN_PORT. Nothing was sent`
   if ([400, 401, 403, 404].includes(response.status))
     return `${address} rejected the project API key ${projectKey} (${response.status}). Check whether it belongs to another instance or region. Nothing was sent`
@@ -181,7 +181,7 @@ async function askMissingScopes(api: PrivateApi): Promise<readonly string[] | nu
 }
 
 function missingScopesNote(scopes: readonly string[]): string {
-  const which = `${scopes.length === 1 ? 'the scope' : 'the scopes'} ${listScopes(scopes)}`
+  const which = `${scopes.length === 1 ? 'the scope' : 'the scopes'} ${formatScopes(scopes)}`
   return `PENNON_PERSONAL_KEY lacks ${which}, which the import needs. Scopes of a key cannot be changed: create a new key with ${importKeyScopeList} (pennon new-key, where the instance runs, creates one with all scopes).`
 }
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { type PlanOptions, readLimits, readSourceConfig } from './plan-options.ts'
+import { type PlanOptions, readImportLimits, readSourceConfig } from './plan-options.ts'
 
-const limits = (options: Partial<PlanOptions>) => readLimits({ maxRejectShare: '1%', ...options } as PlanOptions)
+const limits = (options: Partial<PlanOptions>) => readImportLimits({ maxRejectShare: '1%', ...options } as PlanOptions)
 
 describe('the limits of a plan', () => {
   it('hold the options for the service that were given, under its names', () => {

@@ -71,7 +71,7 @@ function personDataChoice({ source, keepPersonData = false, stripPersonData = fa
   return stripPersonData
 }
 
-export function readLimits(options: PlanOptions): Omit<ImportLimits, 'holdLiveWindow'> {
+export function readImportLimits(options: PlanOptions): Omit<ImportLimits, 'holdLiveWindow'> {
   const { personProperties = 'keep', firstTouchBackdate = false } = options
   const joining: JsonObject = {
     ...((personProperties !== 'keep' || firstTouchBackdate) && {

@@ -4,15 +4,15 @@
 import { randomUUID } from 'node:crypto'
 import { existsSync, realpathSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { endWithOutput } from '#commands/client/end-with-output.ts'
-import { readableBytes } from '#commands/readable-bytes.ts'
+import { exitAfterOutput } from '#commands/client/end-with-output.ts'
+import { formatBytes } from '#commands/readable-bytes.ts'
 import { refuse } from '#commands/refuse.ts'
-import { firstFew, formatCount } from '#core/format-count.ts'
+import { formatCount, truncateList } from '#core/format-count.ts'
 import type { JsonObject } from '#core/json.ts'
-import { printable } from '#core/printable.ts'
+import { toPrintable } from '#core/printable.ts'
 import type { FetchedParts } from '#importer/fetch/fetch-state.ts'
 import { isJobFolder, JobFolder } from '#importer/job/job-folder.ts'
-import { checkState, createState } from '#importer/job/job-state.ts'
+import { checkJobState, createJobState } from '#importer/job/job-state.ts'
 import { type ImportPlan, type ImportTarget, planFile, readPlan, writePlan } from '#importer/job/plan.ts'
 import { progressFile } from '#importer/job/progress.ts'
 import { findRawFiles } from '#importer/read/raw-files.ts'
@@ -23,19 +23,19 @@ import { describeDifferingZones } from '#importer/stages/report/plan-choices.ts'
 import { version } from '#version.ts'
 import { removeStageResults } from '../job/job-stages.ts'
 import {
-  checkIsFolder,
   createFolderOrRefuse,
   findSourceOrRefuse,
   lockJob,
-  readFetched,
-  runOrRefuse,
+  readFetchedPartsOfJob,
+  refuseNonFolderPath,
+  runJobOrRefuse,
 } from '../job/open-job.ts'
-import { withDefaultProfileTime } from '../job/profile-time.ts'
-import { endAtInterruption } from '../messages/interruption.ts'
-import { nextLine, printJson, printLines, quotePath } from '../messages/print.ts'
-import { completeOptions, type GivenPlanOptions } from './ask-plan.ts'
+import { addDefaultProfileTime } from '../job/profile-time.ts'
+import { exitOnInterruption } from '../messages/interruption.ts'
+import { formatNextStep, printJson, printLines, quotePath } from '../messages/print.ts'
+import { completePlanOptions, type GivenPlanOptions } from './ask-plan.ts'
 import { askTarget, hasLiveEvents } from './ask-target.ts'
-import { type PlanOptions, readLimits, readSourceConfig } from './plan-options.ts'
+import { type PlanOptions, readImportLimits, readSourceConfig } from './plan-options.ts'
 
 /** For staging and rehearsal together, which read the bytes about three times. */
 const bytesPerSecond = 10_000_000
@@ -43,14 +43,16 @@ const bytesPerSecond = 10_000_000
 const spaceFactor = 2
 
 export async function planImport(path: string, namedFiles: readonly string[], given: GivenPlanOptions): Promise<void> {
-  endWithOutput()
+  exitAfterOutput()
   process.umask(0o077)
-  const finish = endAtInterruption(`canceled; nothing was planned. To plan it: pennon import plan ${quotePath(path)} …`)
+  const finish = exitOnInterruption(
+    `canceled; nothing was planned. To plan it: pennon import plan ${quotePath(path)} …`,
+  )
   const folder = new JobFolder(resolve(path))
-  checkIsFolder(path, `pennon import plan FOLDER ${quotePath(path)}`)
-  await runOrRefuse(folder, async () => checkIsNotSent(folder, path))
-  const fetched = existsSync(folder.path) ? readFetched(folder) : null
-  const { options, files } = await completeOptions(
+  refuseNonFolderPath(path, `pennon import plan FOLDER ${quotePath(path)}`)
+  await runJobOrRefuse(folder, async () => checkIsNotSent(folder, path))
+  const fetched = existsSync(folder.path) ? readFetchedPartsOfJob(folder) : null
+  const { options, files } = await completePlanOptions(
     given,
     namedFiles,
     fetched === null ? undefined : { source: sourceOfFetch(fetched) },
@@ -59,7 +61,7 @@ export async function planImport(path: string, namedFiles: readonly string[], gi
   if (fetched !== null && files.length === 0) checkSourceOfFetch(path, fetched, source.name)
   const { notes: rawNotes, ...raw } = await rawOf(folder, fetched, files)
   try {
-    await runOrRefuse(folder, async () => {
+    await runJobOrRefuse(folder, async () => {
       const asked = await askTarget(options)
       const target = asked?.target ?? null
       const { config: chosen, holdLiveWindow } = readSourceConfig(options)
@@ -70,12 +72,12 @@ export async function planImport(path: string, namedFiles: readonly string[], gi
         createdAt: new Date().toISOString(),
         toolVersion: version,
         source: source.name,
-        config: withDefaultProfileTime(config, source.name, fetched),
+        config: addDefaultProfileTime(config, source.name, fetched),
         ...raw,
         format: options.format ?? null,
         target,
         limits: {
-          ...{ ...readLimits(options), holdLiveWindow },
+          ...{ ...readImportLimits(options), holdLiveWindow },
           ...(asked?.isPersonless === true && { isPersonless: true }),
         },
       }
@@ -101,7 +103,7 @@ function storePlan(folder: JobFolder, plan: ImportPlan, path: string): void {
     // Remove an earlier plan and its results before writing the new plan, so that no crash leaves both.
     folder.remove(planFile, progressFile)
     removeStageResults(folder)
-    createState(folder, plan.jobId)
+    createJobState(folder, plan.jobId)
     writePlan(folder, plan)
   } finally {
     unlock()
@@ -110,7 +112,7 @@ function storePlan(folder: JobFolder, plan: ImportPlan, path: string): void {
 
 function checkIsNotSent(folder: JobFolder, path: string): void {
   const earlier = readPlan(folder)
-  if (earlier !== null) checkState(folder, earlier.jobId)
+  if (earlier !== null) checkJobState(folder, earlier.jobId)
   if (readCheckpoint(folder) !== null)
     refuse(
       `${path} has already been sent, at least in part. Plan the next import in another folder: pennon import plan`,
@@ -136,7 +138,7 @@ async function withPersonUpdates(
 }
 
 function describeFetched(source: string, { isComplete, parts, partsWaiting }: FetchedParts): string {
-  const size = readableBytes(parts.reduce((sum, { bytes }) => sum + bytes, 0))
+  const size = formatBytes(parts.reduce((sum, { bytes }) => sum + bytes, 0))
   const here = `${formatCount(parts.length, 'file')} of ${source}, ${size}, fetched`
   if (isComplete) return `${here}.`
   const missing = partsWaiting === 0 ? 'the remaining parts' : formatCount(partsWaiting, 'more part')
@@ -183,7 +185,7 @@ async function rawOf(
       onOtherName: (name, first) => otherNames.push(`${name} (${first})`),
     })
   } catch (error) {
-    refuse(printable(`the files cannot be read: ${(error as Error).message}`))
+    refuse(toPrintable(`the files cannot be read: ${(error as Error).message}`))
   }
   const count = (names: readonly string[], what: string) => formatCount(names.length, what)
   const notes = [
@@ -200,7 +202,7 @@ async function rawOf(
       `${count(otherNames, 'other name')} of included files`,
     ),
   ]
-  if (found.length === 0) refuse(printable([`there is no file in ${files.join(', ')}`, ...notes].join('. ')))
+  if (found.length === 0) refuse(toPrintable([`there is no file in ${files.join(', ')}`, ...notes].join('. ')))
   return { files: found.map(({ path: named, object }) => ({ path: resolve(named), object })), fetch: null, notes }
 }
 
@@ -224,7 +226,7 @@ function isSame(a: string, b: string): boolean {
 /** @param names of what is left out; no note for none. */
 function noteSkipped(names: readonly string[], one: string, several: string, remedy = ''): readonly string[] {
   if (names.length === 0) return []
-  return [`Skipped, ${names.length === 1 ? one : several}: ${firstFew(names).join(', ')}.${remedy}`]
+  return [`Skipped, ${names.length === 1 ? one : several}: ${truncateList(names).join(', ')}.${remedy}`]
 }
 
 function printPlan(
@@ -242,8 +244,8 @@ function printPlan(
     printLines([
       ...(plan.fetch === null
         ? [
-            `${formatCount(plan.files.length, 'file')} of ${plan.source}, ${readableBytes(bytes)}.`,
-            `Staging, scan and rehearsal take about ${formatDuration(seconds)}, longer for compressed files, and need about ${readableBytes(bytes * spaceFactor)} in ${path}.`,
+            `${formatCount(plan.files.length, 'file')} of ${plan.source}, ${formatBytes(bytes)}.`,
+            `Staging, scan and rehearsal take about ${formatDuration(seconds)}, longer for compressed files, and need about ${formatBytes(bytes * spaceFactor)} in ${path}.`,
           ]
         : [describeFetched(plan.source, fetched!)]),
       target === null
@@ -251,6 +253,6 @@ function printPlan(
         : `Target: ${target.projectName ?? 'the project of the key'} on ${target.address}; the key is valid.`,
       ...notes,
       'Nothing was sent.',
-      nextLine({ command: `pennon import run ${quotePath(path)}`, why: 'rehearse it; nothing is sent' }),
+      formatNextStep({ command: `pennon import run ${quotePath(path)}`, why: 'rehearse it; nothing is sent' }),
     ])
 }

@@ -3,9 +3,9 @@
 
 import { canAsk } from '#commands/client/prompt.ts'
 import { refuse } from '#commands/refuse.ts'
-import { firstFew, formatCount } from '#core/format-count.ts'
+import { formatCount, truncateList } from '#core/format-count.ts'
 import { readFetchedParts } from '#importer/fetch/fetch-state.ts'
-import { approve, listChangesSince, readApproval, storeApproval } from '#importer/job/approval.ts'
+import { createApproval, listChangesSince, readApproval, storeApproval } from '#importer/job/approval.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { formatDuration } from '#importer/stages/report/format-figures.ts'
 import { type Rehearsal, reportNames } from '#importer/stages/report/import-report.ts'
@@ -14,8 +14,8 @@ import { describeJob } from '#importer/stages/report/report-sections.ts'
 import { requireManifest } from '../job/job-stages.ts'
 import { findNextStep, hashDigits, readJobProgress } from '../job/next-step.ts'
 import type { Job } from '../job/open-job.ts'
-import { findRehearsalStop, formatStop } from '../job/rehearsal-stop.ts'
-import { confirmTarget, nextLine, printJson, printLines } from '../messages/print.ts'
+import { findRehearsalStop, formatRehearsalStop } from '../job/rehearsal-stop.ts'
+import { confirmTarget, formatNextStep, printJson, printLines } from '../messages/print.ts'
 import { addKnownProject } from '../service/known-project.ts'
 
 /**
@@ -35,7 +35,7 @@ export async function approveJob(
   const changes = earlier === null ? [] : listChangesSince(earlier, { plan: rehearsed.plan, manifest })
   const isApproved = earlier !== null && changes.length === 0
   const job = isApproved ? rehearsed : { ...rehearsed, plan: await addKnownProject(folder, rehearsed.plan) }
-  const approval = approve({ plan: job.plan, manifest }, new Date().toISOString())
+  const approval = createApproval({ plan: job.plan, manifest }, new Date().toISOString())
   const digits = approval.sha256.slice(0, hashDigits)
   if (yes !== undefined && !approval.sha256.startsWith(yes))
     refuse(
@@ -51,7 +51,7 @@ export async function approveJob(
   const isAllowed = standing.approvalSha256 !== null
   const isAsked = isAllowed && yes === undefined && !json && canAsk()
   const changed = changes.length === 0 ? null : `${changes.join(' and ')} changed since the approval.`
-  const next = nextLine(findNextStep(path, standing, null))
+  const next = formatNextStep(findNextStep(path, standing, null))
   const isLast = !isAsked && !(isAllowed && yes !== undefined)
   if (json) {
     if (isLast) printJson({ ...report, sent: null, approvalSha256: standing.approvalSha256 })
@@ -64,7 +64,7 @@ export async function approveJob(
     ])
   if (isLast) {
     const stop = findRehearsalStop(report, job.plan, at)
-    if (stop !== null) throw new JobStopped(formatStop(stop))
+    if (stop !== null) throw new JobStopped(formatRehearsalStop(stop))
     if (changed !== null) throw new JobStopped(`${changed} Read the report and approve it again. ${next}`)
     if (yes !== undefined) refuse(`the plan has no target. ${next}`)
     return false
@@ -90,7 +90,7 @@ function describeRehearsal({ folder, plan }: Job, report: Rehearsal): readonly s
     `${formatCount(balance.read, 'record')}: ${formatCount(balance.givingEvents, 'produces', 'produce')} events, ${formatCount(balance.skipped, 'is', 'are')} skipped, ${balance.rejected.toLocaleString('en')} rejected, ${balance.collapsed.toLocaleString('en')} collapsed (repeated records).`,
     `${formatCount(predicted.events, 'event')} would be sent and 0 charged. The rehearsal sent nothing and took ${formatDuration(seconds)}.`,
     ...listLines('Options of the plan:', choices),
-    ...listLines('During the download:', firstFew(ofDownload)),
+    ...listLines('During the download:', truncateList(ofDownload)),
     ...listLines(
       `${formatCount(warnings.length, 'warning')}:`,
       warnings.map(({ text }) => text),

@@ -11,7 +11,7 @@ import { JobFolder } from '#importer/job/job-folder.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { findApiAddress, hashMapping } from '#importer/job/plan.ts'
 import type { StagedJob, StagedOutcome } from '#importer/job/staged-part.ts'
-import { sumCounts } from '#importer/send/checkpoint.ts'
+import { sumSendCounts } from '#importer/send/checkpoint.ts'
 import { sendStage } from '#importer/send/send-stage.ts'
 import { openStagedJob } from '#importer/stages/part-lines.ts'
 import { formatPercent } from '#importer/stages/report/format-figures.ts'
@@ -22,7 +22,7 @@ import { describeNextStep } from '../job/next-step.ts'
 import type { Job } from '../job/open-job.ts'
 import { printJson, printLines } from '../messages/print.ts'
 import { findProjectWithKey, type KnownProject } from '../service/known-project.ts'
-import { createServiceApi, type JobOfFolder, recordedTarget } from '../service/target-api.ts'
+import { createServiceApi, type JobOfFolder, requireRecordedTarget } from '../service/target-api.ts'
 
 /** Suffix of the job id in `$import_job_id`, which distinguishes events of rehearsals. */
 const rehearsalMark = '-rehearsal'
@@ -42,7 +42,7 @@ export type RehearsedInProject = Awaited<ReturnType<typeof rehearseInProject>>
 export async function findRehearsalProject(job: JobOfFolder, projectKey: string): Promise<KnownProject> {
   if (job.plan.target === null)
     throw new JobStopped('the plan has no target, so the URL of the rehearsal project is unknown')
-  const target = recordedTarget(job)
+  const target = requireRecordedTarget(job)
   if (projectKey === target.projectKey) throw createTargetRefusal()
   const instance = findApiAddress(target)
   const read = readConfig(process.env)
@@ -108,7 +108,7 @@ export async function rehearseInProject(
     ...(rate !== undefined && { rate }),
   })
   await waitForStream(createServiceApi({ ...target, projectId: id }, signal, progress), progress)
-  const { sent, refused } = sumCounts(parts.map(({ counts }) => counts))
+  const { sent, refused } = sumSendCounts(parts.map(({ counts }) => counts))
   return { project: id, name, share, sent, refused }
 }
 

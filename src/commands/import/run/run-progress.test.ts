@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { textWidth } from '#commands/client/text-width.ts'
+import { measureTextWidth } from '#commands/client/text-width.ts'
 import { JobFolder } from '#importer/job/job-folder.ts'
 import type { ProgressFigures } from '#importer/job/progress.ts'
 import { tempDir } from '../../../../tests/support/temp-dir.ts'
-import { progressLine, runProgress } from './run-progress.ts'
+import { createRunProgress, formatProgressLine } from './run-progress.ts'
 
 const figures: ProgressFigures = {
   ...{ v: 1, pid: 7, state: 'running', message: null, startedAt: '', updatedAt: '', stage: 'send', day: '2024-05-03' },
@@ -15,7 +15,7 @@ const figures: ProgressFigures = {
 describe('the line of progress', () => {
   it('shows the stage, what it waits for, the time left, the counts and the pace', () => {
     assert.equal(
-      progressLine(figures),
+      formatProgressLine(figures),
       'send (1 of 2) 2024-05-03, waiting: no connection to http://x, 8 s, 18 s left, 8,200 of 10,000 records, 100/s (mean 90), 2 retries',
     )
   })
@@ -23,14 +23,14 @@ describe('the line of progress', () => {
   it('counts groups and links apart from records', () => {
     const counts = { recordsDone: 10, recordsTotal: 149, unit: 'groups and links' } as const
     assert.match(
-      progressLine({ ...figures, ...counts, day: null, waiting: null }),
+      formatProgressLine({ ...figures, ...counts, day: null, waiting: null }),
       /^send \(1 of 2\), 10 of 149 groups and links, 100\/s/,
     )
   })
 
   it('counts parts while files are fetched', () => {
     const fetching = { ...figures, stage: 'fetch', day: null, recordsDone: 3, recordsTotal: 31, waiting: null } as const
-    assert.match(progressLine(fetching), /^fetch, 3 of 31 parts, 2 retries, 18 s left$/)
+    assert.match(formatProgressLine(fetching), /^fetch, 3 of 31 parts, 2 retries, 18 s left$/)
   })
 
   it('is printed every ten seconds without a terminal, and as JSON for programs', t => {
@@ -74,7 +74,7 @@ describe('the line of progress', () => {
     shown.tracker.begin('stage', { bytes: 400 })
     shown.width = 30
     t.mock.timers.tick(1_000)
-    assert.equal(textWidth(shown.written.slice(1, -3)), 29)
+    assert.equal(measureTextWidth(shown.written.slice(1, -3)), 29)
     shown.end('done', null)
   })
 })
@@ -86,6 +86,6 @@ function aDisplay(t: TestContext, { width, isJson = false }: { width: number | n
   const write = (text: string) => {
     shown.written += text
   }
-  const display = runProgress({ folder: new JobFolder(tempDir(t)), write, width: () => shown.width, isJson })
+  const display = createRunProgress({ folder: new JobFolder(tempDir(t)), write, width: () => shown.width, isJson })
   return Object.assign(shown, display)
 }

@@ -1,12 +1,12 @@
 // Shows the progress of a job: a bar that is redrawn on a terminal, a line every ten seconds elsewhere, JSON for programs.
 // Also writes it to `progress.json` for `pennon import status` in another terminal. Source: docs/wire/import.md §2.8.
 
-import { progressBar } from '#commands/client/progress-bar.ts'
-import { widthOf } from '#commands/client/terminal.ts'
-import { cutToWidth } from '#commands/client/text-width.ts'
-import { readableBytes } from '#commands/readable-bytes.ts'
+import { formatProgressBar } from '#commands/client/progress-bar.ts'
+import { readTerminalWidth } from '#commands/client/terminal.ts'
+import { truncateToWidth } from '#commands/client/text-width.ts'
+import { formatBytes } from '#commands/readable-bytes.ts'
 import { formatCount } from '#core/format-count.ts'
-import { printable } from '#core/printable.ts'
+import { toPrintable } from '#core/printable.ts'
 import type { JobFolder } from '#importer/job/job-folder.ts'
 import type { Remedy } from '#importer/job/job-paused.ts'
 import { type ProgressFigures, ProgressTracker, progressFile, type StageName } from '#importer/job/progress.ts'
@@ -24,10 +24,10 @@ export interface RunProgressOptions {
   readonly isJson?: boolean
 }
 
-export function runProgress({
+export function createRunProgress({
   folder,
   write = text => void process.stderr.write(text),
-  width: terminalWidth = () => widthOf(process.stderr),
+  width: terminalWidth = () => readTerminalWidth(process.stderr),
   isJson = false,
 }: RunProgressOptions) {
   const widthNow = () => (isJson ? null : terminalWidth())
@@ -39,7 +39,7 @@ export function runProgress({
     nowMs: Date.now,
     say: line => {
       clear()
-      write(`${printable(line)}\n`)
+      write(`${toPrintable(line)}\n`)
     },
   })
   const keep = (figures: ProgressFigures) => {
@@ -53,10 +53,10 @@ export function runProgress({
     const figures = tracker.figures()
     keep(figures)
     const width = widthNow()
-    if (width !== null) write(`\r${cutToWidth(printable(terminalLine(figures, width)), width - 1)}\u001b[K`)
+    if (width !== null) write(`\r${truncateToWidth(toPrintable(terminalLine(figures, width)), width - 1)}\u001b[K`)
     else if (Date.now() - saidMs >= linesEveryMs) {
       saidMs = Date.now()
-      write(isJson ? `${printable(JSON.stringify(figures))}\n` : `${printable(progressLine(figures))}\n`)
+      write(isJson ? `${toPrintable(JSON.stringify(figures))}\n` : `${toPrintable(formatProgressLine(figures))}\n`)
     }
   }
   keep(tracker.figures())
@@ -68,7 +68,7 @@ export function runProgress({
       clear()
       const figures = { ...tracker.figures(state, message), ...(remedy !== null && { wayOut: remedy }) }
       keep(figures)
-      if (isJson) write(`${printable(JSON.stringify(figures))}\n`)
+      if (isJson) write(`${toPrintable(JSON.stringify(figures))}\n`)
     },
   }
 }
@@ -77,8 +77,8 @@ export function runProgress({
 function terminalLine(figures: ProgressFigures, width: number): string {
   const { recordsDone, recordsTotal, bytesDone, bytesTotal } = figures
   const [done, total] = recordsTotal === null ? [bytesDone, bytesTotal] : [recordsDone, recordsTotal]
-  const line = progressLine(figures)
-  return total === null || total === 0 ? line : `${progressBar(done / total, width)}, ${line}`
+  const line = formatProgressLine(figures)
+  return total === null || total === 0 ? line : `${formatProgressBar(done / total, width)}, ${line}`
 }
 
 /** Stages that run one after another without a question in between; each run has its own bar. */
@@ -92,7 +92,7 @@ function describeStep(stage: StageName): string {
   return run === undefined ? '' : ` (${run.indexOf(stage) + 1} of ${run.length})`
 }
 
-export function progressLine(figures: ProgressFigures): string {
+export function formatProgressLine(figures: ProgressFigures): string {
   const {
     stage,
     day,
@@ -108,7 +108,7 @@ export function progressLine(figures: ProgressFigures): string {
   } = figures
   const count = (value: number) => value.toLocaleString('en')
   const of = recordsTotal === null ? '' : ` of ${count(recordsTotal)}`
-  const bytesOf = bytesTotal === null ? '' : ` of ${readableBytes(bytesTotal)}`
+  const bytesOf = bytesTotal === null ? '' : ` of ${formatBytes(bytesTotal)}`
   const timeLeft = etaSeconds === null ? [] : [`${formatDuration(etaSeconds)} left`]
   return [
     `${stage}${describeStep(stage)}${day === null ? '' : ` ${day}`}`,
@@ -116,7 +116,7 @@ export function progressLine(figures: ProgressFigures): string {
     ...(waiting === null ? [] : [`waiting: ${waiting}`, ...timeLeft]),
     // Fetching reads no records yet.
     `${count(recordsDone)}${of} ${stage === 'fetch' ? 'parts' : unit}`,
-    ...(bytesDone === 0 ? [] : [`${readableBytes(bytesDone)}${bytesOf}`]),
+    ...(bytesDone === 0 ? [] : [`${formatBytes(bytesDone)}${bytesOf}`]),
     ...(stage === 'fetch'
       ? []
       : [`${count(figures.recordsPerSecond)}/s (mean ${count(figures.meanRecordsPerSecond)})`]),

@@ -13,17 +13,17 @@ import { updateReport } from '#importer/verify/sent.ts'
 import { growHeapSlowly } from '#telemetry/give-back-memory.ts'
 import { version } from '#version.ts'
 import { fetchJob } from '../fetch/fetch-job-stage.ts'
-import { createSpaceWait, reserveOf, retryWhenDiskFull } from '../job/disk-reserve.ts'
+import { createConfiguredReserve, createSpaceWait, retryWhenDiskFull } from '../job/disk-reserve.ts'
 import { type StageRun, stagesToRehearse } from '../job/job-stages.ts'
 import { hashDigits } from '../job/next-step.ts'
-import { changeJob, type Job } from '../job/open-job.ts'
-import { removeFoundTime } from '../job/profile-time.ts'
-import { isInterruption, untilInterrupted } from '../messages/interruption.ts'
+import { type Job, runExclusivelyOnJob } from '../job/open-job.ts'
+import { removeFoundProfileTime } from '../job/profile-time.ts'
+import { isInterruption, runUntilInterrupted } from '../messages/interruption.ts'
 import { findProjectKeyProblem } from '../plan/ask-target.ts'
 import { parseShare } from '../plan/plan-options.ts'
 import { approveJob } from './approve-job.ts'
 import { findRehearsalProject, printSentToProject, rehearseInProject } from './rehearsal-project.ts'
-import { runProgress } from './run-progress.ts'
+import { createRunProgress } from './run-progress.ts'
 import { printSent, type SendJobOptions, sendJob } from './send-job.ts'
 
 /** As commander gives them. */
@@ -54,7 +54,7 @@ export async function runImport(path: string, options: RunOptions): Promise<bool
     refuse('--yes approves sending to the target, so it cannot be combined with --rehearsal-project')
   const keyProblem = projectKey === undefined ? null : findProjectKeyProblem(projectKey)
   if (keyProblem !== null) refuse(keyProblem)
-  return changeJob(path, async opened => {
+  return runExclusivelyOnJob(path, async opened => {
     let job = applyOptions(opened, options)
     if (options.rehearseAgain === true) removeRehearsal(job)
     if (job.plan !== opened.plan) updateReport(job.folder, job.plan)
@@ -110,7 +110,7 @@ function applyOptions(job: Job, { sourceTimezone, maxRejectShare, allowDamagedFi
       refuse('--source-timezone cannot be changed after sending has started. Discard the import and plan another')
     if (!isZoneName(sourceTimezone))
       refuse(`--source-timezone must be an IANA time zone such as Europe/Berlin, not ${sourceTimezone}`)
-    plan = removeFoundTime(plan)
+    plan = removeFoundProfileTime(plan)
     plan = { ...plan, config: { ...plan.config, source_timezone: sourceTimezone } }
     // A source without a time zone would refuse the plan in every later run.
     const { createdAt, limits, config } = plan
@@ -140,12 +140,12 @@ async function runStages(run: StageRun): Promise<void> {
 
 /** Runs work that can resume, and shows its progress. Exits the process when interrupted. */
 function runWithProgress<T>(job: Job, isJson: boolean, run: (run: StageRun) => Promise<T>): Promise<T> {
-  const findSpaceProblem = reserveOf(job.folder.path)
+  const findSpaceProblem = createConfiguredReserve(job.folder.path)
   const pausedMessage = `paused. Progress is kept. To continue: pennon import run ${job.at}`
-  return untilInterrupted(
+  return runUntilInterrupted(
     () => pausedMessage,
     async signal => {
-      const { tracker: progress, end } = runProgress({ folder: job.folder, isJson })
+      const { tracker: progress, end } = createRunProgress({ folder: job.folder, isJson })
       const waits = { progress, signal, clock: wallClock }
       const waitForSpace = createSpaceWait(findSpaceProblem, waits)
       try {

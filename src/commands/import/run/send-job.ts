@@ -18,7 +18,7 @@ import {
   type OpenJobState,
   ProgressReporter,
   readServiceJob,
-  reportState,
+  reportJobState,
 } from '#importer/send/service-job.ts'
 import { openStagedJob } from '#importer/stages/part-lines.ts'
 import { type ImportReport, readRehearsal, reportNames, type Sent } from '#importer/stages/report/import-report.ts'
@@ -31,12 +31,12 @@ import { requireManifest, type StageRun } from '../job/job-stages.ts'
 import { findLiveEventsBefore } from '../job/live-before.ts'
 import { describeNextStep } from '../job/next-step.ts'
 import type { Job } from '../job/open-job.ts'
-import { formatAcceptingPlan, formatOldEventsRemedy } from '../job/rehearsal-stop.ts'
+import { formatAcceptOldCommand, formatOldEventsRemedy } from '../job/rehearsal-stop.ts'
 import { isInterruption } from '../messages/interruption.ts'
 import { printJson, printLines } from '../messages/print.ts'
-import { findGaps } from '../service/covered-days.ts'
-import { checkOwnProject } from '../service/known-project.ts'
-import { checkTakesEvents, createServiceApi, recordedTarget } from '../service/target-api.ts'
+import { findDayGaps } from '../service/covered-days.ts'
+import { checkTargetIsOwnProject } from '../service/known-project.ts'
+import { checkJobAcceptsEvents, createServiceApi, requireRecordedTarget } from '../service/target-api.ts'
 
 export interface SendJobOptions {
   /** Send although the project has live events of the same days. */
@@ -53,11 +53,11 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<I
   const { folder, plan, source, progress, signal, at } = run
   const approval = readApproval(folder)!
   const manifest = requireManifest(folder)
-  const target = recordedTarget(run)
+  const target = requireRecordedTarget(run)
   const api = createServiceApi(target, signal, progress)
   const known = readServiceJob(folder)
-  if (known === null) await checkOwnProject(at, target, api)
-  else await checkTakesEvents(at, known.id, api)
+  if (known === null) await checkTargetIsOwnProject(at, target, api)
+  else await checkJobAcceptsEvents(at, known.id, api)
   const rehearsal = readRehearsal(folder)!
   const liveBefore = await findLiveEventsBefore(run, api, rehearsal.range, options.overlapOk)
   const serviceJob = await ensureServiceJob(
@@ -72,7 +72,7 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<I
       plan: {
         job: plan.jobId,
         range: rehearsal.range === null ? null : { ...rehearsal.range },
-        gaps: findGaps(rehearsal.days.map(({ day }) => day)),
+        gaps: findDayGaps(rehearsal.days.map(({ day }) => day)),
         timezone: manifest.sourceTimezone,
         mapping_sha256: hashMapping(plan),
         approval_sha256: approval.sha256,
@@ -89,7 +89,7 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<I
     const repaired = readRetryOutcomes(folder)
     const sendState = (state: OpenJobState, checkpoint: Checkpoint | null, more: JsonObject = {}) => {
       sentState = state
-      return reportState(api, serviceJob.id, state, {
+      return reportJobState(api, serviceJob.id, state, {
         ...computeProgressFigures(checkpoint, manifest, repaired),
         ...more,
       })
@@ -145,7 +145,7 @@ async function reportLastFigures({ folder, plan }: StageRun, id: string, state: 
   if (checkpoint === null) return
   const api = createServiceApi(plan.target!, AbortSignal.timeout(lastReportMs), { waiting: () => undefined })
   const figures = computeProgressFigures(checkpoint, requireManifest(folder), readRetryOutcomes(folder))
-  await reportState(api, id, state, figures).catch(() => undefined)
+  await reportJobState(api, id, state, figures).catch(() => undefined)
 }
 
 /** The remedies when the service refused too many events. Another limit needs another approval. */
@@ -160,7 +160,7 @@ function toRefusalStop({ message, refused, events }: TooManyRefused, at: string)
 function addOldEventsRemedy(error: unknown, at: string): unknown {
   if (!(error instanceof ServiceRefusal) || error.code !== 'project_drops_old_events') return error
   return new JobStopped(`${error.message} Nothing was sent. ${formatOldEventsRemedy(at)}`, {
-    command: formatAcceptingPlan('FOLDER'),
+    command: formatAcceptOldCommand('FOLDER'),
     why: 'the project drops old events, and the plan does not accept them',
   })
 }

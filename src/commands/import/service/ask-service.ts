@@ -13,7 +13,7 @@ type ServiceState = ReturnType<typeof toServiceState>
 /** Null before anything was sent. */
 export type ServiceAnswer = ServiceState | { readonly id: string; readonly unknownBecause: string } | null
 
-export async function askService({ folder, plan }: JobOfFolder): Promise<ServiceAnswer> {
+export async function queryServiceJob({ folder, plan }: JobOfFolder): Promise<ServiceAnswer> {
   const known = readServiceJob(folder)
   if (known === null || plan.target === null) return null
   const { id, project } = known

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { coveredDays, daysBetween, findGaps, removeGaps } from './covered-days.ts'
+import { findDayGaps, mergeCoveredDays, readDaySpan, removeDayGaps } from './covered-days.ts'
 
 describe('the days that import jobs cover', () => {
   it('are listed with their gaps and overlaps', () => {
-    const spans = coveredDays([
+    const spans = mergeCoveredDays([
       { id: 3, first: '2024-05-20', last: '2024-06-02' },
       { id: 2, first: '2024-05-01', last: '2024-05-21' },
       { id: 7, first: '2024-06-05', last: '2024-06-05' },
@@ -22,7 +22,7 @@ describe('the days that import jobs cover', () => {
   })
 
   it('leave out malformed days, since a job may report anything', () => {
-    assert.deepEqual(daysBetween('2024-05-01T00:00:00Z', '2024-05-02T23:00:00Z'), {
+    assert.deepEqual(readDaySpan('2024-05-01T00:00:00Z', '2024-05-02T23:00:00Z'), {
       first: '2024-05-01',
       last: '2024-05-02',
     })
@@ -33,18 +33,18 @@ describe('the days that import jobs cover', () => {
       ['yesterday', '2024-05-01'],
       [7, null],
     ])
-      assert.equal(daysBetween(first, last), null)
+      assert.equal(readDaySpan(first, last), null)
   })
 
   it('leave out the days inside a job that it reports as gaps', () => {
-    const gaps = findGaps(['2024-05-01', '2024-05-02', '2024-05-05', '2024-05-07', '2024-05-08'])
+    const gaps = findDayGaps(['2024-05-01', '2024-05-02', '2024-05-05', '2024-05-07', '2024-05-08'])
     assert.deepEqual(gaps, [
       ['2024-05-03', '2024-05-04'],
       ['2024-05-06', '2024-05-06'],
     ])
-    assert.equal(findGaps(Array.from({ length: 2_000 }, (_, index) => dayAt(index * 2))).length, 500)
+    assert.equal(findDayGaps(Array.from({ length: 2_000 }, (_, index) => dayAt(index * 2))).length, 500)
     const job = { id: 2, first: '2024-05-01', last: '2024-05-08' }
-    const covered = coveredDays([...removeGaps(job, gaps), { id: 3, first: '2024-05-04', last: '2024-05-04' }])
+    const covered = mergeCoveredDays([...removeDayGaps(job, gaps), { id: 3, first: '2024-05-04', last: '2024-05-04' }])
     assert.deepEqual(
       covered.map(({ first, last, ids }) => `${first} ${last} ${ids.join('+')}`),
       [
@@ -66,11 +66,11 @@ describe('the days that import jobs cover', () => {
         ['x', 'y'],
       ],
     ])
-      assert.deepEqual(removeGaps(job, said), [job])
-    assert.deepEqual(removeGaps(job, [['2024-01-01', '2024-12-31']]), [])
+      assert.deepEqual(removeDayGaps(job, said), [job])
+    assert.deepEqual(removeDayGaps(job, [['2024-01-01', '2024-12-31']]), [])
   })
 
-  it('are empty without jobs', () => assert.deepEqual(coveredDays([]), []))
+  it('are empty without jobs', () => assert.deepEqual(mergeCoveredDays([]), []))
 })
 
 function dayAt(index: number): string {

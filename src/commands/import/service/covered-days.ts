@@ -1,6 +1,6 @@
 // Which days of a project's history import jobs cover, with gaps and overlaps. Pure.
 
-import { dayMs, dayNumber } from '#core/time.ts'
+import { dayMs, parseDayNumber } from '#core/time.ts'
 import { utcDay } from '#core/usage.ts'
 
 export interface JobDays {
@@ -20,7 +20,7 @@ export interface DaySpan {
 }
 
 /** @param first a text that begins with a day, as jobs usually report it. @returns null for anything else. */
-export function daysBetween(first: unknown, last: unknown): Pick<JobDays, 'first' | 'last'> | null {
+export function readDaySpan(first: unknown, last: unknown): Pick<JobDays, 'first' | 'last'> | null {
   const [from, to] = [parseDay(first), parseDay(last)]
   return from === null || to === null || to < from ? null : { first: from, last: to }
 }
@@ -28,7 +28,7 @@ export function daysBetween(first: unknown, last: unknown): Pick<JobDays, 'first
 function parseDay(text: unknown): string | null {
   if (typeof text !== 'string' || !/^\d{4}-\d\d-\d\d/.test(text)) return null
   const day = text.slice(0, 10)
-  const number = dayNumber(day)
+  const number = parseDayNumber(day)
   return Number.isNaN(number) || dayText(number) !== day ? null : day
 }
 
@@ -36,8 +36,8 @@ function parseDay(text: unknown): string | null {
 const gapsMax = 500
 
 /** @param days with events, ascending. @returns consecutive days of a job without any event, as it reports them. */
-export function findGaps(days: readonly string[]): [first: string, last: string][] {
-  const numbers = days.map(dayNumber)
+export function findDayGaps(days: readonly string[]): [first: string, last: string][] {
+  const numbers = days.map(parseDayNumber)
   const gaps = numbers.flatMap((number, index) => {
     const before = numbers[index - 1] ?? number
     return number - before > 1 ? [{ first: before + 1, last: number - 1 }] : []
@@ -50,29 +50,31 @@ export function findGaps(days: readonly string[]): [first: string, last: string]
 }
 
 /** @param gaps as the job reports them, unchecked. @returns the days that are in none of them. */
-export function removeGaps({ id, first, last }: JobDays, gaps: unknown): readonly JobDays[] {
+export function removeDayGaps({ id, first, last }: JobDays, gaps: unknown): readonly JobDays[] {
   const known = (Array.isArray(gaps) ? gaps : [])
-    .flatMap(gap => (Array.isArray(gap) ? (daysBetween(gap[0], gap[1]) ?? []) : []))
-    .toSorted((a, b) => dayNumber(a.first) - dayNumber(b.first))
+    .flatMap(gap => (Array.isArray(gap) ? (readDaySpan(gap[0], gap[1]) ?? []) : []))
+    .toSorted((a, b) => parseDayNumber(a.first) - parseDayNumber(b.first))
   const spans: JobDays[] = []
-  let from = dayNumber(first)
-  const end = dayNumber(last)
+  let from = parseDayNumber(first)
+  const end = parseDayNumber(last)
   for (const gap of known) {
-    const to = Math.min(end, dayNumber(gap.first) - 1)
+    const to = Math.min(end, parseDayNumber(gap.first) - 1)
     if (from <= to) spans.push({ id, first: dayText(from), last: dayText(to) })
-    from = Math.max(from, dayNumber(gap.last) + 1)
+    from = Math.max(from, parseDayNumber(gap.last) + 1)
   }
   return from <= end ? [...spans, { id, first: dayText(from), last }] : spans
 }
 
 /** @returns spans without a break from the first covered day to the last. */
-export function coveredDays(jobs: readonly JobDays[]): readonly DaySpan[] {
+export function mergeCoveredDays(jobs: readonly JobDays[]): readonly DaySpan[] {
   // Where jobs begin or end, as days since 1970; an end is the first day after a job.
-  const edges = new Set(jobs.flatMap(({ first, last }) => [dayNumber(first), dayNumber(last) + 1]))
+  const edges = new Set(jobs.flatMap(({ first, last }) => [parseDayNumber(first), parseDayNumber(last) + 1]))
   const sorted = [...edges].toSorted((a, b) => a - b)
   return sorted.slice(0, -1).map((from, index) => {
     const to = sorted[index + 1]! - 1
-    const ids = jobs.filter(({ first, last }) => dayNumber(first) <= from && to <= dayNumber(last)).map(({ id }) => id)
+    const ids = jobs
+      .filter(({ first, last }) => parseDayNumber(first) <= from && to <= parseDayNumber(last))
+      .map(({ id }) => id)
     return { first: dayText(from), last: dayText(to), days: to - from + 1, ids: ids.toSorted((a, b) => a - b) }
   })
 }

@@ -64,7 +64,7 @@ export async function addKnownProject(folder: JobFolder, plan: ImportPlan): Prom
  * @param at the folder of the job as a shell takes it.
  * @throws JobStopped if the public key is for another project.
  */
-export async function checkOwnProject(
+export async function checkTargetIsOwnProject(
   at: string,
   { projectId, projectKey }: ImportTarget,
   api: ServiceApi,

@@ -2,19 +2,19 @@
 // Source: docs/wire/import.md §2.8, §5.
 
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '#core/json.ts'
-import { printable } from '#core/printable.ts'
+import { toPrintable } from '#core/printable.ts'
 import { type ClientOptions, runClient } from '../../client/run-client.ts'
-import { type Column, tableLines } from '../../client/table.ts'
-import { type Style, type Terminal, terminalOf } from '../../client/terminal.ts'
-import { coveredDays, type DaySpan, daysBetween, type JobDays, removeGaps } from './covered-days.ts'
+import { type Column, formatTable } from '../../client/table.ts'
+import { createTerminal, type Style, type Terminal } from '../../client/terminal.ts'
+import { type DaySpan, type JobDays, mergeCoveredDays, readDaySpan, removeDayGaps } from './covered-days.ts'
 
 export function listJobs(options: ClientOptions): Promise<void> {
   return runClient(options, 'import_job:read', async api => {
     const found = await api.list('/import_jobs/')
     const jobs = found.map(toListedJob)
-    const covered = coveredDays(jobs.flatMap(daysOf))
-    if (options.json === true) process.stdout.write(`${printable(JSON.stringify({ jobs: found, covered }))}\n`)
-    else process.stdout.write(`${listLines(jobs, covered, terminalOf(process.stdout)).join('\n')}\n`)
+    const covered = mergeCoveredDays(jobs.flatMap(daysOf))
+    if (options.json === true) process.stdout.write(`${toPrintable(JSON.stringify({ jobs: found, covered }))}\n`)
+    else process.stdout.write(`${listLines(jobs, covered, createTerminal(process.stdout)).join('\n')}\n`)
   })
 }
 
@@ -28,7 +28,7 @@ function toListedJob({ number, name, source, state, plan, progress, created_by, 
     number: numberOf(number ?? null) ?? 0,
     ...{ name: String(name), source: String(source), state: String(state), createdAt: String(created_at) },
     // Null if the importer did not report its days.
-    range: daysBetween(readMember(range, 'first'), readMember(range, 'last')),
+    range: readDaySpan(readMember(range, 'first'), readMember(range, 'last')),
     gaps: readMember(plan, 'gaps'),
     sent: countOf(readMember(progress, 'sent')),
     rejected: countOf(readMember(progress, 'rejected')),
@@ -47,7 +47,7 @@ function countOf(value: JsonValue | undefined): string {
 /** Discarded jobs cover nothing. */
 function daysOf({ number, state, range, gaps }: ListedJob): readonly JobDays[] {
   if (range === null || state === 'discarded' || state === 'discarding') return []
-  return removeGaps({ id: number, ...range }, gaps)
+  return removeDayGaps({ id: number, ...range }, gaps)
 }
 
 const stateStyles: Readonly<Record<string, Style>> = { published: 'green', failed: 'red', discarded: 'dim' }
@@ -82,10 +82,10 @@ function listLines(jobs: readonly ListedJob[], covered: readonly DaySpan[], term
     },
   ]
   return [
-    ...tableLines(columns, jobs, terminal),
+    ...formatTable(columns, jobs, terminal),
     '',
     ...(covered.length === 0
       ? ['No job reports which days it covers.']
-      : [terminal.paint('bold', 'Days (UTC), without discarded jobs'), ...tableLines(days, covered, terminal)]),
+      : [terminal.paint('bold', 'Days (UTC), without discarded jobs'), ...formatTable(days, covered, terminal)]),
   ]
 }

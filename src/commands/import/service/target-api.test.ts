@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { approve, storeApproval } from '#importer/job/approval.ts'
+import { createApproval, storeApproval } from '#importer/job/approval.ts'
 import { JobFolder } from '#importer/job/job-folder.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import type { Manifest } from '#importer/job/manifest.ts'
@@ -11,10 +11,10 @@ import { limits } from '../../../../tests/support/import-job.ts'
 import { serve } from '../../../../tests/support/local-server.ts'
 import { testPersonalKey } from '../../../../tests/support/pennon.ts'
 import { tempDir } from '../../../../tests/support/temp-dir.ts'
-import { askService } from './ask-service.ts'
+import { queryServiceJob } from './ask-service.ts'
 import { askTargetFacts } from './ask-target-facts.ts'
 import { addKnownProject } from './known-project.ts'
-import { endedMessage, recordedTarget } from './target-api.ts'
+import { describeEndedJob, requireRecordedTarget } from './target-api.ts'
 
 const project = { projectKey: 'phc_shop', projectId: null, projectName: null }
 
@@ -38,7 +38,10 @@ async function aFolder(t: TestContext) {
     ...{ keys, folder, address },
     madeAt: (target: string) => storeServiceJob(folder, { id: '7', secretId: 's', target, project: '1' }),
     approveFor: (target: ImportTarget) =>
-      storeApproval(folder, approve({ plan: planTo(target), manifest: {} as Manifest }, '2026-01-15T00:00:00.000Z')),
+      storeApproval(
+        folder,
+        createApproval({ plan: planTo(target), manifest: {} as Manifest }, '2026-01-15T00:00:00.000Z'),
+      ),
   }
 }
 
@@ -49,14 +52,14 @@ describe('the personal key', () => {
     madeAt('https://pennon.example.com')
     approveFor({ ...project, address: 'https://pennon.example.com' })
     const message = /not sent to http:\/\/127.*than was approved.*approve again: pennon import run/
-    const answer = await askService({ folder, plan })
+    const answer = await queryServiceJob({ folder, plan })
     assert.match(answer !== null && 'unknownBecause' in answer ? answer.unknownBecause : '', message)
     const signal = new AbortController().signal
     const facts = await askTargetFacts({ folder, plan, signal }, { names: [], days: [] })
     assert.match('notAsked' in facts ? facts.notAsked : '', message)
     assert.equal(await addKnownProject(folder, plan), plan)
     assert.throws(
-      () => recordedTarget({ folder, plan }),
+      () => requireRecordedTarget({ folder, plan }),
       (error: unknown) => error instanceof JobStopped && message.test(error.message),
     )
     assert.deepEqual(keys, [])
@@ -65,7 +68,7 @@ describe('the personal key', () => {
   it('is sent only to the address where the import job was created', async t => {
     const { keys, folder, address, madeAt } = await aFolder(t)
     madeAt('https://pennon.example.com')
-    const answer = await askService({ folder, plan: planTo({ ...project, address }) })
+    const answer = await queryServiceJob({ folder, plan: planTo({ ...project, address }) })
     const message = /import job 7 was created at https:\/\/pennon\.example\.com, but plan\.json has another/
     assert.match(answer !== null && 'unknownBecause' in answer ? answer.unknownBecause : '', message)
     assert.deepEqual(keys, [])
@@ -75,7 +78,7 @@ describe('the personal key', () => {
     const { keys, folder, address, madeAt, approveFor } = await aFolder(t)
     madeAt(address)
     approveFor({ ...project, address })
-    const answer = await askService({ folder, plan: planTo({ ...project, address }) })
+    const answer = await queryServiceJob({ folder, plan: planTo({ ...project, address }) })
     assert.ok(answer !== null && 'state' in answer && answer.state === 'pending')
     assert.deepEqual(keys, [`Bearer ${testPersonalKey}`])
   })
@@ -84,15 +87,18 @@ describe('the personal key', () => {
     const { folder, address, approveFor } = await aFolder(t)
     approveFor({ ...project, address })
     const known = { ...project, address, projectId: '7', projectName: 'Shop' }
-    assert.equal(recordedTarget({ folder, plan: planTo(known) }), known)
+    assert.equal(requireRecordedTarget({ folder, plan: planTo(known) }), known)
   })
 })
 
 it('a job accepts events until it is published, discarded or failed; then the message says what to do', () => {
   for (const state of ['planned', 'rehearsed', 'approved', 'sending', 'verifying', 'pending'])
-    assert.equal(endedMessage(state, 'history'), null)
+    assert.equal(describeEndedJob(state, 'history'), null)
   for (const state of ['publishing', 'published', 'failed'])
-    assert.match(endedMessage(state, 'history')!, /nothing more is sent\. To undo it: pennon import discard history$/)
+    assert.match(
+      describeEndedJob(state, 'history')!,
+      /nothing more is sent\. To undo it: pennon import discard history$/,
+    )
   for (const state of ['discarding', 'discarded'])
-    assert.match(endedMessage(state, 'history')!, /nothing more is sent\. To import again, .* pennon import plan$/)
+    assert.match(describeEndedJob(state, 'history')!, /nothing more is sent\. To import again, .* pennon import plan$/)
 })

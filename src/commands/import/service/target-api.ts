@@ -38,7 +38,7 @@ export function findTargetMismatch({ folder, plan: { target } }: JobOfFolder): s
 }
 
 /** @returns the target of the plan. @throws JobStopped if the personal key must not be sent there. */
-export function recordedTarget(job: JobOfFolder): ImportTarget {
+export function requireRecordedTarget(job: JobOfFolder): ImportTarget {
   const reason = findTargetMismatch(job)
   if (reason !== null) throw new JobStopped(reason)
   return job.plan.target!
@@ -116,20 +116,20 @@ export function createServiceApi(
  * @param instead what to do with the events otherwise, as a whole sentence.
  * @throws JobStopped for a job that accepts none, with what to do.
  */
-export async function checkTakesEvents(
+export async function checkJobAcceptsEvents(
   at: string,
   serviceJobId: string,
   api: ServiceApi,
   instead: string | null = null,
 ): Promise<void> {
-  const ended = endedMessage(await readServiceState(api, serviceJobId), at)
+  const ended = describeEndedJob(await readServiceState(api, serviceJobId), at)
   if (ended === null) return
   const message = `import job ${serviceJobId} ${ended}`
   throw new JobStopped(instead === null ? message : `${message}. ${instead}`)
 }
 
 /** @returns null for a state in which a job accepts events. */
-export function endedMessage(state: string, at: string): string | null {
+export function describeEndedJob(state: string, at: string): string | null {
   switch (state) {
     case 'publishing':
     case 'published':

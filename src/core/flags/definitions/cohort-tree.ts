@@ -3,8 +3,8 @@
 
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '../../json.ts'
 import { operatorNames } from '../match/match-property.ts'
-import { dependencyId } from './flag-dependencies.ts'
-import { readFilter, type StoredFilter, UnreadableFilters } from './flag-filters.ts'
+import { parseDependencyId } from './flag-dependencies.ts'
+import { readStoredFilter, type StoredFilter, UnreadableFilters } from './flag-filters.ts'
 
 export type CohortEntry =
   /** With `isAny` one entry must match (`OR`), otherwise all. */
@@ -63,12 +63,12 @@ export function readCohortTree(filters: JsonObject): CohortTree | null {
 
   function readEntry(value: JsonValue, groupsAbove: number): CohortEntry {
     if (!isJsonObject(value)) throw new UnreadableFilters('an entry of a group is not an object')
-    if (isGroup(value)) return readGroup(value, groupsAbove + 1)
+    if (isCohortGroup(value)) return readGroup(value, groupsAbove + 1)
     if (behaviorTypes.includes(ownValue(value, 'type') ?? null)) {
       hasBehavior = true
       return { kind: 'behavior' }
     }
-    const filter = readFilter(value)
+    const filter = readStoredFilter(value)
     const isNegated = readNegation(value)
     if (filter.type === 'cohort') {
       const { id, wanted } = readCohortReference(filter)
@@ -78,7 +78,7 @@ export function readCohortTree(filters: JsonObject): CohortTree | null {
       return { kind: 'cohort', id, wanted, filter, isNegated }
     }
     if (filter.type === 'flag') {
-      const flagId = dependencyId(filter.key)
+      const flagId = parseDependencyId(filter.key)
       if (flagId !== null) flagIds.add(flagId)
     } else if (filter.operator !== null && !operatorNames.includes(filter.operator))
       throw new UnreadableFilters(`the operator ${formatValue(filter.operator)} does not exist`)
@@ -101,7 +101,7 @@ export function cohortIdOf(value: JsonValue): number | null {
 }
 
 /** Whether an entry is a group: property filters have neither these types nor a list of `values`. */
-export function isGroup(entry: JsonObject): boolean {
+export function isCohortGroup(entry: JsonObject): boolean {
   const type = ownValue(entry, 'type')
   return type === 'OR' || type === 'AND' || type === 'property' || Array.isArray(ownValue(entry, 'values'))
 }

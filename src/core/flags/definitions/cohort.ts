@@ -6,12 +6,12 @@ import {
   authorField,
   booleanField,
   type ItemOf,
-  inColumn,
   instantField,
   integerField,
   nullable,
   objectField,
   orNull,
+  storeInColumn,
   textField,
 } from '../../resource.ts'
 
@@ -40,8 +40,8 @@ export const cohortResource = {
     deleted: booleanField('deleted', { schema: { type: 'boolean' }, initial: false }),
     version: integerField('version'),
     /** As of `countedAtMs`; null when not counted yet. */
-    memberCount: nullable(inColumn('member_count', integerField('count'))),
-    countedAtMs: nullable(inColumn('counted_at', instantField('last_calculation'))),
+    memberCount: nullable(storeInColumn('member_count', integerField('count'))),
+    countedAtMs: nullable(storeInColumn('counted_at', instantField('last_calculation'))),
     createdAtMs: instantField('created_at'),
     updatedAtMs: instantField('updated_at'),
     createdBy: nullable(authorField('created_by')),

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { parseJson } from '../../json.ts'
-import { flagDependencies, referencesOfFlag, usesGroupType } from './definition-links.ts'
+import { hasGroupTypeReference, listFlagDependencies, listReferencesOfFlag } from './definition-links.ts'
 
 const filtersOf = (text: string) => parseJson(text)
 
@@ -17,7 +17,7 @@ describe('references of a flag', () => {
       "payloads": {"aggregation_group_type_index": 4}
     }`)
     assert.deepEqual(
-      referencesOfFlag(filters).map(({ kind, id, path }) => `${kind} ${id} ${path}`),
+      listReferencesOfFlag(filters).map(({ kind, id, path }) => `${kind} ${id} ${path}`),
       [
         'group_type 1 filters.aggregation_group_type_index',
         'group_type 3 filters.groups.0.properties.0.group_type_index',
@@ -26,16 +26,16 @@ describe('references of a flag', () => {
       ],
     )
     assert.deepEqual(
-      [0, 1, 2, 3, 4].filter(index => usesGroupType(filters, index)),
+      [0, 1, 2, 3, 4].filter(index => hasGroupTypeReference(filters, index)),
       [0, 1, 3],
     )
   })
 
   it('exclude group type indexes outside 0 to 4, and are empty for malformed filters', () => {
     for (const text of ['{"aggregation_group_type_index": 5}', '{"groups": [{"aggregation_group_type_index": -1}, 7]}'])
-      assert.deepEqual(referencesOfFlag(filtersOf(text)), [], text)
+      assert.deepEqual(listReferencesOfFlag(filtersOf(text)), [], text)
     for (const text of ['{"aggregation_group_type_index": "0"}', '{"groups": [null, {"properties": [null]}]}', '[]'])
-      assert.deepEqual(referencesOfFlag(filtersOf(text)), [], text)
+      assert.deepEqual(listReferencesOfFlag(filtersOf(text)), [], text)
   })
 })
 
@@ -46,7 +46,7 @@ it('rules refer to their experiments, and to nothing else', () => {
     `{"version": 2, "rules": [null, ${rules}], "groups": [], "aggregation_group_type_index": 0}`,
   )
   assert.deepEqual(
-    referencesOfFlag(filters),
+    listReferencesOfFlag(filters),
     [1, 2].map(rule => ({ kind: 'experiment', id: 7, path: `filters.rules.${rule}.experiment_id` })),
   )
 })
@@ -55,7 +55,7 @@ it('the flags that a flag depends on are those that it or a cohort it reaches te
   const linked = (id: number, flagIds: number[], cohortIds: number[]) => {
     return { id, name: '', flagIds, cohortIds, experimentIds: [] }
   }
-  const dependenciesOf = flagDependencies({
+  const dependenciesOf = listFlagDependencies({
     ...{ revision: 1, groupTypes: [], experimentIds: [] },
     flags: [linked(1, [2, 9], [1]), linked(2, [], []), linked(3, [3], [3])],
     cohorts: [linked(1, [], [2]), linked(2, [3], [1, 7]), linked(3, [3, 2], [])],

@@ -5,7 +5,7 @@
 import { type GroupType, groupTypeCountMax } from '../../groups/group.ts'
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '../../json.ts'
 import { cohortIdOf } from './cohort-tree.ts'
-import { dependencyId } from './flag-dependencies.ts'
+import { parseDependencyId } from './flag-dependencies.ts'
 import { configVersion } from './read-rules.ts'
 
 export interface DefinitionReference {
@@ -37,7 +37,7 @@ export interface DefinitionLinks {
 }
 
 /** The references in a flag and its condition sets, or rules. Source: docs/wire/evaluation.md 4.2, 5.11, 5.12, 11.2. */
-export function referencesOfFlag(filters: JsonValue): DefinitionReference[] {
+export function listReferencesOfFlag(filters: JsonValue): DefinitionReference[] {
   if (!isJsonObject(filters)) return []
   if (configVersion(filters) === 2) return experimentsOfRules(filters)
   const sets = ['groups', 'super_groups'].flatMap(list =>
@@ -67,7 +67,7 @@ function referencesOfSet(set: JsonValue, path: string): DefinitionReference[] {
 }
 
 /** The references in a cohort's tree, however deep. Source: docs/wire/evaluation.md 5.11. */
-export function referencesOfCohort(filters: JsonObject): DefinitionReference[] {
+export function listReferencesOfCohort(filters: JsonObject): DefinitionReference[] {
   const references: DefinitionReference[] = []
   const open: { entry: JsonValue | undefined; path: string }[] = [
     { entry: ownValue(filters, 'properties'), path: 'filters.properties' },
@@ -85,7 +85,7 @@ export function referencesOfCohort(filters: JsonObject): DefinitionReference[] {
 }
 
 /** The flags that each flag depends on: those that it tests, directly or through a cohort that it reaches. */
-export function flagDependencies({ flags, cohorts }: DefinitionLinks): (flagId: number) => readonly number[] {
+export function listFlagDependencies({ flags, cohorts }: DefinitionLinks): (flagId: number) => readonly number[] {
   const flagOf = new Map(flags.map(flag => [flag.id, flag]))
   const cohortOf = new Map(cohorts.map(cohort => [cohort.id, cohort]))
   return flagId => {
@@ -130,11 +130,11 @@ export function findReachedFlags(
 }
 
 /** Whether a flag is evaluated for groups of a type, or reads their properties. */
-export function usesGroupType(filters: JsonValue, index: number): boolean {
-  return referencesOfFlag(filters).some(({ kind, id }) => kind === 'group_type' && id === index)
+export function hasGroupTypeReference(filters: JsonValue, index: number): boolean {
+  return listReferencesOfFlag(filters).some(({ kind, id }) => kind === 'group_type' && id === index)
 }
 
-export function linkedDefinition(
+export function createLinkedDefinition(
   id: number,
   name: string,
   references: readonly DefinitionReference[],
@@ -154,7 +154,7 @@ function referenceOf(filter: JsonValue, path: string): DefinitionReference[] {
   }
   if (type !== 'flag') return []
   const key = ownValue(filter, 'key')
-  const id = typeof key === 'string' ? dependencyId(key) : null
+  const id = typeof key === 'string' ? parseDependencyId(key) : null
   return id === null ? [] : [{ kind: 'flag', id, path: `${path}.key` }]
 }
 

@@ -99,7 +99,7 @@ export class Fields {
     const value = this.required(name)
     const number = numberOf(value)
     if (number === undefined) return this.#invalid(name, 'a number')
-    const isInRange = number >= 0 && number <= 100 && decimalsOf(numberLiteral(value)) <= decimalsMax
+    const isInRange = number >= 0 && number <= 100 && decimalsOf(formatNumberLiteral(value)) <= decimalsMax
     return isInRange ? number : this.refuse(name, 'Must be between 0 and 100, with at most two decimals.')
   }
 
@@ -109,7 +109,7 @@ export class Fields {
 }
 
 /** A number as it was written: a plain number is written as a double. */
-export function numberLiteral(number: JsonValue): string {
+export function formatNumberLiteral(number: JsonValue): string {
   return isRawNumber(number) ? number.rawJSON : String(number)
 }
 

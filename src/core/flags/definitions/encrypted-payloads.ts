@@ -16,16 +16,19 @@ export function redactEncryptedPayloads(flag: Pick<Flag, 'filters' | 'hasEncrypt
 /** The filters with the marker in place of every payload that is not empty. */
 export function redactPayloads(filters: JsonObject): JsonObject {
   const payloads = ownValue(filters, 'payloads')
-  if (!isPayload(payloads)) return filters
-  return withPayloads(filters, isJsonObject(payloads) ? mapPayloads(payloads, () => redactedPayload) : redactedPayload)
+  if (!hasPayload(payloads)) return filters
+  return replacePayloads(
+    filters,
+    isJsonObject(payloads) ? mapPayloads(payloads, () => redactedPayload) : redactedPayload,
+  )
 }
 
 /** Null and the empty text are not payloads. */
-export function isPayload<T extends JsonValue | undefined>(payload: T): payload is T & NonNullable<T> {
+export function hasPayload<T extends JsonValue | undefined>(payload: T): payload is T & NonNullable<T> {
   return payload !== undefined && payload !== null && payload !== ''
 }
 
-export function withPayloads(filters: JsonObject, payloads: JsonValue): JsonObject {
+export function replacePayloads(filters: JsonObject, payloads: JsonValue): JsonObject {
   const copy: JsonObject = {}
   for (const key of Object.keys(filters)) setOwn(copy, key, filters[key]!)
   copy.payloads = payloads
@@ -36,7 +39,7 @@ function mapPayloads(payloads: JsonObject, replace: (payload: JsonValue) => Json
   const mapped: JsonObject = {}
   for (const valueKey of Object.keys(payloads)) {
     const payload = payloads[valueKey]!
-    setOwn(mapped, valueKey, isPayload(payload) ? replace(payload) : payload)
+    setOwn(mapped, valueKey, hasPayload(payload) ? replace(payload) : payload)
   }
   return mapped
 }

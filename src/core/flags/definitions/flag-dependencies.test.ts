@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { dependencyId, orderDependencies } from './flag-dependencies.ts'
+import { orderByDependencies, parseDependencyId } from './flag-dependencies.ts'
 
 describe('dependencyId', () => {
   it('distinguishes a number that no flag can have from a text that is not a number', () => {
-    assert.equal(dependencyId('12'), 12)
-    for (const key of ['', '-5', '99999999999999999999']) assert.equal(dependencyId(key), -1, key)
-    for (const key of ['beta', '1.5', ' 5', '5x']) assert.equal(dependencyId(key), null, key)
+    assert.equal(parseDependencyId('12'), 12)
+    for (const key of ['', '-5', '99999999999999999999']) assert.equal(parseDependencyId(key), -1, key)
+    for (const key of ['beta', '1.5', ' 5', '5x']) assert.equal(parseDependencyId(key), null, key)
   })
 })
 
@@ -18,7 +18,7 @@ describe('orderDependencies', () => {
       fc.property(graph, lists => {
         const ids = lists.map(list => list.filter(id => id < lists.length))
         const positionOfId = new Map(ids.map((_list, position) => [position, position]))
-        const { order, cyclic, missing } = orderDependencies(ids, positionOfId)
+        const { order, cyclic, missing } = orderByDependencies(ids, positionOfId)
         assert.equal(missing.size, 0)
         assert.equal(order.length + cyclic.size, ids.length)
         for (const [place, position] of order.entries()) {
@@ -31,7 +31,10 @@ describe('orderDependencies', () => {
 
   it('reports a missing flag to dependants, but not through a flag that takes no part', () => {
     // 0 misses 99; 1 tests 0; 2 is inactive and misses 99; 3 tests 2.
-    const { missing, order } = orderDependencies([[99], [0], undefined, [2]], new Map([0, 1, 2, 3].map(id => [id, id])))
+    const { missing, order } = orderByDependencies(
+      [[99], [0], undefined, [2]],
+      new Map([0, 1, 2, 3].map(id => [id, id])),
+    )
     assert.deepEqual([...missing].sort(), [0, 1])
     assert.deepEqual([...order].sort(), [0, 1, 3])
   })

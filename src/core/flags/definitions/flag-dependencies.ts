@@ -16,7 +16,7 @@ export interface DependencyOrder {
  *   inactive or unreadable.
  * @param positionOfId the flags that exist, including those that take no part.
  */
-export function orderDependencies(
+export function orderByDependencies(
   dependencyIds: readonly (readonly number[] | undefined)[],
   positionOfId: ReadonlyMap<number, number>,
 ): DependencyOrder {
@@ -64,7 +64,7 @@ const nobodysId = -1
  * The id of the flag that a filter of type `flag` tests, read from the filter's key, which must be digits. An empty text
  * and any other whole number give an id that no flag has; any other key is not a dependency and gives null.
  */
-export function dependencyId(filterKey: string): number | null {
+export function parseDependencyId(filterKey: string): number | null {
   if (/^\d{1,15}$/.test(filterKey)) return Number(filterKey)
   return filterKey === '' || /^-?\d+$/.test(filterKey) ? nobodysId : null
 }
@@ -74,7 +74,7 @@ export function dependencyId(filterKey: string): number | null {
  * @param testedIds returns the ids that a flag tests; undefined when the flag does not exist.
  * Source: docs/wire/evaluation.md 7.1.
  */
-export function dependencyChain(
+export function findDependencyChain(
   flagId: number,
   testedIds: (flagId: number) => readonly number[] | undefined,
 ): readonly number[] {

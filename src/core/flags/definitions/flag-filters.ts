@@ -42,7 +42,7 @@ export class UnreadableFilters extends Error {}
  * @throws UnreadableFilters, also for a document of another version, whose rules would read as "no conditions":
  * `read-rules.ts` reads documents of version 2.
  */
-export function readFilters(filters: JsonObject): StoredFilters {
+export function readStoredFilters(filters: JsonObject): StoredFilters {
   if (configVersion(filters) !== 1) throw new UnreadableFilters('"version" is not 1')
   const multivariate = readOptional(filters, 'multivariate', readObject)
   return {
@@ -60,7 +60,7 @@ export function readFilters(filters: JsonObject): StoredFilters {
  * A set's filters in the order in which they are tested: cohort filters after all others, each kind in stored order.
  * Source: docs/wire/evaluation.md 5.4.
  */
-export function filtersInTestOrder({ filters }: Pick<StoredSet, 'filters'>): {
+export function orderFiltersForTest({ filters }: Pick<StoredSet, 'filters'>): {
   readonly others: readonly StoredFilter[]
   readonly cohorts: readonly StoredFilter[]
 } {
@@ -72,7 +72,7 @@ function readSet(value: JsonValue, index: number): StoredSet {
   const set = readObject(value, `groups[${index}]`)
   const own = ownValue(set, 'aggregation_group_type_index')
   return {
-    filters: (readOptional(set, 'properties', readList) ?? []).map(readFilter),
+    filters: (readOptional(set, 'properties', readList) ?? []).map(readStoredFilter),
     rolloutPercentage: readOptional(set, 'rollout_percentage', readNumber),
     variant: readOptional(set, 'variant', readText),
     groupTypeIndex: own === undefined || own === null ? own : readInteger(own, 'aggregation_group_type_index'),
@@ -80,7 +80,7 @@ function readSet(value: JsonValue, index: number): StoredSet {
 }
 
 /** Reads one entry of a set's `properties`, or a leaf of a cohort's tree. @throws UnreadableFilters */
-export function readFilter(value: JsonValue): StoredFilter {
+export function readStoredFilter(value: JsonValue): StoredFilter {
   const filter = readObject(value, 'properties')
   const type = readRequired(filter, 'type', readText)
   if (!isFilterType(type)) throw new UnreadableFilters(`the filter type "${type.slice(0, 80)}" does not exist`)

@@ -21,11 +21,18 @@ export interface FlagIssue {
   readonly message: string
 }
 
-export function issue(path: string, code: FlagIssueCode, message: string): FlagIssue {
+export function flagIssue(path: string, code: FlagIssueCode, message: string): FlagIssue {
   return { path, code, message }
 }
 
 /** The issue of a value that is present, not null, and not of the form that it must have. */
-export function formIssues(value: JsonValue | undefined, path: string, isOfForm: boolean, form: string): FlagIssue[] {
-  return value === undefined || value === null || isOfForm ? [] : [issue(path, 'invalid', `Must be ${form} or null.`)]
+export function createFormIssues(
+  value: JsonValue | undefined,
+  path: string,
+  isOfForm: boolean,
+  form: string,
+): FlagIssue[] {
+  return value === undefined || value === null || isOfForm
+    ? []
+    : [flagIssue(path, 'invalid', `Must be ${form} or null.`)]
 }

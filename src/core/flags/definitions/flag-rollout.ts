@@ -6,7 +6,7 @@
 import type { JsonObject } from '../../json.ts'
 import { isSameJson } from '../../json-equal.ts'
 import {
-  readFilters,
+  readStoredFilters,
   type StoredFilter,
   type StoredFilters,
   type StoredSet,
@@ -22,7 +22,7 @@ export type FlagRollout =
 export function rolloutOf(filters: JsonObject): FlagRollout {
   if (configVersion(filters) !== 1) return { kind: readRules(filters).ok ? 'some' : 'unreadable' }
   try {
-    return rolloutOfParsedFilters(readFilters(filters))
+    return rolloutOfParsedFilters(readStoredFilters(filters))
   } catch (cause) {
     if (cause instanceof UnreadableFilters) return { kind: 'unreadable' }
     throw cause

@@ -23,7 +23,7 @@ export interface FlagTraits {
   readonly isEligibleForExperiment?: boolean
 }
 
-export function hasTraits(flag: Flag, traits: FlagTraits): boolean {
+export function matchesTraits(flag: Flag, traits: FlagTraits): boolean {
   const { type, createdBy, evaluationRuntime, hasEvaluationContexts, tags, isEligibleForExperiment } = traits
   return (
     (type === undefined || isOfType(flag, type)) &&
@@ -54,19 +54,19 @@ function isOfType(flag: Flag, type: (typeof flagTypes)[number]): boolean {
 
 /** Whether it has other values than true and false. */
 function isMultivariant(filters: Flag['filters']): boolean {
-  return configVersion(filters) === 2 ? ownValue(filters, 'return_type') !== 'boolean' : variantCount(filters) > 0
+  return configVersion(filters) === 2 ? ownValue(filters, 'return_type') !== 'boolean' : countVariants(filters) > 0
 }
 
 /** PostHog's own bound. */
 const experimentVariantsMax = 20
 
 function mayBackExperiment({ filters }: Flag): boolean {
-  const count = variantCount(filters)
+  const count = countVariants(filters)
   return count >= 2 && count <= experimentVariantsMax
 }
 
 /** How many variants filters of version 1 define; 0 for a flag that is just on or off, and for one with rules. */
-export function variantCount(filters: Flag['filters']): number {
+export function countVariants(filters: Flag['filters']): number {
   const multivariate = ownValue(filters, 'multivariate')
   const variants = isJsonObject(multivariate) ? ownValue(multivariate, 'variants') : undefined
   return Array.isArray(variants) ? variants.length : 0

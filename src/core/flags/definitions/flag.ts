@@ -6,8 +6,8 @@ import { diffJson } from '../../json-diff.ts'
 import {
   authorField,
   booleanField,
+  buildInitialFields,
   type ItemOf,
-  initialFields,
   instantField,
   integerField,
   nullable,
@@ -70,7 +70,7 @@ export type WritableFlag = ItemOf<{ readonly fields: typeof writableFields }>
 /** The fields that one write sets. */
 export type FlagFields = Partial<WritableFlag>
 
-export const flagDefaults = initialFields({ fields: writableFields }) as Omit<WritableFlag, 'key'>
+export const flagDefaults = buildInitialFields({ fields: writableFields }) as Omit<WritableFlag, 'key'>
 
 const writableNames = Object.keys(writableFields) as (keyof WritableFlag)[]
 

@@ -3,7 +3,7 @@
 
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, setOwn } from '../../json.ts'
 import { cohortIdOf } from './cohort-tree.ts'
-import { dependencyId } from './flag-dependencies.ts'
+import { parseDependencyId } from './flag-dependencies.ts'
 
 export interface ReferenceMaps {
   /** Each returns the new id, or the same one to keep it. */
@@ -30,7 +30,7 @@ export function mapReferences(filters: JsonObject, maps: ReferenceMaps): JsonObj
       return id === null ? value : maps.cohort(id)
     },
     flag: key => {
-      const id = dependencyId(key)
+      const id = parseDependencyId(key)
       return id === null || id < 0 ? key : String(maps.flag(id))
     },
     groupType: value => {

@@ -3,7 +3,7 @@
 // flag on for the wrong people.
 
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../../json.ts'
-import { nearMiss } from '../../nearest-name.ts'
+import { findNearMiss } from '../../nearest-name.ts'
 import type { FlagIssue } from './flag-issue.ts'
 
 /** One level of a definition: its known names, and wrong names with the names that were probably meant. */
@@ -111,7 +111,7 @@ export class MisspeltFields {
     if (remembered !== undefined) return remembered
     if (this.#unknownCount >= unknownCountMax) return null
     this.#unknownCount++
-    const meant = level.wrong.get(name.toLowerCase()) ?? nearMiss(name, level.known)
+    const meant = level.wrong.get(name.toLowerCase()) ?? findNearMiss(name, level.known)
     ofLevel.set(name, meant)
     return meant
   }

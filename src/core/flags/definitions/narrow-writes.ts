@@ -69,20 +69,20 @@ export function rollOutToEveryone(variantKey: string | null): NarrowWrite {
       )
     const isInFront = isForEveryone(readListMember(filters, 'groups')[0], filters)
     if (isInFront && (variantKey === null || isAllOnVariant(filters, variantKey))) return ok({})
-    const inFront = isInFront ? filters : withEveryoneInFront(filters)
-    return ok({ filters: variantKey === null ? inFront : withAllOnVariant(inFront, variantKey) })
+    const inFront = isInFront ? filters : prependEveryoneCondition(filters)
+    return ok({ filters: variantKey === null ? inFront : assignAllToVariant(inFront, variantKey) })
   }
 }
 
 /** The filters with a set for everyone in front of the others. */
-export function withEveryoneInFront(filters: JsonObject): JsonObject {
+export function prependEveryoneCondition(filters: JsonObject): JsonObject {
   return mergeObjects(filters, {
     groups: [{ properties: [], rollout_percentage: 100 }, ...readListMember(filters, 'groups')],
   })
 }
 
 /** The filters with 100 % for one variant and 0 % for the others. */
-export function withAllOnVariant(filters: JsonObject, variantKey: string): JsonObject {
+export function assignAllToVariant(filters: JsonObject, variantKey: string): JsonObject {
   const variants = variantsOf(filters).map(variant =>
     isJsonObject(variant) ? mergeObjects(variant, { rollout_percentage: wantedShare(variant, variantKey) }) : variant,
   )

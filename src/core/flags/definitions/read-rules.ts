@@ -6,7 +6,7 @@ import { isDeeperThan, isJsonObject, type JsonObject, type JsonValue, numberOf, 
 import { err, ok, type Result } from '../../result.ts'
 import { parseDateFilter } from '../match/match-date.ts'
 import { compileSemver, type SemverOperator, semverOperators } from '../match/match-semver.ts'
-import { Fault, Fields, numberLiteral } from './document-fields.ts'
+import { Fault, Fields, formatNumberLiteral } from './document-fields.ts'
 import type { FlagIssue } from './flag-issue.ts'
 import {
   type ExperimentRule,
@@ -288,7 +288,7 @@ function checkNumbers(filters: JsonObject): void {
 
 function isEveryNumber(value: JsonValue, holds: (number: number, literal: string) => boolean): boolean {
   const number = numberOf(value)
-  if (number !== undefined) return holds(number, numberLiteral(value))
+  if (number !== undefined) return holds(number, formatNumberLiteral(value))
   if (Array.isArray(value)) return value.every(element => isEveryNumber(element, holds))
   return !isJsonObject(value) || Object.values<JsonValue>(value).every(member => isEveryNumber(member, holds))
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { experiment, release, rollout, rulesDocument } from '../../../../tests/support/flag-documents.ts'
 import type { JsonObject, JsonValue } from '../../json.ts'
-import { identifyRules, rulesForCopy, withExperimentsOf } from './rule-identity.ts'
+import { assignRuleIds, copyExperimentsFrom, prepareRulesForCopy } from './rule-identity.ts'
 
 function uuids(): () => string {
   let count = 0
@@ -27,7 +27,7 @@ const stored = rulesDocument('boolean', null, [
 const [first, second, third] = rulesOf(stored) as [JsonObject, JsonObject, JsonObject]
 
 function identified(document: JsonObject, before: JsonObject | null = stored): JsonObject | string {
-  const result = identifyRules(document, before, uuids())
+  const result = assignRuleIds(document, before, uuids())
   return result.ok ? result.value : `${result.error.path} ${result.error.code}`
 }
 
@@ -90,7 +90,7 @@ describe('the identity of rules', () => {
 
 describe('copied rules', () => {
   it('keep their ids and get new seeds where there is no such flag', () => {
-    const copy = rulesForCopy(stored, null, uuids())
+    const copy = prepareRulesForCopy(stored, null, uuids())
     assert.deepEqual(
       rulesOf(copy).map(({ id, seed }) => [id, seed]),
       [
@@ -99,12 +99,12 @@ describe('copied rules', () => {
         [third.id, 'uuid-2'],
       ],
     )
-    assert.deepEqual(rulesForCopy(stored, copy, uuids()), copy, 'a second copy changes nothing')
+    assert.deepEqual(prepareRulesForCopy(stored, copy, uuids()), copy, 'a second copy changes nothing')
   })
 
   it('keep what they have in common with the existing flag of the target', () => {
     const there = documentOf({ ...second, seed: 'there' })
-    const copy = rulesOf(rulesForCopy(stored, there, uuids()))
+    const copy = rulesOf(prepareRulesForCopy(stored, there, uuids()))
     assert.deepEqual([copy[1]!.seed, copy[2]!.seed], ['there', third.seed])
   })
 
@@ -112,9 +112,9 @@ describe('copied rules', () => {
     const holdout = { id: 4, seed: 'held', exclusion_percentage: 5 }
     const linked = documentOf(first, { ...third, experiment_id: 7, holdout })
     const unlinked = documentOf(first, { ...third, experiment_id: null, holdout: { ...holdout, id: null } })
-    assert.deepEqual(withExperimentsOf(linked, null), unlinked)
-    assert.deepEqual(withExperimentsOf(linked, documentOf({ ...third, id: 'another' })), unlinked)
-    assert.deepEqual(withExperimentsOf(unlinked, linked), linked)
+    assert.deepEqual(copyExperimentsFrom(linked, null), unlinked)
+    assert.deepEqual(copyExperimentsFrom(linked, documentOf({ ...third, id: 'another' })), unlinked)
+    assert.deepEqual(copyExperimentsFrom(unlinked, linked), linked)
   })
 
   it('stay malformed where they are malformed', () => {
@@ -125,7 +125,7 @@ describe('copied rules', () => {
       'none',
     ]) {
       const malformed = JSON.parse(JSON.stringify(documentOf(first, rule as JsonObject))) as JsonObject
-      assert.deepEqual(withExperimentsOf(malformed, null), malformed)
+      assert.deepEqual(copyExperimentsFrom(malformed, null), malformed)
     }
   })
 })

@@ -15,7 +15,7 @@ const seededTypes: readonly unknown[] = ['percentage_rollout', 'experiment']
  * @param stored null for a new flag.
  * @returns the first id or seed that differs from the stored document's.
  */
-export function identifyRules(
+export function assignRuleIds(
   filters: JsonObject,
   stored: JsonObject | null,
   newUuid: () => string,
@@ -59,7 +59,7 @@ export function identifyRules(
  * target stay, so that no person in the target project changes buckets. Null when there is no such flag: then all seeds are
  * new, so that the copy decides independently.
  */
-export function rulesForCopy(filters: JsonObject, there: JsonObject | null, newUuid: () => string): JsonObject {
+export function prepareRulesForCopy(filters: JsonObject, there: JsonObject | null, newUuid: () => string): JsonObject {
   const rulesThere = rulesById(there)
   return mapRules(filters, rule => {
     const counterpart = rulesThere.get(ownValue(rule, 'id') ?? null)
@@ -77,7 +77,7 @@ export function rulesForCopy(filters: JsonObject, there: JsonObject | null, newU
  * become splits without an experiment: experiments belong to one project, and seeds alone decide who gets which variant.
  * @param other null when there is no such document.
  */
-export function withExperimentsOf(filters: JsonObject, other: JsonObject | null): JsonObject {
+export function copyExperimentsFrom(filters: JsonObject, other: JsonObject | null): JsonObject {
   const otherRules = rulesById(other)
   return mapRules(filters, rule => {
     if (!isIdOrNull(ownValue(rule, 'experiment_id'))) return rule

@@ -3,9 +3,9 @@
 // on any of it.
 
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../../json.ts'
-import { type FlagIssue, type FlagIssueCode, formIssues, issue } from './flag-issue.ts'
+import { createFormIssues, type FlagIssue, type FlagIssueCode, flagIssue } from './flag-issue.ts'
 import { MisspeltFields } from './misspelt-fields.ts'
-import { patternBudgetOfFlag, validateFilter } from './validate-filter.ts'
+import { createPatternBudget, validateFilter } from './validate-filter.ts'
 
 /** Largest number of groups between the top group and an entry. Source: docs/wire/evaluation.md 5.11. */
 export const cohortDepthMax = 64
@@ -24,17 +24,19 @@ const behaviouralTypes = ['behavioral', 'realtime']
  * are refused: ours.
  */
 export function validateCohortFilters(filters: JsonValue): FlagIssue[] {
-  if (!isJsonObject(filters)) return [issue('filters', 'invalid', 'Filters must be an object.')]
+  if (!isJsonObject(filters)) return [flagIssue('filters', 'invalid', 'Filters must be an object.')]
   const path = 'filters.properties'
   const top = ownValue(filters, 'properties')
   if (top === undefined || top === null)
-    return [issue(path, 'required', 'A cohort that is not static needs filters: {"properties": {"type", "values"}}.')]
-  if (!isJsonObject(top)) return [issue(path, 'invalid', 'Must be an object with a type, OR or AND, and values.')]
+    return [
+      flagIssue(path, 'required', 'A cohort that is not static needs filters: {"properties": {"type", "values"}}.'),
+    ]
+  if (!isJsonObject(top)) return [flagIssue(path, 'invalid', 'Must be an object with a type, OR or AND, and values.')]
   return new TreeValidation().validateTop(top, path)
 }
 
 class TreeValidation {
-  readonly #patterns = patternBudgetOfFlag()
+  readonly #patterns = createPatternBudget()
   readonly #misspelt = new MisspeltFields()
   #entryCount = 0
 
@@ -44,7 +46,7 @@ class TreeValidation {
     const issues = [
       ...(isKnown
         ? []
-        : [issue(`${path}.type`, missingOrInvalidCode(type), 'The type of the filters of a cohort is OR or AND.')]),
+        : [flagIssue(`${path}.type`, missingOrInvalidCode(type), 'The type of the filters of a cohort is OR or AND.')]),
       ...this.#validateValues(top, path, 0),
     ]
     return [...this.#misspelt.issues, ...issues]
@@ -56,7 +58,7 @@ class TreeValidation {
     const values = ownValue(group, 'values')
     if (!Array.isArray(values))
       return [
-        issue(
+        flagIssue(
           `${path}.values`,
           missingOrInvalidCode(values),
           'A group of filters needs a list of values; it may be empty.',
@@ -65,7 +67,7 @@ class TreeValidation {
     if (depth > cohortDepthMax) {
       return values.length === 0
         ? []
-        : [issue(`${path}.values`, 'invalid_input', `Groups may be nested at most ${cohortDepthMax} levels deep.`)]
+        : [flagIssue(`${path}.values`, 'invalid_input', `Groups may be nested at most ${cohortDepthMax} levels deep.`)]
     }
     const issues: FlagIssue[] = []
     for (const [index, entry] of values.entries()) {
@@ -80,35 +82,43 @@ class TreeValidation {
   }
 
   #validateEntry(entry: JsonValue, path: string, depth: number): FlagIssue[] {
-    if (!isJsonObject(entry)) return [issue(path, 'invalid', 'A filter or a group of filters must be an object.')]
+    if (!isJsonObject(entry)) return [flagIssue(path, 'invalid', 'A filter or a group of filters must be an object.')]
     const type = ownValue(entry, 'type')
     if (typeof type === 'string' && groupTypes.includes(type)) return this.#validateValues(entry, path, depth + 1)
     if (typeof type === 'string' && leafTypes.includes(type)) return this.#validateLeaf(entry, path)
     if (typeof type === 'string' && behaviouralTypes.includes(type)) {
       const message = `Filters of type ${type} are not supported: they would match no one.`
-      return [issue(`${path}.type`, 'invalid_input', message)]
+      return [flagIssue(`${path}.type`, 'invalid_input', message)]
     }
     const message = `The type must be one of ${groupTypes.join(', ')} for a group, or ${leafTypes.join(', ')} for a filter.`
-    return [issue(`${path}.type`, missingOrInvalidCode(type), message)]
+    return [flagIssue(`${path}.type`, missingOrInvalidCode(type), message)]
   }
 
   #validateLeaf(leaf: JsonObject, path: string): FlagIssue[] {
     // The evaluator treats any entry with a list of values as a group.
     if (Array.isArray(ownValue(leaf, 'values')))
       return [
-        issue(`${path}.values`, 'invalid_input', 'A filter has a value; values belong to groups of type OR or AND.'),
+        flagIssue(
+          `${path}.values`,
+          'invalid_input',
+          'A filter has a value; values belong to groups of type OR or AND.',
+        ),
       ]
     this.#misspelt.checkCohortEntry(leaf, 'filter', path)
     const negation = ownValue(leaf, 'negation')
     return [
       ...validateFilter(leaf, path, this.#patterns),
-      ...formIssues(negation, `${path}.negation`, typeof negation === 'boolean', 'true, false'),
+      ...createFormIssues(negation, `${path}.negation`, typeof negation === 'boolean', 'true, false'),
     ]
   }
 }
 
 function tooMany(path: string): FlagIssue {
-  return issue(path, 'invalid_input', `A cohort may have at most ${cohortEntryCountMax} filters and groups of filters.`)
+  return flagIssue(
+    path,
+    'invalid_input',
+    `A cohort may have at most ${cohortEntryCountMax} filters and groups of filters.`,
+  )
 }
 
 function missingOrInvalidCode(value: JsonValue | undefined): FlagIssueCode {

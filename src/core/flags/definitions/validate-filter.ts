@@ -3,10 +3,10 @@
 
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue, textOf } from '../../json.ts'
 import { parseDateFilter } from '../match/match-date.ts'
-import { numericValue } from '../match/match-property.ts'
+import { toNumber } from '../match/match-property.ts'
 import { compileSemver, type SemverOperator, semverOperators } from '../match/match-semver.ts'
-import { compileFlagRegex, patternUnits, patternUnitsMax } from '../match/regex-dialect.ts'
-import { type FlagIssue, issue } from './flag-issue.ts'
+import { compileFlagRegex, countPatternUnits, patternUnitsMax } from '../match/regex-dialect.ts'
+import { type FlagIssue, flagIssue } from './flag-issue.ts'
 
 const filterTypes = ['person', 'group', 'cohort', 'flag', 'person_metadata'] as const
 type FilterType = (typeof filterTypes)[number]
@@ -50,7 +50,7 @@ export interface PatternBudget {
   readonly paidFor: Set<string>
 }
 
-export function patternBudgetOfFlag(): PatternBudget {
+export function createPatternBudget(): PatternBudget {
   return { charsLeft: patternCharsOfFlagMax, unitsLeft: patternUnitsOfFlagMax, paidFor: new Set() }
 }
 
@@ -59,23 +59,23 @@ export function patternBudgetOfFlag(): PatternBudget {
  * mistakes are refused: ours.
  */
 export function validateFilter(filter: JsonValue, path: string, patterns: PatternBudget): FlagIssue[] {
-  if (!isJsonObject(filter)) return [issue(path, 'invalid', 'A filter must be an object.')]
+  if (!isJsonObject(filter)) return [flagIssue(path, 'invalid', 'A filter must be an object.')]
   const issues: FlagIssue[] = []
   const type = ownValue(filter, 'type')
   if (type === undefined || type === null) {
-    issues.push(issue(`${path}.type`, 'required', `A filter needs a type: ${filterTypes.join(', ')}.`))
+    issues.push(flagIssue(`${path}.type`, 'required', `A filter needs a type: ${filterTypes.join(', ')}.`))
   } else if (!isFilterType(type)) {
     issues.push(
-      issue(`${path}.type`, 'invalid_input', `The type of a filter must be one of ${filterTypes.join(', ')}.`),
+      flagIssue(`${path}.type`, 'invalid_input', `The type of a filter must be one of ${filterTypes.join(', ')}.`),
     )
   }
   issues.push(...validateKey(filter, path), ...validateGroupTypeIndex(filter, path))
   const operator = ownValue(filter, 'operator') ?? null
   if (operator !== null && typeof operator !== 'string') {
-    issues.push(issue(`${path}.operator`, 'invalid', 'An operator must be a string.'))
+    issues.push(flagIssue(`${path}.operator`, 'invalid', 'An operator must be a string.'))
   } else if (operator !== null && !valueFormOf.has(operator) && !otherOperators.includes(operator)) {
     const message = `Unknown operator "${operator.slice(0, 80)}". The operators are ${flagOperators.join(', ')}.`
-    issues.push(issue(`${path}.operator`, 'invalid_input', message))
+    issues.push(flagIssue(`${path}.operator`, 'invalid_input', message))
   } else if (type === 'cohort') issues.push(...validateCohortFilter(filter, operator, path))
   else if (type === 'flag') issues.push(...validateDependency(filter, operator, path))
   else issues.push(...validatePropertyFilter(filter, operator ?? 'exact', path, patterns))
@@ -84,38 +84,40 @@ export function validateFilter(filter: JsonValue, path: string, patterns: Patter
 
 function validateKey(filter: JsonObject, path: string): FlagIssue[] {
   const key = ownValue(filter, 'key')
-  if (key === undefined || key === null) return [issue(`${path}.key`, 'required', 'A filter needs a key.')]
-  if (typeof key !== 'string') return [issue(`${path}.key`, 'invalid', 'The key of a filter must be a string.')]
+  if (key === undefined || key === null) return [flagIssue(`${path}.key`, 'required', 'A filter needs a key.')]
+  if (typeof key !== 'string') return [flagIssue(`${path}.key`, 'invalid', 'The key of a filter must be a string.')]
   return []
 }
 
 function validateGroupTypeIndex(filter: JsonObject, path: string): FlagIssue[] {
-  return groupTypeIndexIssues(ownValue(filter, 'group_type_index'), `${path}.group_type_index`)
+  return findGroupTypeIndexIssues(ownValue(filter, 'group_type_index'), `${path}.group_type_index`)
 }
 
 /** Checks that a group type index is absent, null or a whole number from 0 to 4. */
-export function groupTypeIndexIssues(value: JsonValue | undefined, path: string): FlagIssue[] {
+export function findGroupTypeIndexIssues(value: JsonValue | undefined, path: string): FlagIssue[] {
   if (value === undefined || value === null) return []
   const index = numberOf(value)
   if (index === undefined || !Number.isInteger(index)) {
-    return [issue(path, 'invalid', 'A group type index must be a whole number.')]
+    return [flagIssue(path, 'invalid', 'A group type index must be a whole number.')]
   }
-  return index >= 0 && index <= 4 ? [] : [issue(path, 'invalid_input', 'A group type index must be between 0 and 4.')]
+  return index >= 0 && index <= 4
+    ? []
+    : [flagIssue(path, 'invalid_input', 'A group type index must be between 0 and 4.')]
 }
 
 function validateCohortFilter(filter: JsonObject, operator: string | null, path: string): FlagIssue[] {
   const issues: FlagIssue[] = []
   if (operator !== null && operator !== 'in' && operator !== 'not_in') {
     issues.push(
-      issue(`${path}.operator`, 'invalid_input', 'A cohort filter supports only the operators in and not_in.'),
+      flagIssue(`${path}.operator`, 'invalid_input', 'A cohort filter supports only the operators in and not_in.'),
     )
   }
   const value = ownValue(filter, 'value')
   const id = typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : numberOf(value ?? null)
   if (value === undefined || value === null) {
-    issues.push(issue(`${path}.value`, 'required', 'A cohort filter needs the id of a cohort as its value.'))
+    issues.push(flagIssue(`${path}.value`, 'required', 'A cohort filter needs the id of a cohort as its value.'))
   } else if (id === undefined || !Number.isSafeInteger(id) || id < 0) {
-    issues.push(issue(`${path}.value`, 'invalid_input', 'The value of a cohort filter must be a cohort id.'))
+    issues.push(flagIssue(`${path}.value`, 'invalid_input', 'The value of a cohort filter must be a cohort id.'))
   }
   return issues
 }
@@ -125,16 +127,20 @@ function validateDependency(filter: JsonObject, operator: string | null, path: s
   const key = ownValue(filter, 'key')
   if (typeof key === 'string' && !/^\d{1,15}$/.test(key)) {
     issues.push(
-      issue(`${path}.key`, 'invalid_input', 'The key of a flag filter must be the id of the other flag, as a string.'),
+      flagIssue(
+        `${path}.key`,
+        'invalid_input',
+        'The key of a flag filter must be the id of the other flag, as a string.',
+      ),
     )
   }
   if (operator !== 'flag_evaluates_to') {
-    issues.push(issue(`${path}.operator`, 'invalid_input', 'A flag filter needs the operator flag_evaluates_to.'))
+    issues.push(flagIssue(`${path}.operator`, 'invalid_input', 'A flag filter needs the operator flag_evaluates_to.'))
   }
   const value = ownValue(filter, 'value')
   if (typeof value !== 'boolean' && typeof value !== 'string') {
     issues.push(
-      issue(`${path}.value`, 'invalid_input', 'The value of a flag filter must be true, false or a variant key.'),
+      flagIssue(`${path}.value`, 'invalid_input', 'The value of a flag filter must be true, false or a variant key.'),
     )
   }
   return issues
@@ -150,16 +156,16 @@ function validatePropertyFilter(
   if (form === undefined) {
     const place = operator === 'flag_evaluates_to' ? 'flag' : 'cohort'
     return [
-      issue(`${path}.operator`, 'invalid_input', `The operator ${operator} is only for filters of type ${place}.`),
+      flagIssue(`${path}.operator`, 'invalid_input', `The operator ${operator} is only for filters of type ${place}.`),
     ]
   }
   if (form === 'none') return []
   const value = ownValue(filter, 'value')
   if (value === undefined || value === null) {
-    return [issue(`${path}.value`, 'required', `The operator ${operator} needs a value.`)]
+    return [flagIssue(`${path}.value`, 'required', `The operator ${operator} needs a value.`)]
   }
   const problem = valueProblem(form, operator, value, patterns)
-  return problem === null ? [] : [issue(`${path}.value`, 'invalid_input', problem)]
+  return problem === null ? [] : [flagIssue(`${path}.value`, 'invalid_input', problem)]
 }
 
 /** Why an operator can never match a value. If such a filter were stored, it would silently be false for everyone. */
@@ -188,19 +194,19 @@ function valueProblem(
     case 'range':
       return isRange(value) ? null : 'The value must be a list of two numbers, the smaller one first.'
     case 'regex':
-      return regexProblem(value, patterns)
+      return findRegexProblem(value, patterns)
     default:
       return form satisfies never
   }
 }
 
 /** Why a pattern is refused; null for an acceptable one. Counts it against the budget. */
-export function regexProblem(value: JsonValue, patterns: PatternBudget): string | null {
+export function findRegexProblem(value: JsonValue, patterns: PatternBudget): string | null {
   if (typeof value !== 'string') return 'The value must be a string: a regular expression.'
   if (!patterns.paidFor.has(value)) {
     patterns.paidFor.add(value)
     patterns.charsLeft -= value.length
-    if (patterns.charsLeft >= 0) patterns.unitsLeft -= Math.min(patternUnits(value), patternUnitsMax)
+    if (patterns.charsLeft >= 0) patterns.unitsLeft -= Math.min(countPatternUnits(value), patternUnitsMax)
   }
   if (patterns.charsLeft < 0) {
     return `The regular expressions of a flag or cohort may have ${patternCharsOfFlagMax} characters in total.`
@@ -220,7 +226,7 @@ function isRange(value: JsonValue): boolean {
 
 /** NaN for a value that is not a number, and for the text `nan`, with which no comparison is true. */
 function rangeBound(value: JsonValue): number {
-  return numericValue(value) ?? Number.NaN
+  return toNumber(value) ?? Number.NaN
 }
 
 function versionProblem(operator: string): string {

@@ -3,10 +3,10 @@
 
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '../../json.ts'
 import type { FlagFields } from './flag.ts'
-import { type FlagIssue, formIssues, issue } from './flag-issue.ts'
+import { createFormIssues, type FlagIssue, flagIssue } from './flag-issue.ts'
 import { findMisspeltFields } from './misspelt-fields.ts'
 import { configVersion } from './read-rules.ts'
-import { groupTypeIndexIssues, type PatternBudget, patternBudgetOfFlag, validateFilter } from './validate-filter.ts'
+import { createPatternBudget, findGroupTypeIndexIssues, type PatternBudget, validateFilter } from './validate-filter.ts'
 import { validateRules } from './validate-rules.ts'
 
 export const flagKeyLengthMax = 400
@@ -32,19 +32,21 @@ export function validateFlag(flag: FlagToValidate, stored: JsonObject | null = n
   const issues: FlagIssue[] = flag.key === undefined ? [] : validateFlagKey(flag.key)
   const { evaluationRuntime, bucketingIdentifier } = flag
   if (evaluationRuntime !== undefined && !isOneOf(evaluationRuntimes, evaluationRuntime)) {
-    issues.push(issue('evaluation_runtime', 'invalid_input', `Must be one of ${evaluationRuntimes.join(', ')}.`))
+    issues.push(flagIssue('evaluation_runtime', 'invalid_input', `Must be one of ${evaluationRuntimes.join(', ')}.`))
   }
   if (
     bucketingIdentifier !== undefined &&
     bucketingIdentifier !== null &&
     !isOneOf(bucketingIdentifiers, bucketingIdentifier)
   ) {
-    issues.push(issue('bucketing_identifier', 'invalid_input', `Must be one of ${bucketingIdentifiers.join(', ')}.`))
+    issues.push(
+      flagIssue('bucketing_identifier', 'invalid_input', `Must be one of ${bucketingIdentifiers.join(', ')}.`),
+    )
   }
   const filters = flag.filters ?? stored
   if (isJsonObject(filters) && configVersion(filters) === 2) issues.push(...issuesBesideRules(flag))
   if (flag.filters === undefined) return issues
-  if (!isJsonObject(flag.filters)) return [...issues, issue('filters', 'invalid', 'Filters must be an object.')]
+  if (!isJsonObject(flag.filters)) return [...issues, flagIssue('filters', 'invalid', 'Filters must be an object.')]
   return [...issues, ...validateDocument(flag.filters, stored)]
 }
 
@@ -52,11 +54,11 @@ function validateDocument(filters: JsonObject, stored: JsonObject | null): FlagI
   const version = configVersion(filters)
   const path = 'filters.version'
   if (version === 'unsupported') {
-    return [issue(path, 'unsupported_config_version', 'The version of a flag document must be 1 or 2.')]
+    return [flagIssue(path, 'unsupported_config_version', 'The version of a flag document must be 1 or 2.')]
   }
   const before = stored === null ? version : configVersion(stored)
   if (before !== 'unsupported' && before !== version) {
-    return [issue(path, 'invalid_input', `This is a version ${before} flag; the version cannot be changed.`)]
+    return [flagIssue(path, 'invalid_input', `This is a version ${before} flag; the version cannot be changed.`)]
   }
   return version === 2 ? validateRules(filters, stored) : validateFilters(filters)
 }
@@ -72,7 +74,7 @@ const notBesideRules = [
 function issuesBesideRules(flag: FlagToValidate): FlagIssue[] {
   return notBesideRules
     .filter(([field]) => (flag[field] ?? false) !== false)
-    .map(([, path]) => issue(path, 'invalid_input', 'Not supported for version 2 flags.'))
+    .map(([, path]) => flagIssue(path, 'invalid_input', 'Not supported for version 2 flags.'))
 }
 
 /**
@@ -80,38 +82,43 @@ function issuesBesideRules(flag: FlagToValidate): FlagIssue[] {
  * @param written the fields to write.
  * @param current the flag as stored; absent for a new one.
  */
-export function archivedIssues(
+export function findArchivedIssues(
   written: { readonly active?: boolean; readonly archived?: boolean },
   current: { readonly archived: boolean } = { archived: false },
 ): FlagIssue[] {
   if (written.active !== true || !(written.archived ?? current.archived)) return []
-  return [issue('active', 'invalid_input', 'An archived flag cannot be active. Unarchive it first: `archived: false`.')]
+  return [
+    flagIssue('active', 'invalid_input', 'An archived flag cannot be active. Unarchive it first: `archived: false`.'),
+  ]
 }
 
 function validateFlagKey(key: string): FlagIssue[] {
   if (key.length > flagKeyLengthMax) {
-    return [issue('key', 'invalid_input', `A flag key may have at most ${flagKeyLengthMax} characters.`)]
+    return [flagIssue('key', 'invalid_input', `A flag key may have at most ${flagKeyLengthMax} characters.`)]
   }
   if (/^[a-zA-Z0-9_-]+$/.test(key)) return []
-  return [issue('key', 'invalid_input', 'A flag key may only contain letters, digits, hyphens and underscores.')]
+  return [flagIssue('key', 'invalid_input', 'A flag key may only contain letters, digits, hyphens and underscores.')]
 }
 
 /** Of version 1. */
 function validateFilters(filters: JsonObject): FlagIssue[] {
   const tooLong = tooManyEntries(filters)
   if (tooLong !== null) return [tooLong]
-  const patterns = patternBudgetOfFlag()
+  const patterns = createPatternBudget()
   const payloads = ownValue(filters, 'payloads') ?? null
   const booleanIssues = (name: string) => {
     const value = ownValue(filters, name)
-    return formIssues(value, `filters.${name}`, typeof value === 'boolean', 'true, false')
+    return createFormIssues(value, `filters.${name}`, typeof value === 'boolean', 'true, false')
   }
   return [
     ...findMisspeltFields(filters),
     ...validateSets(ownValue(filters, 'groups'), 'filters.groups', { required: true, patterns }),
     ...validateVariants(ownValue(filters, 'multivariate')),
-    ...formIssues(payloads, 'filters.payloads', isJsonObject(payloads), 'an object'),
-    ...groupTypeIndexIssues(ownValue(filters, 'aggregation_group_type_index'), 'filters.aggregation_group_type_index'),
+    ...createFormIssues(payloads, 'filters.payloads', isJsonObject(payloads), 'an object'),
+    ...findGroupTypeIndexIssues(
+      ownValue(filters, 'aggregation_group_type_index'),
+      'filters.aggregation_group_type_index',
+    ),
     ...booleanIssues('feature_enrollment'),
     ...booleanIssues('early_exit'),
     ...validateSets(ownValue(filters, 'super_groups'), 'filters.super_groups', { required: false, patterns }),
@@ -146,7 +153,7 @@ function tooManyEntries(filters: JsonObject): FlagIssue | null {
 
 function tooMany(path: string): FlagIssue {
   const most = `A flag may have at most ${flagEntryCountMax} condition sets, filters and variants in total.`
-  return issue(`filters.${path}`, 'invalid_input', most)
+  return flagIssue(`filters.${path}`, 'invalid_input', most)
 }
 
 function validateSets(
@@ -155,22 +162,22 @@ function validateSets(
   options: { required: boolean; patterns: PatternBudget },
 ): FlagIssue[] {
   if (!options.required && (sets === undefined || sets === null)) return []
-  if (sets === undefined) return [issue(path, 'required', 'Condition sets are required; an empty list is allowed.')]
-  if (!Array.isArray(sets)) return [issue(path, 'invalid', 'Condition sets must be a list.')]
+  if (sets === undefined) return [flagIssue(path, 'required', 'Condition sets are required; an empty list is allowed.')]
+  if (!Array.isArray(sets)) return [flagIssue(path, 'invalid', 'Condition sets must be a list.')]
   return sets.flatMap((set, index) => validateSet(set, `${path}.${index}`, options.patterns))
 }
 
 function validateSet(set: JsonValue, path: string, patterns: PatternBudget): FlagIssue[] {
-  if (!isJsonObject(set)) return [issue(path, 'invalid', 'A condition set must be an object.')]
+  if (!isJsonObject(set)) return [flagIssue(path, 'invalid', 'A condition set must be an object.')]
   const properties = ownValue(set, 'properties') ?? []
   const variant = ownValue(set, 'variant')
   return [
     ...(Array.isArray(properties)
       ? properties.flatMap((filter, index) => validateFilter(filter, `${path}.properties.${index}`, patterns))
-      : [issue(`${path}.properties`, 'invalid', 'Filters of a condition set must be a list.')]),
+      : [flagIssue(`${path}.properties`, 'invalid', 'Filters of a condition set must be a list.')]),
     ...percentageIssues(ownValue(set, 'rollout_percentage'), `${path}.rollout_percentage`, { required: false }),
-    ...formIssues(variant, `${path}.variant`, typeof variant === 'string', 'a string'),
-    ...groupTypeIndexIssues(ownValue(set, 'aggregation_group_type_index'), `${path}.aggregation_group_type_index`),
+    ...createFormIssues(variant, `${path}.variant`, typeof variant === 'string', 'a string'),
+    ...findGroupTypeIndexIssues(ownValue(set, 'aggregation_group_type_index'), `${path}.aggregation_group_type_index`),
   ]
 }
 
@@ -178,16 +185,16 @@ function validateVariants(multivariate: JsonValue | undefined): FlagIssue[] {
   const path = 'filters.multivariate'
   if (multivariate === undefined || multivariate === null) return []
   if (!isJsonObject(multivariate))
-    return [issue(path, 'invalid', 'Must be an object with a list of variants, or null.')]
+    return [flagIssue(path, 'invalid', 'Must be an object with a list of variants, or null.')]
   const variants = ownValue(multivariate, 'variants') ?? []
-  if (!Array.isArray(variants)) return [issue(`${path}.variants`, 'invalid', 'Variants must be a list.')]
+  if (!Array.isArray(variants)) return [flagIssue(`${path}.variants`, 'invalid', 'Variants must be a list.')]
   const issues: FlagIssue[] = []
   const keys = new Set<string>()
   let sum = 0
   for (const [index, variant] of variants.entries()) {
     const at = `${path}.variants.${index}`
     if (!isJsonObject(variant)) {
-      issues.push(issue(at, 'invalid', 'A variant must be an object.'))
+      issues.push(flagIssue(at, 'invalid', 'A variant must be an object.'))
       continue
     }
     issues.push(...validateVariantKey(variant, keys, at))
@@ -196,24 +203,26 @@ function validateVariants(multivariate: JsonValue | undefined): FlagIssue[] {
     sum += numberOf(weight ?? null) ?? 0
   }
   if (issues.length === 0 && variants.length > 0 && Math.abs(sum - 100) > weightTolerance) {
-    issues.push(issue(`${path}.variants`, 'invalid_input', `The variants' percentages sum to ${sum} instead of 100.`))
+    issues.push(
+      flagIssue(`${path}.variants`, 'invalid_input', `The variants' percentages sum to ${sum} instead of 100.`),
+    )
   }
   return issues
 }
 
 function validateVariantKey(variant: JsonObject, seen: Set<string>, path: string): FlagIssue[] {
   const key = ownValue(variant, 'key')
-  if (key === undefined || key === null) return [issue(`${path}.key`, 'required', 'A variant needs a key.')]
-  if (typeof key !== 'string') return [issue(`${path}.key`, 'invalid', 'The key of a variant must be a string.')]
-  if (key === '') return [issue(`${path}.key`, 'invalid_input', 'The key of a variant must not be empty.')]
-  if (seen.has(key)) return [issue(`${path}.key`, 'invalid_input', 'Another variant has this key.')]
+  if (key === undefined || key === null) return [flagIssue(`${path}.key`, 'required', 'A variant needs a key.')]
+  if (typeof key !== 'string') return [flagIssue(`${path}.key`, 'invalid', 'The key of a variant must be a string.')]
+  if (key === '') return [flagIssue(`${path}.key`, 'invalid_input', 'The key of a variant must not be empty.')]
+  if (seen.has(key)) return [flagIssue(`${path}.key`, 'invalid_input', 'Another variant has this key.')]
   seen.add(key)
   return []
 }
 
 function validateHoldout(holdout: JsonValue | undefined): FlagIssue[] {
   if (holdout === undefined || holdout === null) return []
-  if (!isJsonObject(holdout)) return [issue('filters.holdout', 'invalid', 'A holdout must be an object or null.')]
+  if (!isJsonObject(holdout)) return [flagIssue('filters.holdout', 'invalid', 'A holdout must be an object or null.')]
   const path = 'filters.holdout.exclusion_percentage'
   return percentageIssues(ownValue(holdout, 'exclusion_percentage'), path, { required: true })
 }
@@ -221,10 +230,10 @@ function validateHoldout(holdout: JsonValue | undefined): FlagIssue[] {
 function validateHoldoutGroups(groups: JsonValue | undefined): FlagIssue[] {
   const path = 'filters.holdout_groups'
   if (groups === undefined || groups === null) return []
-  if (!Array.isArray(groups)) return [issue(path, 'invalid', 'Holdout groups must be a list or null.')]
+  if (!Array.isArray(groups)) return [flagIssue(path, 'invalid', 'Holdout groups must be a list or null.')]
   return groups.flatMap((group, index) => {
     const at = `${path}.${index}`
-    if (!isJsonObject(group)) return [issue(at, 'invalid', 'A holdout group must be an object.')]
+    if (!isJsonObject(group)) return [flagIssue(at, 'invalid', 'A holdout group must be an object.')]
     return percentageIssues(ownValue(group, 'rollout_percentage'), `${at}.rollout_percentage`, { required: false })
   })
 }
@@ -232,12 +241,12 @@ function validateHoldoutGroups(groups: JsonValue | undefined): FlagIssue[] {
 /** A percentage is between 0 and 100; fractions are allowed. */
 function percentageIssues(value: JsonValue | undefined, path: string, options: { required: boolean }): FlagIssue[] {
   if (value === undefined || value === null) {
-    return options.required ? [issue(path, 'required', 'A percentage is required.')] : []
+    return options.required ? [flagIssue(path, 'required', 'A percentage is required.')] : []
   }
   const percentage = numberOf(value)
-  if (percentage === undefined) return [issue(path, 'invalid', 'A percentage must be a number.')]
+  if (percentage === undefined) return [flagIssue(path, 'invalid', 'A percentage must be a number.')]
   if (percentage >= 0 && percentage <= 100) return []
-  return [issue(path, 'invalid_input', 'A percentage must be between 0 and 100.')]
+  return [flagIssue(path, 'invalid_input', 'A percentage must be between 0 and 100.')]
 }
 
 function isOneOf(list: readonly string[], value: string): boolean {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { DefinitionLinks, DefinitionReference, LinkedDefinition } from './definition-links.ts'
-import { referenceIssues, usersOfCohort, usersOfExperiment } from './validate-references.ts'
+import { findReferenceIssuesOf, listUsersOfCohort, listUsersOfExperiment } from './validate-references.ts'
 
 const linked = (
   id: number,
@@ -29,7 +29,7 @@ const to = (kind: DefinitionReference['kind'], id: number): DefinitionReference 
   id,
   path: `to ${kind} ${id}`,
 })
-const problems = (issues: ReturnType<typeof referenceIssues>) =>
+const problems = (issues: ReturnType<typeof findReferenceIssuesOf>) =>
   issues.map(({ path, message }) => `${path}: ${message}`)
 
 describe('references of a definition', () => {
@@ -39,13 +39,13 @@ describe('references of a definition', () => {
       [linked(1, 'Beta', { flags: [1], cohorts: [2] }), linked(2, 'Wider', { flags: [1] })],
     )
     const written = { kind: 'flag', id: 3, name: 'c' } as const
-    assert.deepEqual(referenceIssues(written, [to('flag', 2), to('cohort', 1), to('flag', 1)], links), [])
+    assert.deepEqual(findReferenceIssuesOf(written, [to('flag', 2), to('cohort', 1), to('flag', 1)], links), [])
   })
 
   it('are each reported when they lead to nothing; a flag and a cohort of one id are distinct', () => {
     const links = linksOf([linked(1, 'a')], [linked(2, 'Beta')])
     const written = { kind: 'cohort', id: null, name: 'New' } as const
-    assert.deepEqual(problems(referenceIssues(written, [to('flag', 2), to('cohort', 1), to('flag', 1)], links)), [
+    assert.deepEqual(problems(findReferenceIssuesOf(written, [to('flag', 2), to('cohort', 1), to('flag', 1)], links)), [
       'to flag 2: The project has no flag with the id 2, or it is deleted: restore it first, or remove this filter.',
       'to cohort 1: The project has no cohort with the id 1, or it is deleted: restore it first, or remove this filter.',
     ])
@@ -54,7 +54,7 @@ describe('references of a definition', () => {
   it('may name group types that exist or may be created, but none that is being deleted', () => {
     const written = { kind: 'flag', id: null, name: 'new' } as const
     const types = [to('group_type', 1), to('group_type', 0), to('group_type', 2)]
-    assert.deepEqual(problems(referenceIssues(written, types, linksOf([linked(1, 'a')]))), [
+    assert.deepEqual(problems(findReferenceIssuesOf(written, types, linksOf([linked(1, 'a')]))), [
       'to group_type 2: The group type 2 (junk) is being deleted. Its index can be reused afterwards; groups_types/ lists existing group types.',
     ])
   })
@@ -62,7 +62,7 @@ describe('references of a definition', () => {
   it('may name only experiments of the project', () => {
     const written = { kind: 'flag', id: null, name: 'new' } as const
     assert.deepEqual(
-      problems(referenceIssues(written, [to('experiment', 5), to('experiment', 6)], linksOf([linked(5, 'a')]))),
+      problems(findReferenceIssuesOf(written, [to('experiment', 5), to('experiment', 6)], linksOf([linked(5, 'a')]))),
       [
         'to experiment 6: The project has no experiment with the id 6, or it is deleted. Use null for a split without an experiment.',
       ],
@@ -71,8 +71,8 @@ describe('references of a definition', () => {
 
   it('are checked as written, not as stored before', () => {
     const links = linksOf([linked(1, 'a', { flags: [2] }), linked(2, 'b')])
-    assert.deepEqual(referenceIssues({ kind: 'flag', id: 2, name: 'b' }, [], links), [])
-    const other = referenceIssues({ kind: 'flag', id: 1, name: 'new key' }, [to('flag', 1)], links)
+    assert.deepEqual(findReferenceIssuesOf({ kind: 'flag', id: 2, name: 'b' }, [], links), [])
+    const other = findReferenceIssuesOf({ kind: 'flag', id: 1, name: 'new key' }, [to('flag', 1)], links)
     assert.match(other[0]!.message, /flag "new key" → flag "new key"/)
   })
 
@@ -82,7 +82,7 @@ describe('references of a definition', () => {
       linked(2, 'b', { flags: [1] }),
       linked(3, 'c', { flags: [2] }),
     ])
-    const issues = referenceIssues({ kind: 'flag', id: null, name: 'd' }, [to('flag', 3)], links)
+    const issues = findReferenceIssuesOf({ kind: 'flag', id: null, name: 'd' }, [to('flag', 3)], links)
     assert.deepEqual(problems(issues), [
       'to flag 3: This creates a cycle: flag "b" → flag "a" → flag "b". A value cannot depend on itself.',
     ])
@@ -92,7 +92,7 @@ describe('references of a definition', () => {
     const flags = Array.from({ length: 20_000 }, (_, index) =>
       linked(index + 1, `f${index + 1}`, index === 0 ? {} : { flags: [index] }),
     )
-    const issues = referenceIssues({ kind: 'flag', id: 1, name: 'f1' }, [to('flag', 20_000)], linksOf(flags))
+    const issues = findReferenceIssuesOf({ kind: 'flag', id: 1, name: 'f1' }, [to('flag', 20_000)], linksOf(flags))
     assert.equal(issues.length, 1)
     assert.ok(issues[0]!.message.length < 500)
   })
@@ -100,7 +100,7 @@ describe('references of a definition', () => {
 
 it('usersOfExperiment finds the flags whose rules belong to the experiment', () => {
   const links = linksOf([linked(1, 'a', { experiments: [5] }), linked(2, 'b', { experiments: [6], cohorts: [5] })])
-  assert.deepEqual(usersOfExperiment(5, links), ['flag "a"'])
+  assert.deepEqual(listUsersOfExperiment(5, links), ['flag "a"'])
 })
 
 describe('usersOfCohort', () => {
@@ -109,6 +109,6 @@ describe('usersOfCohort', () => {
       [linked(1, 'a', { cohorts: [1, 2] }), linked(2, 'b', { flags: [1] })],
       [linked(1, 'itself', { cohorts: [1] }), linked(2, 'Wider', { cohorts: [1] })],
     )
-    assert.deepEqual(usersOfCohort(1, links), ['flag "a"', 'cohort "Wider"'])
+    assert.deepEqual(listUsersOfCohort(1, links), ['flag "a"', 'cohort "Wider"'])
   })
 })

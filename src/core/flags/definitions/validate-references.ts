@@ -18,7 +18,7 @@ export interface ReferringDefinition {
  * its value. Inactive flags count like active ones, so that activating a flag never closes a cycle.
  * Source: docs/wire/evaluation.md 5.11, 5.12; that they are refused: ours.
  */
-export function referenceIssues(
+export function findReferenceIssuesOf(
   written: ReferringDefinition,
   references: readonly DefinitionReference[],
   links: DefinitionLinks,
@@ -140,7 +140,7 @@ class Graph {
 }
 
 /** The flags and cohorts that refer directly to a cohort, named for people: `flag "beta"`. */
-export function usersOfCohort(cohortId: number, { flags, cohorts }: DefinitionLinks): string[] {
+export function listUsersOfCohort(cohortId: number, { flags, cohorts }: DefinitionLinks): string[] {
   const uses = ({ cohortIds }: LinkedDefinition) => cohortIds.includes(cohortId)
   return [
     ...flags.filter(uses).map(createLabeller('flag')),
@@ -148,8 +148,8 @@ export function usersOfCohort(cohortId: number, { flags, cohorts }: DefinitionLi
   ]
 }
 
-/** The flags whose rules belong to an experiment, formatted like the result of `usersOfCohort`. */
-export function usersOfExperiment(experimentId: number, { flags }: DefinitionLinks): string[] {
+/** The flags whose rules belong to an experiment, formatted like the result of `listUsersOfCohort`. */
+export function listUsersOfExperiment(experimentId: number, { flags }: DefinitionLinks): string[] {
   return flags.filter(({ experimentIds }) => experimentIds.includes(experimentId)).map(createLabeller('flag'))
 }
 

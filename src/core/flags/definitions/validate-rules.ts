@@ -5,7 +5,7 @@ import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../../j
 import type { FlagIssue } from './flag-issue.ts'
 import { readRules } from './read-rules.ts'
 import type { RulesDocument } from './rules-document.ts'
-import { patternBudgetOfFlag, regexProblem } from './validate-filter.ts'
+import { createPatternBudget, findRegexProblem } from './validate-filter.ts'
 
 /** The maximum size of one rule's `metadata` as compact JSON, in UTF-8. */
 export const metadataBytesMax = 16 * 1024
@@ -51,11 +51,11 @@ function reservedTextIssues({ defaultValue, rules }: RulesDocument): FlagIssue[]
  * changed.
  */
 function patternIssues(document: RulesDocument, stored: ReadonlySet<string>): FlagIssue[] {
-  const budget = patternBudgetOfFlag()
+  const budget = createPatternBudget()
   return document.rules.flatMap(({ predicates }, index) =>
     predicates.flatMap(({ operator, value }, at) => {
       if (!isPattern(operator) || typeof value !== 'string') return []
-      const problem = regexProblem(value, budget)
+      const problem = findRegexProblem(value, budget)
       if (problem === null || stored.has(value)) return []
       return [issue(`filters.rules.${index}.targeting.properties.${at}.value`, problem)]
     }),

@@ -8,7 +8,7 @@ import { outOfTime } from './out-of-time.ts'
  * Whether all tests hold; stops at the first that does not. False means nothing if `reader.failure` is set, with
  * `reader.pausedTestIndex` as the test to resume with.
  */
-export function allHold(
+export function doAllTestsMatch(
   tests: readonly FilterTest[],
   fromTest: number,
   reader: SubjectReader,
@@ -22,7 +22,7 @@ export function allHold(
       return false
     }
     if (!holds) return false
-    if (isTimeUpAfter(index, tests.length, reader)) {
+    if (shouldPauseAfter(index, tests.length, reader)) {
       reader.pausedTestIndex = index + 1
       reader.failure = outOfTime
       return false
@@ -32,6 +32,6 @@ export function allHold(
 }
 
 /** Skips the check after the last test, because the caller checks again anyway. */
-export function isTimeUpAfter(index: number, count: number, reader: SubjectReader): boolean {
+export function shouldPauseAfter(index: number, count: number, reader: SubjectReader): boolean {
   return index + 1 < count && (index & reader.lookMask) === reader.lookMask && reader.isTimeUp()
 }

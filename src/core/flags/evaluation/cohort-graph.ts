@@ -4,7 +4,7 @@
 
 import type { Cohort } from '../definitions/cohort.ts'
 import { type CohortTree, readCohortTree } from '../definitions/cohort-tree.ts'
-import { orderDependencies } from '../definitions/flag-dependencies.ts'
+import { orderByDependencies } from '../definitions/flag-dependencies.ts'
 import { UnreadableFilters } from '../definitions/flag-filters.ts'
 
 /** Why a flag that reaches the cohort fails. If several faults apply, the first in this list counts. */
@@ -63,7 +63,7 @@ export class CohortGraph {
     }
     const sound = reached.filter(node => node.fault === null)
     const positions = new Map(sound.map(({ cohort }, position) => [cohort.id, position]))
-    const { order, cyclic } = orderDependencies(sound.map(cohortIdsOf), positions)
+    const { order, cyclic } = orderByDependencies(sound.map(cohortIdsOf), positions)
     for (const position of cyclic) sound[position]!.fault = 'dependency_cycle_cohort'
     const ordered = order.map(position => sound[position]!)
     for (const node of ordered) {

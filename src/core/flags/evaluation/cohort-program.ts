@@ -56,7 +56,7 @@ export type AskOf = (
 ) => FilterTest | { readonly program: CohortProgram; readonly wanted: boolean } | boolean
 
 /** @param place an index among the remembered answers that only this cohort uses. */
-export function cohortProgram(top: CohortEntry, place: number, askOf: AskOf): CohortProgram {
+export function buildCohortProgram(top: CohortEntry, place: number, askOf: AskOf): CohortProgram {
   const leaves: CohortLeaf[] = []
   return { first: put(top, isMember, isNoMember), leaves, place }
 
@@ -86,12 +86,12 @@ export function cohortProgram(top: CohortEntry, place: number, askOf: AskOf): Co
 }
 
 /** The program of a cohort that a single test decides, such as a static cohort. */
-export function singleTestProgram(asks: FilterTest, place: number): CohortProgram {
+export function buildSingleTestProgram(asks: FilterTest, place: number): CohortProgram {
   return { first: 0, leaves: [{ entry: null, asks, whenTrue: isMember, whenFalse: isNoMember }], place }
 }
 
 /** @returns whether the subject is a member; false without meaning when `reader.failure` is set. */
-export function walkCohort(root: CohortProgram, reader: SubjectReader, decided: DecidedOutcomes): boolean {
+export function evaluateCohort(root: CohortProgram, reader: SubjectReader, decided: DecidedOutcomes): boolean {
   const { remembered } = reader
   if (remembered[root.place] !== notAsked) return remembered[root.place] === holds
   let program = root

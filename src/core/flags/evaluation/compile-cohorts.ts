@@ -6,8 +6,8 @@ import { err, ok, type Result } from '../../result.ts'
 import type { Cohort } from '../definitions/cohort.ts'
 import type { CohortTree } from '../definitions/cohort-tree.ts'
 import { CohortGraph, type CohortNode } from './cohort-graph.ts'
-import { type CohortProgram, cohortProgram, singleTestProgram, walkCohort } from './cohort-program.ts'
-import { compileFilter, type FilterCompiler, filterWeight } from './compile-filter.ts'
+import { buildCohortProgram, buildSingleTestProgram, type CohortProgram, evaluateCohort } from './cohort-program.ts'
+import { compileFilter, estimateFilterWeight, type FilterCompiler } from './compile-filter.ts'
 import type { CompiledCohort, CompiledCohorts, ReachedCohort } from './compiled-cohort.ts'
 import type { FilterTest } from './filter-test.ts'
 import { type FlagNeeds, NeedsCollector } from './flag-needs.ts'
@@ -124,10 +124,10 @@ export class ProjectCohorts implements CompiledCohorts {
     const needs = new NeedsCollector()
     const compiler: FilterCompiler = { ...this.#shared, cohorts: this, needs, dependencyIds: new Set(), problem }
     let weight = 1
-    const program = cohortProgram(tree.top, this.#shared.sharedTests.newPlace(), leaf => {
+    const program = buildCohortProgram(tree.top, this.#shared.sharedTests.newPlace(), leaf => {
       if (leaf.kind === 'behavior') return false
       if (leaf.kind === 'test') {
-        weight += filterWeight(leaf.filter)
+        weight += estimateFilterWeight(leaf.filter)
         return compileFilter(leaf.filter, null, compiler)
       }
       if (leaf.wanted === null) return false
@@ -145,7 +145,7 @@ export class ProjectCohorts implements CompiledCohorts {
   }
 
   #singleTestCohort(test: FilterTest, needs: NeedsCollector): KnownCohort {
-    return makeKnownCohort(singleTestProgram(test, this.#shared.sharedTests.newPlace()), needs, 1)
+    return makeKnownCohort(buildSingleTestProgram(test, this.#shared.sharedTests.newPlace()), needs, 1)
   }
 
   #programOf(id: number): CohortProgram {
@@ -163,7 +163,7 @@ function isSameCohort(a: Cohort, b: Cohort): boolean {
 function makeKnownCohort(program: CohortProgram, needs: FlagNeeds, weight: number): KnownCohort {
   return {
     program,
-    isMember: (reader, decided) => walkCohort(program, reader, decided),
+    isMember: (reader, decided) => evaluateCohort(program, reader, decided),
     isApproximated: false,
     tree: null,
     needs,

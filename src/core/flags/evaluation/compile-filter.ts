@@ -4,7 +4,7 @@
 import type { JsonValue } from '../../json.ts'
 import { err, type Result } from '../../result.ts'
 import { readCohortReference } from '../definitions/cohort-tree.ts'
-import { dependencyId } from '../definitions/flag-dependencies.ts'
+import { parseDependencyId } from '../definitions/flag-dependencies.ts'
 import { type StoredFilter, UnreadableFilters } from '../definitions/flag-filters.ts'
 import { type CompiledMatch, compileMatch, type MatchSettings } from '../match/match-property.ts'
 import type { CompiledCohort, CompiledCohorts } from './compiled-cohort.ts'
@@ -102,7 +102,7 @@ function compileGroupFilter(
  * 5.12.
  */
 function compileDependency(filter: StoredFilter, compiler: FilterCompiler): FilterTest {
-  const id = dependencyId(filter.key)
+  const id = parseDependencyId(filter.key)
   if (id === null) return neverHolds
   compiler.dependencyIds.add(id)
   const position = compiler.positionOfId.get(id)
@@ -136,7 +136,7 @@ export function compileCohortFilter(filter: StoredFilter, compiler: FilterCompil
 const slowOperators = ['regex', 'not_regex', 'icontains_multi', 'not_icontains_multi']
 
 /** How long the test may take, in units of one cheap flag. */
-export function filterWeight(filter: Pick<StoredFilter, 'operator' | 'value'>): number {
+export function estimateFilterWeight(filter: Pick<StoredFilter, 'operator' | 'value'>): number {
   return slowOperators.includes(filter.operator ?? '') ? 16 : 1 + valueLength(filter.value) / 1_000
 }
 

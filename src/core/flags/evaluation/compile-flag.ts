@@ -1,16 +1,21 @@
 // Compiles one stored flag into what an evaluation executes: tests in stored order, thresholds, bounds of variants,
 // outcomes. An evaluation never reads the stored JSON.
 
-import { variantBounds } from '#core/flags/rollout/rollout.ts'
+import { computeVariantBounds } from '#core/flags/rollout/rollout.ts'
 import type { Flag } from '../definitions/flag.ts'
-import { filtersInTestOrder, readFilters, type StoredFilters, type StoredSet } from '../definitions/flag-filters.ts'
+import {
+  orderFiltersForTest,
+  readStoredFilters,
+  type StoredFilters,
+  type StoredSet,
+} from '../definitions/flag-filters.ts'
 import { configVersion } from '../definitions/read-rules.ts'
 import {
   type CohortTest,
   compileCohortFilter,
   compileFilter,
+  estimateFilterWeight,
   type FilterCompiler,
-  filterWeight,
 } from './compile-filter.ts'
 import { type CompiledRules, compileRules } from './compile-rules.ts'
 import type { FilterTest } from './filter-test.ts'
@@ -63,7 +68,7 @@ export interface CompiledFlag {
 /** A cache: every compilation asks this for every flag, and most flags are the same objects as before. */
 const known = new WeakMap<Flag, boolean>()
 
-export function isVersion1(flag: Flag): boolean {
+export function isVersion1Flag(flag: Flag): boolean {
   const before = known.get(flag)
   if (before !== undefined) return before
   const is = configVersion(flag.filters) === 1
@@ -77,8 +82,8 @@ export function isVersion1(flag: Flag): boolean {
  * @throws UnreadableFilters when the stored definition has no readable shape.
  */
 export function compileFlag(flag: Flag, shared: Omit<FilterCompiler, 'needs' | 'dependencyIds'>): CompiledFlag {
-  const hasSets = isVersion1(flag)
-  const filters = readFilters(hasSets ? flag.filters : {})
+  const hasSets = isVersion1Flag(flag)
+  const filters = readStoredFilters(hasSets ? flag.filters : {})
   const needs = new NeedsCollector()
   const dependencyIds = new Set<number>()
   const compiler = { ...shared, needs, dependencyIds }
@@ -107,7 +112,7 @@ export function compileFlag(flag: Flag, shared: Omit<FilterCompiler, 'needs' | '
     enrollmentKey,
     holdoutPercentage: filters.holdout?.exclusionPercentage ?? null,
     sets,
-    variantBounds: variantBounds(filters.variants.map(variant => variant.rolloutPercentage)),
+    variantBounds: computeVariantBounds(filters.variants.map(variant => variant.rolloutPercentage)),
     earlyExit: filters.earlyExit,
     rules,
     outcomes,
@@ -119,7 +124,7 @@ export function compileFlag(flag: Flag, shared: Omit<FilterCompiler, 'needs' | '
 
 function compileSet(set: StoredSet, flag: StoredFilters, compiler: FilterCompiler): CompiledSet {
   const groupTypeIndex = set.groupTypeIndex === undefined ? flag.groupTypeIndex : set.groupTypeIndex
-  const asked = filtersInTestOrder(set)
+  const asked = orderFiltersForTest(set)
   return {
     groupTypeIndex,
     tests: asked.others.map(filter => compileFilter(filter, groupTypeIndex, compiler)),
@@ -143,7 +148,7 @@ function bucketingOf(flag: Flag, filters: StoredFilters): Bucketing {
 
 function weightOf(filters: StoredFilters, sets: readonly CompiledSet[]): number {
   let weight = 1
-  for (const set of filters.sets) for (const filter of set.filters) weight += filterWeight(filter)
+  for (const set of filters.sets) for (const filter of set.filters) weight += estimateFilterWeight(filter)
   for (const { cohortTests } of sets) for (const { cohort } of cohortTests) if (cohort.ok) weight += cohort.value.weight
   return weight
 }

@@ -3,16 +3,16 @@
 
 import type { Project } from '../../project.ts'
 import type { Flag } from '../definitions/flag.ts'
-import { orderDependencies } from '../definitions/flag-dependencies.ts'
+import { orderByDependencies } from '../definitions/flag-dependencies.ts'
 import { UnreadableFilters } from '../definitions/flag-filters.ts'
 import type { ProjectDefinitions } from '../definitions/project-definitions.ts'
 import { ProjectCohorts } from './compile-cohorts.ts'
 import { neverDecided, neverTested } from './compile-filter.ts'
-import { type CompiledFlag, compileFlag, isVersion1 } from './compile-flag.ts'
+import { type CompiledFlag, compileFlag, isVersion1Flag } from './compile-flag.ts'
 import type { CompiledCohorts, ReachedCohort } from './compiled-cohort.ts'
-import { type FlagNeeds, unionOfNeeds } from './flag-needs.ts'
+import { type FlagNeeds, mergeNeeds } from './flag-needs.ts'
 import type { PersonKeys } from './person-properties.ts'
-import { type CompilationMemory, type FlagEntry, isReusable, startCompilation } from './reused-flags.ts'
+import { type CompilationMemory, type FlagEntry, isFlagReusable, startCompilation } from './reused-flags.ts'
 
 export interface CompiledProject {
   readonly project: Project
@@ -66,7 +66,7 @@ export function compileProject(
   definitions: ProjectDefinitions,
   previous: CompiledProject | null = null,
 ): CompiledProject {
-  const steps = compileProjectSteps(definitions, previous)
+  const steps = compileProjectInSteps(definitions, previous)
   for (;;) {
     const step = steps.next()
     if (step.done === true) return step.value
@@ -74,7 +74,7 @@ export function compileProject(
 }
 
 /** `compileProject` in steps of one flag each: thousands of flags at once would hold the event loop. */
-export function* compileProjectSteps(
+export function* compileProjectInSteps(
   definitions: ProjectDefinitions,
   previous: CompiledProject | null = null,
 ): Generator<undefined, CompiledProject> {
@@ -84,7 +84,7 @@ export function* compileProjectSteps(
   const active = existing.filter(flag => flag.active)
   const positionOfId = new Map(active.map((flag, position) => [flag.id, position]))
   for (const flag of existing) {
-    if (!isVersion1(flag)) positionOfId.set(flag.id, neverTested)
+    if (!isVersion1Flag(flag)) positionOfId.set(flag.id, neverTested)
     else if (!flag.active) positionOfId.set(flag.id, neverDecided)
   }
   const settings = { timezone: project.timezone, propertyMatchingVersion: project.propertyMatchingVersion }
@@ -98,7 +98,7 @@ export function* compileProjectSteps(
   const flagOf = (flag: Flag): CompiledFlag | undefined => {
     const addProblem = (message: string) => problems.push({ flagId: flag.id, flagKey: flag.key, message })
     const known = before.entries.get(flag.id)
-    if (known !== undefined && isReusable(known, flag, positionOfId, id => cohorts.reach(id, addProblem).cohort)) {
+    if (known !== undefined && isFlagReusable(known, flag, positionOfId, id => cohorts.reach(id, addProblem).cohort)) {
       entries.set(flag.id, known)
       known.problems.forEach(addProblem)
       return known.compiled
@@ -133,7 +133,7 @@ export function* compileProjectSteps(
   cohorts.forgetPrevious()
   const unreadable = active.filter((_flag, position) => compiled[position] === undefined)
   for (const flag of unreadable) positionOfId.delete(flag.id)
-  const { order, missing, cyclic } = orderDependencies(
+  const { order, missing, cyclic } = orderByDependencies(
     compiled.map(flag => flag?.dependencyIds),
     positionOfId,
   )
@@ -152,11 +152,11 @@ export function* compileProjectSteps(
     hasRuntimeFlags: answered.some(flag => flag.runtime !== 'all'),
     hasContextFlags: answered.some(flag => flag.contexts.length > 0),
     continuityFlagKeys: active
-      .filter(flag => flag.ensureExperienceContinuity && isVersion1(flag))
+      .filter(flag => flag.ensureExperienceContinuity && isVersion1Flag(flag))
       .map(({ key }) => key),
     ...{ personKeys, cohorts, groupTypeNames, problems, compiledFlagCount },
     sharedTestCount: sharedTests.count,
-    needs: unionOfNeeds(answered),
+    needs: mergeNeeds(answered),
     readsGeoip: personKeys.readsGeoip(),
     memory: { settings, personKeys, sharedTests, cohorts, entries, compiledCount },
   }

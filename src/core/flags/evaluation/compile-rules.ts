@@ -1,14 +1,14 @@
 // Compiles a flag document of version 2 into what an evaluation executes: predicates as tests, and every outcome that a
 // rule can have. Source: docs/wire/evaluation.md 11.3.
 
-import { variantBounds } from '#core/flags/rollout/rollout.ts'
+import { computeVariantBounds } from '#core/flags/rollout/rollout.ts'
 import type { JsonObject, JsonValue } from '../../json.ts'
 import { readRules } from '../definitions/read-rules.ts'
 import type { Predicate, Rule } from '../definitions/rules-document.ts'
-import { propertyText } from '../match/fold-text.ts'
-import { compileMatch, numericValue } from '../match/match-property.ts'
+import { toPropertyText } from '../match/fold-text.ts'
+import { compileMatch, toNumber } from '../match/match-property.ts'
 import { compileFlagRegex } from '../match/regex-dialect.ts'
-import { compilePersonFilter, type FilterCompiler, filterWeight } from './compile-filter.ts'
+import { compilePersonFilter, estimateFilterWeight, type FilterCompiler } from './compile-filter.ts'
 import type { FilterTest } from './filter-test.ts'
 import type { FlagOutcome, RuleFailure, RuleReason } from './flag-outcome.ts'
 import { type PreparedOutcome, type PreparedOutcomes, ruleSlots } from './prepared-outcomes.ts'
@@ -62,7 +62,7 @@ export function compileRules(filters: JsonObject, outcomes: PreparedOutcomes, co
       rule,
       tests: rule.predicates.map(predicate => compilePredicate(predicate, compiler)),
       values: valuesOf(rule, index),
-      variantBounds: variantBounds(rule.type === 'experiment' ? rule.variants.map(({ weight }) => weight) : []),
+      variantBounds: computeVariantBounds(rule.type === 'experiment' ? rule.variants.map(({ weight }) => weight) : []),
       paused: prepareOutcome(byDefault, 'experiment_paused', index),
       heldOut: prepareOutcome(byDefault, 'holdout', index),
       missed: prepareOutcome(byDefault, 'rollout_miss', index),
@@ -71,7 +71,7 @@ export function compileRules(filters: JsonObject, outcomes: PreparedOutcomes, co
     hasExperiment: rules.some(rule => rule.type === 'experiment' && rule.experimentId !== null),
     weight: rules
       .flatMap(rule => rule.predicates)
-      .reduce((sum, { operator, value }) => sum + filterWeight({ operator, value: value ?? null }), 1),
+      .reduce((sum, { operator, value }) => sum + estimateFilterWeight({ operator, value: value ?? null }), 1),
   }
 }
 
@@ -121,9 +121,10 @@ function faultOf(operator: string, filter: JsonValue): Fault | null {
   if (operator === 'regex' || operator === 'not_regex') {
     const regex = compileFlagRegex(String(filter))
     if (!regex.ok) return () => 'invalid_regular_expression'
-    return own => (own !== undefined && regex.value.isTooLong(propertyText(own)) ? 'invalid_regular_expression' : null)
+    return own =>
+      own !== undefined && regex.value.isTooLong(toPropertyText(own)) ? 'invalid_regular_expression' : null
   }
   if (!['gt', 'gte', 'lt', 'lte'].includes(operator)) return null
-  const isComparable = numericValue(filter) !== null
-  return own => (own === undefined || (isComparable && numericValue(own) !== null) ? null : 'invalid_property')
+  const isComparable = toNumber(filter) !== null
+  return own => (own === undefined || (isComparable && toNumber(own) !== null) ? null : 'invalid_property')
 }

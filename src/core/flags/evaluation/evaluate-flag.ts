@@ -3,10 +3,10 @@
 // A flag of version 2 has rules instead: `evaluate-rules.ts`.
 // Source: docs/wire/evaluation.md 5.2–5.7.
 
-import { flagHash01, holdoutHash01, isInRollout, pickVariant } from '#core/flags/rollout/rollout.ts'
-import { allHold, isTimeUpAfter } from './all-hold.ts'
+import { computeFlagHash01, computeHoldoutHash01, isInRollout, pickVariant } from '#core/flags/rollout/rollout.ts'
+import { doAllTestsMatch, shouldPauseAfter } from './all-hold.ts'
 import type { CompiledFlag, CompiledSet } from './compile-flag.ts'
-import { decideByRules } from './evaluate-rules.ts'
+import { evaluateRules } from './evaluate-rules.ts'
 import type { SubjectReader } from './evaluation-subject.ts'
 import type { BucketedBy } from './evaluation-trace.ts'
 import type { DecidedOutcomes } from './filter-test.ts'
@@ -34,7 +34,7 @@ export function evaluateFlag(
   reader.failure = null
   if (reader.trace !== null) reader.trace.beginFlag(flag)
   const outcome =
-    flag.rules === null ? decideByFilters(flag, reader, decided) : decideByRules(flag.rules, reader, decided)
+    flag.rules === null ? decideByFilters(flag, reader, decided) : evaluateRules(flag.rules, reader, decided)
   if (reader.failure === null) return outcome
   if (reader.failure === outOfTime) return null
   if (reader.trace !== null) reader.trace.flagFailed()
@@ -59,7 +59,7 @@ function decideEarly(flag: CompiledFlag, reader: SubjectReader): PreparedOutcome
 
 function isHeldOut(flag: CompiledFlag, percentage: number, reader: SubjectReader): boolean {
   const identifier = holdoutId(flag, reader)
-  const hash01 = percentage >= 100 ? null : holdoutHash01(identifier)
+  const hash01 = percentage >= 100 ? null : computeHoldoutHash01(identifier)
   const isHit = hash01 === null || isInRollout(hash01, percentage)
   if (reader.trace !== null) reader.trace.holdoutAsked(identifier, hash01, isHit)
   return isHit
@@ -116,7 +116,7 @@ function decideBySets(flag: CompiledFlag, reader: SubjectReader, decided: Decide
       bestReason = missed
       bestIndex = index
     }
-    if (isTimeUpAfter(index, flag.sets.length, reader)) {
+    if (shouldPauseAfter(index, flag.sets.length, reader)) {
       reader.pausedAt = { setIndex: index + 1, testIndex: 0, bestReason, bestIndex, groupsSkipped }
       reader.failure = outOfTime
       return null
@@ -137,13 +137,13 @@ function findMissReason(
   if (lacksDeviceId(flag, set, reader)) return 'out_of_rollout_bound'
   if (set.groupTypeIndex !== null && reader.groupKey(set.groupTypeIndex) === '') return 'no_group_type'
   const { tests } = set
-  if (!allHold(tests, fromTest, reader, decided)) return reader.failure === null ? 'no_condition_match' : null
+  if (!doAllTestsMatch(tests, fromTest, reader, decided)) return reader.failure === null ? 'no_condition_match' : null
   if (set.cohortTests.length > 0) {
     const missed = findCohortMissReason(set, reader, decided, Math.max(0, fromTest - tests.length))
     if (missed !== null || reader.failure !== null) return missed
   }
   if (set.rolloutPercentage === null) return null
-  const hash01 = flagHash01(flag.key, bucketingId(flag, set, reader), '')
+  const hash01 = computeFlagHash01(flag.key, bucketingId(flag, set, reader), '')
   if (reader.trace !== null) reader.trace.rolledOut(hash01)
   return isInRollout(hash01, set.rolloutPercentage) ? null : 'out_of_rollout_bound'
 }
@@ -183,7 +183,7 @@ function findCohortMissReason(
     if (isMember !== wanted) {
       return cohort.value.isApproximated ? 'no_condition_match_behavioral_cohort' : 'no_condition_match'
     }
-    if (isTimeUpAfter(index, cohortTests.length, reader)) {
+    if (shouldPauseAfter(index, cohortTests.length, reader)) {
       reader.pausedTestIndex = tests.length + index + 1
       reader.failure = outOfTime
       return null
@@ -195,7 +195,7 @@ function findCohortMissReason(
 function variantOf(flag: CompiledFlag, set: CompiledSet, reader: SubjectReader): number {
   if (set.variantIndex >= 0) return set.variantIndex
   if (flag.variantBounds.length === 0) return -1
-  const hash01 = flagHash01(flag.key, bucketingId(flag, set, reader), 'variant')
+  const hash01 = computeFlagHash01(flag.key, bucketingId(flag, set, reader), 'variant')
   if (reader.trace !== null) reader.trace.variantHashed(hash01)
   return pickVariant(hash01, flag.variantBounds)
 }

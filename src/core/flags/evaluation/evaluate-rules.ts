@@ -1,19 +1,19 @@
 // Evaluates the rules of a flag of version 2 for one subject: the first that decides wins. Only the distinct id is hashed.
 // Source: docs/wire/evaluation.md 11.3.
 
-import { flagHash01, holdoutHash01, isInRollout, pickVariant } from '#core/flags/rollout/rollout.ts'
+import { computeFlagHash01, computeHoldoutHash01, isInRollout, pickVariant } from '#core/flags/rollout/rollout.ts'
 import type { ExperimentRule, PercentageRollout, RuleHoldout } from '../definitions/rules-document.ts'
-import { allHold, isTimeUpAfter } from './all-hold.ts'
+import { doAllTestsMatch, shouldPauseAfter } from './all-hold.ts'
 import type { CompiledRule, CompiledRules } from './compile-rules.ts'
 import type { SubjectReader } from './evaluation-subject.ts'
 import type { DecidedOutcomes } from './filter-test.ts'
 import { ruleFailures } from './flag-outcome.ts'
-import { pausedInRule } from './flag-progress.ts'
+import { createPausedProgress } from './flag-progress.ts'
 import { outOfTime } from './out-of-time.ts'
 import type { PreparedOutcome } from './prepared-outcomes.ts'
 
 /** @returns null when it cannot decide; `reader.failure` says why. */
-export function decideByRules(
+export function evaluateRules(
   { rules, otherwise }: CompiledRules,
   reader: SubjectReader,
   decided: DecidedOutcomes,
@@ -24,21 +24,21 @@ export function decideByRules(
   for (let index = first; index < rules.length; index++) {
     const rule = rules[index]!
     if (reader.trace !== null) reader.trace.beginSet(index)
-    if (allHold(rule.tests, fromTest, reader, decided)) {
+    if (doAllTestsMatch(rule.tests, fromTest, reader, decided)) {
       const outcome = outcomeOf(rule, reader)
       if (reader.trace !== null) reader.trace.ruleAnswered(outcome ?? rule.missed)
       if (outcome !== null) return outcome
     } else if (reader.failure === null) {
       if (reader.trace !== null) reader.trace.setAnswered('no_condition_match')
     } else {
-      if (reader.failure === outOfTime) reader.pausedAt = pausedInRule(index, reader.pausedTestIndex)
+      if (reader.failure === outOfTime) reader.pausedAt = createPausedProgress(index, reader.pausedTestIndex)
       // The stored person could not be read, for any reason.
       else if (!(ruleFailures as readonly string[]).includes(reader.failure)) reader.failure = 'missing_properties'
       return null
     }
     fromTest = 0
-    if (isTimeUpAfter(index, rules.length, reader)) {
-      reader.pausedAt = pausedInRule(index + 1, 0)
+    if (shouldPauseAfter(index, rules.length, reader)) {
+      reader.pausedAt = createPausedProgress(index + 1, 0)
       reader.failure = outOfTime
       return null
     }
@@ -57,7 +57,7 @@ function outcomeOf(compiled: CompiledRule, reader: SubjectReader): PreparedOutco
   if (!isInRuleRollout(rule, reader)) return rule.continuesOnMiss ? null : compiled.missed
   if (rule.type === 'percentage_rollout') return values[0]!
   const { distinctId } = reader.subject
-  const hash01 = flagHash01(rule.seed, distinctId, 'variant')
+  const hash01 = computeFlagHash01(rule.seed, distinctId, 'variant')
   if (reader.trace !== null) {
     reader.trace.bucketed('distinct_id', distinctId)
     reader.trace.variantHashed(hash01)
@@ -70,7 +70,7 @@ function outcomeOf(compiled: CompiledRule, reader: SubjectReader): PreparedOutco
 function isHeldOut({ seed, exclusionPercentage }: RuleHoldout, { subject, trace }: SubjectReader): boolean {
   const { distinctId } = subject
   if (distinctId === '') return false
-  const hash01 = holdoutHash01(distinctId, seed)
+  const hash01 = computeHoldoutHash01(distinctId, seed)
   const isHit = isInRollout(hash01, exclusionPercentage)
   if (trace !== null) trace.holdoutAsked(distinctId, hash01, isHit)
   return isHit
@@ -84,7 +84,7 @@ function isInRuleRollout(
   const { distinctId } = subject
   if (distinctId === '') return false
   if (rolloutPercentage === 100) return true
-  const hash01 = flagHash01(seed, distinctId, '')
+  const hash01 = computeFlagHash01(seed, distinctId, '')
   if (trace !== null) {
     trace.bucketed('distinct_id', distinctId)
     trace.rolledOut(hash01)

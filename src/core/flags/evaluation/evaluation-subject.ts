@@ -13,8 +13,8 @@ import {
   findPropertyOrigin,
   type PersonKey,
   type PersonLayers,
-  readProperty,
-  requestedProperty,
+  readPersonProperty,
+  readRequestedProperty,
 } from './person-properties.ts'
 
 export interface StoredPerson {
@@ -149,7 +149,7 @@ export class SubjectReader {
   }
 
   #readPersonValue(key: PersonKey): JsonValue | undefined {
-    const requested = requestedProperty(this.#layers, key)
+    const requested = readRequestedProperty(this.#layers, key)
     if (requested !== undefined) {
       if (this.trace !== null)
         this.trace.valueRead('person', key.name, findPropertyOrigin(this.#layers, key), requested)
@@ -159,7 +159,7 @@ export class SubjectReader {
       this.failure = this.#personFailure
       return undefined
     }
-    const stored = this.#storedPerson === null ? undefined : readProperty(this.#storedPerson.properties, key)
+    const stored = this.#storedPerson === null ? undefined : readPersonProperty(this.#storedPerson.properties, key)
     if (this.trace !== null) this.trace.valueRead('person', key.name, storedSource(stored), stored)
     if (stored !== undefined || key.substitute === null) return stored
     const substituted = this.#readPersonValue(key.substitute)
@@ -188,7 +188,7 @@ export class SubjectReader {
    */
   groupKey(typeIndex: number): string {
     const name = this.#groupTypeNames[typeIndex]
-    const key = name === undefined ? '' : usableGroupKey(ownValue(this.subject.groups, name))
+    const key = name === undefined ? '' : readUsableGroupKey(ownValue(this.subject.groups, name))
     if (isLarge(key)) this.lookMask = 0
     return key
   }
@@ -204,7 +204,7 @@ export class SubjectReader {
     if (name === undefined || sentKey === undefined) return this.#groupRead(typeIndex, key, 'absent', undefined)
     if (isLarge(sentKey)) this.lookMask = 0
     if (key === '$group_key') return this.#groupRead(typeIndex, key, 'group_key', sentKey)
-    const requested = requestedGroupProperty(this.subject, name, key)
+    const requested = readRequestedGroupProperty(this.subject, name, key)
     if (isLarge(requested)) this.lookMask = 0
     if (requested !== undefined) return this.#groupRead(typeIndex, key, 'request', requested)
     const row = this.subject.groupRows.get(typeIndex)
@@ -237,7 +237,7 @@ function isLarge(value: JsonValue | undefined): boolean {
 }
 
 /** The value that the request itself contains for a group's property. */
-export function requestedGroupProperty(
+export function readRequestedGroupProperty(
   subject: Pick<EvaluationSubject, 'groupProperties'>,
   typeName: string,
   key: string,
@@ -247,7 +247,7 @@ export function requestedGroupProperty(
 }
 
 /** A text unchanged, a number as its JSON text, '' for anything else. */
-export function usableGroupKey(value: JsonValue | undefined): string {
+export function readUsableGroupKey(value: JsonValue | undefined): string {
   if (typeof value === 'string') return value
   return typeof value === 'number' || isRawNumber(value) ? textOf(value as JsonValue) : ''
 }

@@ -45,7 +45,7 @@ export interface ProjectToExplain {
 }
 
 /** @param flag as stored; need not be active, nor among the served definitions. */
-export function projectToExplain(served: CompiledProject, flag: Flag): ProjectToExplain {
+export function buildProjectToExplain(served: CompiledProject, flag: Flag): ProjectToExplain {
   const target: Flag = { ...flag, active: true, deleted: false, hasEncryptedPayloads: false }
   const alone = compileProject({ ...served.definitions, flags: [target] })
   const reached = reachedIds(served, target.id, alone.flags[0]?.dependencyIds ?? [])
@@ -80,7 +80,7 @@ export interface MissingDependency {
 }
 
 /** Explains `missing_dependency`: lists every reached flag that does not exist or cannot be read. */
-export function missingDependencies({ project }: ProjectToExplain): MissingDependency[] {
+export function listMissingDependencies({ project }: ProjectToExplain): MissingDependency[] {
   const existing = new Set(project.definitions.flags.filter(flag => !flag.hasEncryptedPayloads).map(flag => flag.id))
   const active = activeFlags(project)
   for (const [position, flag] of project.flags.entries()) if (flag === undefined) existing.delete(active[position]!.id)
@@ -97,7 +97,7 @@ function activeFlags({ definitions }: CompiledProject): readonly Flag[] {
  * Finds a dependency cycle that contains the flag or can be reached from it.
  * @returns the keys of its flags, each of which tests the next, with the first repeated at the end; null without a cycle.
  */
-export function dependencyCycle({ project, position }: ProjectToExplain): readonly string[] | null {
+export function findDependencyCycle({ project, position }: ProjectToExplain): readonly string[] | null {
   const answered = new Set(project.order)
   if (position < 0 || answered.has(position)) return null
   const path: number[] = []

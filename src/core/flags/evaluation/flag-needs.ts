@@ -2,8 +2,8 @@
 // all properties that the flags read costs no look-up. Source: docs/wire/evaluation.md 5.8 "Database use".
 
 import type { EvaluationSubject } from './evaluation-subject.ts'
-import { requestedGroupProperty } from './evaluation-subject.ts'
-import { type PersonKey, requestedProperty } from './person-properties.ts'
+import { readRequestedGroupProperty } from './evaluation-subject.ts'
+import { type PersonKey, readRequestedProperty } from './person-properties.ts'
 
 export interface FlagNeeds {
   /** Reads the stored person, even if the request contains all properties. */
@@ -52,7 +52,7 @@ export class NeedsCollector implements FlagNeeds {
   }
 }
 
-export function unionOfNeeds(flags: readonly { readonly needs: FlagNeeds }[]): FlagNeeds {
+export function mergeNeeds(flags: readonly { readonly needs: FlagNeeds }[]): FlagNeeds {
   const union = new NeedsCollector()
   for (const flag of flags) union.add(flag.needs)
   return union
@@ -63,14 +63,14 @@ type Request = Pick<EvaluationSubject, 'personProperties' | 'groupProperties' | 
 export function needsStoredPerson(needs: FlagNeeds, request: Request): boolean {
   if (needs.person) return true
   const layers = { request: request.personProperties, geoip: request.geoip, distinctId: request.distinctId }
-  for (const key of needs.personKeys) if (requestedProperty(layers, key) === undefined) return true
+  for (const key of needs.personKeys) if (readRequestedProperty(layers, key) === undefined) return true
   return false
 }
 
 /** Whether a group property that is missing from the request may be read. `$group_key` is never read from a row. */
 export function needsGroupRow(needs: FlagNeeds, typeIndex: number, typeName: string, request: Request): boolean {
   for (const key of needs.groupKeys.get(typeIndex) ?? []) {
-    if (key !== '$group_key' && requestedGroupProperty(request, typeName, key) === undefined) return true
+    if (key !== '$group_key' && readRequestedGroupProperty(request, typeName, key) === undefined) return true
   }
   return false
 }

@@ -106,7 +106,7 @@ export type FlagOutcome =
 /**
  * Undefined for an unknown flag, which `featureFlags` leaves out and v=2 answers with `enabled: false, failed: true`.
  */
-export function flagValue(outcome: FlagOutcome): boolean | string | undefined {
+export function flagValueOf(outcome: FlagOutcome): boolean | string | undefined {
   switch (outcome.kind) {
     case 'off':
       return false

@@ -5,7 +5,11 @@ import { type JsonObject, type JsonValue, type PropertyBag, setOwn } from '../..
 import { parseWantedProperties } from '../../pick-properties.ts'
 import { err, ok, type Result } from '../../result.ts'
 import type { Cohort } from '../definitions/cohort.ts'
-import { type DefinitionReference, referencesOfCohort, referencesOfFlag } from '../definitions/definition-links.ts'
+import {
+  type DefinitionReference,
+  listReferencesOfCohort,
+  listReferencesOfFlag,
+} from '../definitions/definition-links.ts'
 import { type Flag, flagDefaults } from '../definitions/flag.ts'
 import type { ProjectDefinitions } from '../definitions/project-definitions.ts'
 import type { CompiledFlag } from './compile-flag.ts'
@@ -13,7 +17,7 @@ import { type CompiledProject, compileProject } from './compile-project.ts'
 import { FlagEvaluation } from './evaluate-flags.ts'
 import { type EvaluationSubject, noGroupRows, noHashKeyOverrides, noStaticCohorts } from './evaluation-subject.ts'
 import type { FlagOutcome, UnknownReason } from './flag-outcome.ts'
-import { type NeededParts, neededParts } from './needed-parts.ts'
+import { findNeededParts, type NeededParts } from './needed-parts.ts'
 
 export interface ProbedPerson {
   /** Compact JSON text. */
@@ -51,7 +55,7 @@ export class FlagProbe {
    * @param flag evaluated as if it were active; replaces one of the same id among the definitions.
    * @param byId passed when many probes use the same definitions.
    */
-  constructor(definitions: ProjectDefinitions, flag: Flag, byId: DefinitionsById = definitionsById(definitions)) {
+  constructor(definitions: ProjectDefinitions, flag: Flag, byId: DefinitionsById = indexDefinitionsById(definitions)) {
     const target: Flag = { ...flag, active: true, deleted: false, hasEncryptedPayloads: false }
     const { reached, cohortIds } = reachedFrom(definitions, target, byId)
     this.readsCohorts = cohortIds.size > 0
@@ -64,7 +68,7 @@ export class FlagProbe {
     this.readsDistinctId = this.#project.flags.some(compiled => compiled !== undefined && isByDistinctId(compiled))
   }
 
-  /** Advance it in slices, then pass it to `outcomeOf`. @param subject made of `probedPerson` or `probedGroup`. */
+  /** Advance it in slices, then pass it to `outcomeOf`. @param subject made of `createSubjectOfPerson` or `createSubjectOfGroup`. */
   evaluationOf(subject: EvaluationSubject): FlagEvaluation {
     return new FlagEvaluation(this.#project, null, subject)
   }
@@ -96,7 +100,7 @@ export class FlagProbe {
    * flag is off or unknown.
    */
   neededParts(): NeededParts {
-    return neededParts(this.#filters, new Map(this.#cohorts.map(cohort => [cohort.id, cohort])))
+    return findNeededParts(this.#filters, new Map(this.#cohorts.map(cohort => [cohort.id, cohort])))
   }
 
   /** Whether it has a value for every stored subject. */
@@ -142,7 +146,11 @@ export class FlagProbe {
  * What probes read of a stored person, without anything that a request would add: the first distinct id, no groups and
  * no location.
  */
-export function probedPerson(probes: readonly FlagProbe[], person: ProbedPerson, nowMs: number): EvaluationSubject {
+export function createSubjectOfPerson(
+  probes: readonly FlagProbe[],
+  person: ProbedPerson,
+  nowMs: number,
+): EvaluationSubject {
   const properties = parseWantedProperties(person.propertiesJson, () =>
     unionOfSets(probes.map(probe => probe.personKeyNames())),
   )
@@ -161,7 +169,7 @@ export function probedPerson(probes: readonly FlagProbe[], person: ProbedPerson,
 }
 
 /** What probes read of a stored group. No person is involved. */
-export function probedGroup(
+export function createSubjectOfGroup(
   probes: readonly FlagProbe[],
   group: ProbedGroup,
   type: { readonly index: number; readonly name: string },
@@ -197,7 +205,7 @@ function unionOfSets(sets: readonly ReadonlySet<string>[]): ReadonlySet<string> 
 }
 
 /** A flag that is not stored. */
-export function unstoredFlag(projectId: number, fields: Partial<Flag> & Pick<Flag, 'key' | 'filters'>): Flag {
+export function createUnstoredFlag(projectId: number, fields: Partial<Flag> & Pick<Flag, 'key' | 'filters'>): Flag {
   return {
     ...flagDefaults,
     id: unstoredId,
@@ -217,7 +225,7 @@ export function unstoredFlag(projectId: number, fields: Partial<Flag> & Pick<Fla
  * @param properties as in a condition set of a flag.
  * @param groupTypeIndex the type of the groups that are tested; null for persons.
  */
-export function conditionProbe(
+export function createConditionProbe(
   definitions: ProjectDefinitions,
   properties: JsonValue,
   groupTypeIndex: number | null = null,
@@ -225,7 +233,7 @@ export function conditionProbe(
 ): FlagProbe {
   const set: JsonObject = { properties, rollout_percentage: 100 }
   const filters: JsonObject = { groups: [set], aggregation_group_type_index: groupTypeIndex }
-  return new FlagProbe(definitions, unstoredFlag(definitions.project.id, { key: 'condition', filters }), byId)
+  return new FlagProbe(definitions, createUnstoredFlag(definitions.project.id, { key: 'condition', filters }), byId)
 }
 
 export interface DefinitionsById {
@@ -233,7 +241,7 @@ export interface DefinitionsById {
   readonly cohorts: ReadonlyMap<number, Cohort>
 }
 
-export function definitionsById({ flags, cohorts }: ProjectDefinitions): DefinitionsById {
+export function indexDefinitionsById({ flags, cohorts }: ProjectDefinitions): DefinitionsById {
   return {
     flags: new Map(flags.map(flag => [flag.id, flag])),
     cohorts: new Map(cohorts.map(cohort => [cohort.id, cohort])),
@@ -262,7 +270,7 @@ function reachedFrom(
 ): { readonly reached: ProjectDefinitions; readonly cohortIds: ReadonlySet<number> } {
   const flagIds = new Set<number>()
   const cohortIds = new Set<number>()
-  const open: Pick<DefinitionReference, 'kind' | 'id'>[] = referencesOfFlag(target.filters)
+  const open: Pick<DefinitionReference, 'kind' | 'id'>[] = listReferencesOfFlag(target.filters)
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     if (next.kind !== 'flag' && next.kind !== 'cohort') continue
     const seen = next.kind === 'flag' ? flagIds : cohortIds
@@ -270,8 +278,8 @@ function reachedFrom(
     seen.add(next.id)
     const references =
       next.kind === 'flag'
-        ? referencesOfFlag(byId.flags.get(next.id)?.filters ?? null)
-        : referencesOfCohort(byId.cohorts.get(next.id)?.filters ?? {})
+        ? listReferencesOfFlag(byId.flags.get(next.id)?.filters ?? null)
+        : listReferencesOfCohort(byId.cohorts.get(next.id)?.filters ?? {})
     for (const reference of references) open.push(reference)
   }
   const others = [...flagIds].filter(id => id !== target.id).flatMap(id => byId.flags.get(id) ?? [])

@@ -12,6 +12,6 @@ export interface FlagProgress {
   readonly groupsSkipped: boolean
 }
 
-export function pausedInRule(setIndex: number, testIndex: number): FlagProgress {
+export function createPausedProgress(setIndex: number, testIndex: number): FlagProgress {
   return { setIndex, testIndex, bestReason: 'no_group_type', bestIndex: -1, groupsSkipped: false }
 }

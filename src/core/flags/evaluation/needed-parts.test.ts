@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { JsonObject, JsonValue } from '../../json.ts'
 import type { Cohort } from '../definitions/cohort.ts'
-import { type NeededParts, neededParts } from './needed-parts.ts'
+import { findNeededParts, type NeededParts } from './needed-parts.ts'
 
 const plan = (value: JsonValue): JsonObject => ({ key: 'plan', type: 'person', value })
 const inCohort = (id: number, over: JsonObject = {}): JsonObject => ({ key: 'id', type: 'cohort', value: id, ...over })
@@ -56,7 +56,7 @@ describe("the text parts that a person's properties must contain for a flag to b
     ]
     for (const [sets, parts] of cases) {
       const filters = { groups: sets.map(properties => ({ properties: [...properties], rollout_percentage: 10 })) }
-      assert.deepEqual(neededParts(filters, cohorts), parts, JSON.stringify(sets))
+      assert.deepEqual(findNeededParts(filters, cohorts), parts, JSON.stringify(sets))
     }
   })
 
@@ -73,7 +73,7 @@ describe("the text parts that a person's properties must contain for a flag to b
       [inCohort(1, { operator: 'not_in' }), []],
     ]
     for (const [filter, parts] of cases)
-      assert.deepEqual(neededParts({ groups: [{ properties: [filter] }] }, cohorts), parts, JSON.stringify(filter))
+      assert.deepEqual(findNeededParts({ groups: [{ properties: [filter] }] }, cohorts), parts, JSON.stringify(filter))
   })
 
   it('are unknown for flags of groups, for unreadable filters, and for flags that also give a value without a matching condition', () => {
@@ -85,16 +85,16 @@ describe("the text parts that a person's properties must contain for a flag to b
       { groups: [{ properties: [plan('pro')], aggregation_group_type_index: 1 }] },
       { groups: 'unreadable' },
     ])
-      assert.deepEqual(neededParts({ groups, ...over }, cohorts), [], JSON.stringify(over))
+      assert.deepEqual(findNeededParts({ groups, ...over }, cohorts), [], JSON.stringify(over))
   })
 
   it('are limited in number, however many filters there are', () => {
     const values = Array.from({ length: 15 }, (_, index) => `value-${index}`)
     assert.deepEqual(
-      neededParts({ groups: [{ properties: [plan(values)] }, { properties: [plan(values)] }] }, cohorts),
+      findNeededParts({ groups: [{ properties: [plan(values)] }, { properties: [plan(values)] }] }, cohorts),
       [],
     )
     const filters = Array.from({ length: 30 }, () => plan('pro'))
-    assert.equal(neededParts({ groups: [{ properties: filters }] }, cohorts).length, 5)
+    assert.equal(findNeededParts({ groups: [{ properties: filters }] }, cohorts).length, 5)
   })
 })

@@ -5,10 +5,10 @@
 import type { JsonObject } from '../../json.ts'
 import type { Cohort } from '../definitions/cohort.ts'
 import { type CohortEntry, readCohortReference, readCohortTree } from '../definitions/cohort-tree.ts'
-import { readFilters, type StoredFilter, type StoredSet, UnreadableFilters } from '../definitions/flag-filters.ts'
+import { readStoredFilters, type StoredFilter, type StoredSet, UnreadableFilters } from '../definitions/flag-filters.ts'
 import { configVersion } from '../definitions/read-rules.ts'
-import { partsOfProperty, type TextParts } from '../match/exact-parts.ts'
-import { needsValue } from '../match/match-property.ts'
+import { findPropertyTextParts, type TextParts } from '../match/exact-parts.ts'
+import { doesOperatorNeedValue } from '../match/match-property.ts'
 import { PersonKeys } from './person-properties.ts'
 
 /** The text contains all parts of at least one alternative of each list. */
@@ -19,15 +19,15 @@ const alternativeCountMax = 20
 const listCountMax = 5
 
 /** @returns an empty list when nothing is known. */
-export function neededParts(filters: JsonObject, cohorts: ReadonlyMap<number, Cohort>): NeededParts {
+export function findNeededParts(filters: JsonObject, cohorts: ReadonlyMap<number, Cohort>): NeededParts {
   // Rules give a value to subjects that no rule matches.
   if (configVersion(filters) !== 1) return []
   const open = new Set<number>()
   try {
-    const { sets, groupTypeIndex, featureEnrollment, holdout } = readFilters(filters)
+    const { sets, groupTypeIndex, featureEnrollment, holdout } = readStoredFilters(filters)
     // Enrolment and a holdout give values to subjects that match no condition.
     if (featureEnrollment || holdout !== null) return []
-    return partsOfAny(sets.map(set => ((set.groupTypeIndex ?? groupTypeIndex) === null ? partsOfSet(set) : [])))
+    return mergeNeededParts(sets.map(set => ((set.groupTypeIndex ?? groupTypeIndex) === null ? partsOfSet(set) : [])))
   } catch (error) {
     if (error instanceof UnreadableFilters) return []
     throw error
@@ -54,7 +54,7 @@ export function neededParts(filters: JsonObject, cohorts: ReadonlyMap<number, Co
   }
 
   function partsOfEntry(entry: CohortEntry): NeededParts {
-    if (entry.kind === 'group') return (entry.isAny ? partsOfAny : partsOfAll)(entry.entries.map(partsOfEntry))
+    if (entry.kind === 'group') return (entry.isAny ? mergeNeededParts : partsOfAll)(entry.entries.map(partsOfEntry))
     if (entry.kind === 'behavior' || entry.isNegated) return []
     if (entry.kind === 'test') return partsOfFilter(entry.filter)
     return entry.wanted === true ? partsOfCohort(entry.id) : []
@@ -66,7 +66,7 @@ function partsOfAll(needed: readonly NeededParts[]): NeededParts {
 }
 
 /** The parts that are needed whichever of the alternatives holds. */
-export function partsOfAny(needed: readonly NeededParts[]): NeededParts {
+export function mergeNeededParts(needed: readonly NeededParts[]): NeededParts {
   const [only, ...others] = needed
   if (only !== undefined && others.length === 0) return only
   const alternatives: TextParts[] = []
@@ -80,9 +80,9 @@ export function partsOfAny(needed: readonly NeededParts[]): NeededParts {
 
 function partsOfFilter({ type, key, operator, value }: StoredFilter): NeededParts {
   // The distinct id is not a stored property.
-  if (type !== 'person' || key === 'distinct_id' || !needsValue(operator ?? 'exact')) return []
+  if (type !== 'person' || key === 'distinct_id' || !doesOperatorNeedValue(operator ?? 'exact')) return []
   const exact = (operator ?? 'exact') === 'exact' && value !== null ? value : undefined
-  const alternatives = namesOf(key).flatMap(name => partsOfProperty(name, exact))
+  const alternatives = namesOf(key).flatMap(name => findPropertyTextParts(name, exact))
   return alternatives.length <= alternativeCountMax && alternatives.every(parts => parts.length > 0)
     ? [alternatives]
     : []

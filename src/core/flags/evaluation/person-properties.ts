@@ -104,10 +104,10 @@ export interface PersonLayers {
  * The value that the request alone decides (its own property, the GeoIP look-up, its distinct id); undefined when the
  * stored person must be read.
  */
-export function requestedProperty(layers: PersonLayers, key: PersonKey): JsonValue | undefined {
-  const own = readProperty(layers.request, key)
+export function readRequestedProperty(layers: PersonLayers, key: PersonKey): JsonValue | undefined {
+  const own = readPersonProperty(layers.request, key)
   if (key.isGeoip && layers.geoip !== null && (own === undefined || own === null)) {
-    const located = readProperty(layers.geoip, key)
+    const located = readPersonProperty(layers.geoip, key)
     if (located !== undefined) return located
   }
   if (own !== undefined) return own
@@ -115,16 +115,16 @@ export function requestedProperty(layers: PersonLayers, key: PersonKey): JsonVal
 }
 
 /**
- * The layer (the request, the GeoIP look-up or the distinct id) that gave `requestedProperty` its value, found by reading
+ * The layer (the request, the GeoIP look-up or the distinct id) that gave `readRequestedProperty` its value, found by reading
  * again without some layers.
  */
 export function findPropertyOrigin(layers: PersonLayers, key: PersonKey): 'request' | 'geoip' | 'distinct_id' {
-  const value = requestedProperty(layers, key)
+  const value = readRequestedProperty(layers, key)
   const withoutId = { ...layers, distinctId: '' }
-  if (requestedProperty({ ...withoutId, geoip: null }, key) === value) return 'request'
-  return requestedProperty(withoutId, key) === value ? 'geoip' : 'distinct_id'
+  if (readRequestedProperty({ ...withoutId, geoip: null }, key) === value) return 'request'
+  return readRequestedProperty(withoutId, key) === value ? 'geoip' : 'distinct_id'
 }
 
-export function readProperty(bag: PropertyBag, key: PersonKey): JsonValue | undefined {
+export function readPersonProperty(bag: PropertyBag, key: PersonKey): JsonValue | undefined {
   return key.isOnPrototype && !Object.hasOwn(bag, key.name) ? undefined : bag[key.name]
 }

@@ -56,14 +56,14 @@ export class PreparedOutcomes {
   /** The outcome of an early access decision: on or off, both with the payload of `true`. */
   enrollment(isEnrolled: boolean): PreparedOutcome {
     return isEnrolled
-      ? this.#pick(optedInSlot, () => onOutcome('super_condition_value', 0, payloadText(this.#payloads, 'true')))
-      : this.#pick(optedOutSlot, () => offOutcome('super_condition_value', 0, payloadText(this.#payloads, 'true')))
+      ? this.#pick(optedInSlot, () => onOutcome('super_condition_value', 0, readPayloadText(this.#payloads, 'true')))
+      : this.#pick(optedOutSlot, () => offOutcome('super_condition_value', 0, readPayloadText(this.#payloads, 'true')))
   }
 
   holdout(): PreparedOutcome {
     const variantKey = this.#holdoutKey ?? ''
     return this.#pick(holdoutSlot, () =>
-      variantOutcome(variantKey, 'holdout_condition_value', null, payloadText(this.#payloads, variantKey)),
+      variantOutcome(variantKey, 'holdout_condition_value', null, readPayloadText(this.#payloads, variantKey)),
     )
   }
 
@@ -86,9 +86,9 @@ export class PreparedOutcomes {
     const known = this.#made[slot]
     if (known !== undefined) return known
     return this.#pick(slot, () => {
-      if (variantIndex < 0) return onOutcome('condition_match', setIndex, payloadText(this.#payloads, 'true'))
+      if (variantIndex < 0) return onOutcome('condition_match', setIndex, readPayloadText(this.#payloads, 'true'))
       const variantKey = this.#variantKeys[variantIndex]!
-      return variantOutcome(variantKey, 'condition_match', setIndex, payloadText(this.#payloads, variantKey))
+      return variantOutcome(variantKey, 'condition_match', setIndex, readPayloadText(this.#payloads, variantKey))
     })
   }
 
@@ -126,7 +126,7 @@ function variantOutcome(
  * A text payload as stored, any other as its JSON text: typed SDKs accept only strings.
  * Source: docs/wire/evaluation.md 2.7.
  */
-export function payloadText(payloads: JsonObject, valueKey: string): PayloadText | undefined {
+export function readPayloadText(payloads: JsonObject, valueKey: string): PayloadText | undefined {
   const payload = ownValue(payloads, valueKey)
   if (payload === undefined || payload === null || typeof payload === 'string') return payload
   return isRawNumber(payload) ? payload.rawJSON : JSON.stringify(payload)

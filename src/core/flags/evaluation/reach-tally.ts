@@ -1,7 +1,7 @@
 // Compares the reach of a draft of a flag with that of another version: which subjects gain the flag, lose it or move
 // between variants. Its memory is bounded, however many persons are counted and however many variants there are.
 
-import { type FlagOutcome, flagValue } from './flag-outcome.ts'
+import { type FlagOutcome, flagValueOf } from './flag-outcome.ts'
 
 /**
  * Null when the flag cannot be computed. A number or an object, which flags of version 2 may have, becomes its JSON text.
@@ -52,8 +52,8 @@ export class ReachTally {
    * subject's distinct ids.
    */
   add(before: FlagOutcome | null, after: FlagOutcome | null, isSplit: boolean): void {
-    const from = reachedValue(before)
-    const to = reachedValue(after)
+    const from = readReachedValue(before)
+    const to = readReachedValue(after)
     this.#evaluated++
     this.#valueOf(from).before++
     this.#valueOf(to).after++
@@ -116,11 +116,11 @@ export class ReachTally {
   }
 }
 
-export function reachedValue(outcome: FlagOutcome | null): ReachedValue {
+export function readReachedValue(outcome: FlagOutcome | null): ReachedValue {
   if (outcome === null) return null
   // The payload of a typed value is its JSON text.
   const isTyped = outcome.kind === 'on' && outcome.typed !== undefined
-  return (isTyped ? outcome.payload : undefined) ?? flagValue(outcome) ?? null
+  return (isTyped ? outcome.payload : undefined) ?? flagValueOf(outcome) ?? null
 }
 
 function findDecidingIndex(outcome: FlagOutcome): number | null {

@@ -65,7 +65,7 @@ function hasSameSettings(a: MatchSettings, b: MatchSettings): boolean {
 }
 
 /** @param reach returns the cohort as it is compiled now. */
-export function isReusable(
+export function isFlagReusable(
   entry: FlagEntry,
   flag: Flag,
   positionOfId: ReadonlyMap<number, number>,

@@ -5,7 +5,7 @@
 import { isSurveyFlagKey } from '../../surveys/survey-flags.ts'
 import type { CompiledFlag } from './compile-flag.ts'
 import type { CompiledProject } from './compile-project.ts'
-import { type FlagNeeds, unionOfNeeds } from './flag-needs.ts'
+import { type FlagNeeds, mergeNeeds } from './flag-needs.ts'
 
 export interface FlagSelection {
   /** Null for all flags. */
@@ -31,7 +31,7 @@ export type RequestRuntime = 'client' | 'server' | 'all' | 'unknown'
 const serverLibraries = ['python', 'ruby', 'php', 'java', 'go', 'node', 'dotnet', 'elixir', 'rs', 'server']
 const clientLibraries = ['js', 'android', 'ios', 'react-native', 'flutter']
 
-export function requestRuntime(source: RequestSource): RequestRuntime {
+export function detectRequestRuntime(source: RequestSource): RequestRuntime {
   if (source.declared !== null) {
     const declared = source.declared.toLowerCase()
     return declared === 'client' || declared === 'server' ? declared : 'all'
@@ -50,7 +50,7 @@ export function selectFlags(project: CompiledProject, selection: FlagSelection):
   const byRuntime = project.hasRuntimeFlags
   const byContext = project.hasContextFlags && selection.contexts.length > 0
   if (!byRuntime && !byContext && !selection.surveyFlagsOnly && selection.flagKeys === null) return null
-  const runtime = byRuntime ? requestRuntime(selection.runtime) : 'all'
+  const runtime = byRuntime ? detectRequestRuntime(selection.runtime) : 'all'
   const contexts = byContext ? new Set(selection.contexts) : noContexts
   const named = selection.flagKeys === null ? null : withDependencies(project, selection.flagKeys)
   return project.flags.map((flag, position) => {
@@ -87,8 +87,8 @@ function withDependencies(project: CompiledProject, flagKeys: readonly string[])
 }
 
 /** What the selected flags together may read. */
-export function needsOfSelected(project: CompiledProject, selected: readonly boolean[] | null): FlagNeeds {
+export function findNeedsOfSelected(project: CompiledProject, selected: readonly boolean[] | null): FlagNeeds {
   if (selected === null) return project.needs
   const positions = project.order.filter(position => selected[position])
-  return unionOfNeeds(positions.map(position => project.flags[position]!))
+  return mergeNeeds(positions.map(position => project.flags[position]!))
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { JsonValue } from '../../json.ts'
-import { partsOfProperty, type TextParts } from './exact-parts.ts'
+import { findPropertyTextParts, type TextParts } from './exact-parts.ts'
 
 describe('the parts that a JSON text must contain for an exact filter on a property to match', () => {
   it('are the parts of name and value that are the same in all their forms', () => {
@@ -25,7 +25,7 @@ describe('the parts that a JSON text must contain for an exact filter on a prope
       [`a${'b'.repeat(200)}`, [[`"plan":"a${'b'.repeat(99)}`]]],
     ]
     for (const [filter, parts] of cases)
-      assert.deepEqual(partsOfProperty('Plan', filter), parts, JSON.stringify(filter))
+      assert.deepEqual(findPropertyTextParts('Plan', filter), parts, JSON.stringify(filter))
   })
 
   it('are only those of the name when boolean-like values are compared, or a value has several literals', () => {
@@ -33,8 +33,9 @@ describe('the parts that a JSON text must contain for an exact filter on a prope
       ...[true, 'FALSE', ['true', 'false'], [], 1.5, '100.0', '1e+16', '-0.0', '12.', '{"a":"b"}', [['abc', 'abd']]],
       Array.from({ length: 21 }, (_, n) => `user-${n}`),
     ]
-    for (const filter of cases) assert.deepEqual(partsOfProperty('plan', filter), [['"plan":']], JSON.stringify(filter))
-    assert.deepEqual(partsOfProperty('plan', [12345, 1.5]), [['"plan":', '12345'], ['"plan":']])
+    for (const filter of cases)
+      assert.deepEqual(findPropertyTextParts('plan', filter), [['"plan":']], JSON.stringify(filter))
+    assert.deepEqual(findPropertyTextParts('plan', [12345, 1.5]), [['"plan":', '12345'], ['"plan":']])
   })
 
   it('omit characters of a name that may be written in another form', () => {
@@ -45,7 +46,7 @@ describe('the parts that a JSON text must contain for an exact filter on a prope
       ['日本', []],
       ['a'.repeat(300), [`"${'a'.repeat(100)}`]],
     ] as const)
-      assert.deepEqual(partsOfProperty(key, undefined), [parts], key)
+      assert.deepEqual(findPropertyTextParts(key, undefined), [parts], key)
   })
 
   it('omit every ASCII letter that other characters fold to', () => {

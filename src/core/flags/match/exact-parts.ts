@@ -33,7 +33,7 @@ const isMarkup = /^[":]*$/
  * @returns alternatives, one of which the compact JSON text contains whenever the property is present with such a value; an
  * alternative without parts matches any text. A text with a `\u` escape may match without containing any of them.
  */
-export function partsOfProperty(key: string, exact: JsonValue | undefined): readonly TextParts[] {
+export function findPropertyTextParts(key: string, exact: JsonValue | undefined): readonly TextParts[] {
   const start = `"${maskUnsure(key)}${key.length <= charsMax ? '":' : ''}`
   const texts = exact === undefined ? null : exactTexts(exact)
   return texts === null ? [partsOf(start)] : texts.map(text => partsOf(`${start}${maskUnsureValue(text)}`))

@@ -12,7 +12,7 @@ const longTextChars = 1_024
  */
 const knownTexts = new WeakMap<object, string>()
 
-export function propertyText(value: JsonValue): string {
+export function toPropertyText(value: JsonValue): string {
   if (typeof value !== 'object' || value === null) return textOf(value)
   let text = knownTexts.get(value)
   if (text === undefined) {
@@ -23,13 +23,13 @@ export function propertyText(value: JsonValue): string {
 }
 
 /** The text form in lower case. Never shorter than the text form itself. */
-export function foldedText(value: JsonValue): string {
-  return foldLong(typeof value === 'string' ? value : propertyText(value), lowerCase)
+export function toFoldedText(value: JsonValue): string {
+  return foldLong(typeof value === 'string' ? value : toPropertyText(value), lowerCase)
 }
 
 /** The text form with only A–Z in lower case: `É` stays `É`. */
-export function asciiFoldedText(value: JsonValue): string {
-  return foldLong(typeof value === 'string' ? value : propertyText(value), asciiFold)
+export function toAsciiFoldedText(value: JsonValue): string {
+  return foldLong(typeof value === 'string' ? value : toPropertyText(value), asciiFold)
 }
 
 interface Fold {

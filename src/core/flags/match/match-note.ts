@@ -3,9 +3,9 @@
 // versions. Source: docs/wire/evaluation.md 5.9.
 
 import { type JsonValue, textOf } from '../../json.ts'
-import { propertyText } from './fold-text.ts'
+import { toPropertyText } from './fold-text.ts'
 import { dateOfProperty, parseDateFilter } from './match-date.ts'
-import { compileMatch, type MatchSettings, numericValue } from './match-property.ts'
+import { compileMatch, type MatchSettings, toNumber } from './match-property.ts'
 import { compileSemver, parseSemver, semverOperators } from './match-semver.ts'
 import { subjectBytesMax } from './regex-dialect.ts'
 
@@ -17,7 +17,7 @@ export interface FilterValues {
 }
 
 /** @returns null when the two values could be compared and simply differ. */
-export function matchNote({ operator, filter, property }: FilterValues, settings: MatchSettings): string | null {
+export function explainMismatch({ operator, filter, property }: FilterValues, settings: MatchSettings): string | null {
   if (operator === 'is_set' || operator === 'is_not_set') return null
   if (operator === 'in' || operator === 'not_in') return `"${operator}" works on cohorts only`
   if (operator === 'flag_evaluates_to') return '"flag_evaluates_to" works on flags only'
@@ -34,8 +34,7 @@ function filterNote(operator: string, filter: JsonValue, settings: MatchSettings
     const problem = compileMatch(operator, filter, settings)?.problem
     return problem === undefined ? null : `never matches: ${problem}`
   }
-  if (numberOperators.includes(operator))
-    return numericValue(filter) === null ? "the filter's value is not a number" : null
+  if (numberOperators.includes(operator)) return toNumber(filter) === null ? "the filter's value is not a number" : null
   if (operator === 'between' || operator === 'not_between') return isRange(filter) ? null : rangeNote
   if (operator.startsWith('is_date_'))
     return parseDateFilter(filter, settings.timezone) === null ? "the filter's value is not a date" : null
@@ -48,20 +47,20 @@ const rangeNote = "the filter's value is not a range: two numbers, the smaller o
 
 function isRange(filter: JsonValue): boolean {
   if (!Array.isArray(filter) || filter.length !== 2) return false
-  const [min, max] = filter.map(numericValue)
+  const [min, max] = filter.map(toNumber)
   return min !== null && max !== null && min! <= max!
 }
 
 function propertyNote(operator: string, property: JsonValue, { timezone }: MatchSettings): string | null {
   if (numberOperators.includes(operator) || operator.endsWith('between')) {
-    const number = numericValue(property)
+    const number = toNumber(property)
     return number === null || Number.isNaN(number) ? "the property's value is not a number" : null
   }
   if (operator.startsWith('is_date_'))
     return dateOfProperty(property, timezone) === null ? "the property's value is not a date" : null
   if ((semverOperators as readonly string[]).includes(operator))
-    return parseSemver(propertyText(property)) === null ? "the property's value is not a version" : null
+    return parseSemver(toPropertyText(property)) === null ? "the property's value is not a version" : null
   if (operator !== 'regex' && operator !== 'not_regex') return null
-  const isTooLong = Buffer.byteLength(propertyText(property), 'utf8') > subjectBytesMax
+  const isTooLong = Buffer.byteLength(toPropertyText(property), 'utf8') > subjectBytesMax
   return isTooLong ? 'a value of more than 16 KiB never matches a pattern' : null
 }

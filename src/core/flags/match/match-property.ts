@@ -3,7 +3,7 @@
 
 import { isRawNumber, type JsonValue, textOf } from '../../json.ts'
 import { parseFloatText } from './float-text.ts'
-import { asciiFoldedText, containsAny, containsText, foldedText, propertyText } from './fold-text.ts'
+import { containsAny, containsText, toAsciiFoldedText, toFoldedText, toPropertyText } from './fold-text.ts'
 import { dateOfProperty, parseDateFilter } from './match-date.ts'
 import { compileSemver, type SemverOperator, semverOperators } from './match-semver.ts'
 import { compileFlagRegex, type FlagRegex } from './regex-dialect.ts'
@@ -78,7 +78,7 @@ const operators = new Map<string, Operator>([
 export const operatorNames: readonly string[] = ['is_set', 'is_not_set', ...operators.keys()]
 
 /** Whether an operator never matches a property that is absent. */
-export function needsValue(operator: string): boolean {
+export function doesOperatorNeedValue(operator: string): boolean {
   return operator === 'is_set' || operators.get(operator)?.whenAbsent === false
 }
 
@@ -105,13 +105,13 @@ function compileExact(filter: JsonValue, settings: MatchSettings): QuickMatches 
     return value => isTruthy(value) === wanted
   }
   if (Array.isArray(filter)) {
-    const wanted = new Set(filter.map(foldedText))
+    const wanted = new Set(filter.map(toFoldedText))
     let charsMax = 0
     for (const text of wanted) charsMax = Math.max(charsMax, text.length)
-    return value => !isLongerThan(charsMax, value) && wanted.has(foldedText(value))
+    return value => !isLongerThan(charsMax, value) && wanted.has(toFoldedText(value))
   }
-  const wanted = foldedText(filter)
-  return value => value === wanted || (!isLongerThan(wanted.length, value) && foldedText(value) === wanted)
+  const wanted = toFoldedText(filter)
+  return value => value === wanted || (!isLongerThan(wanted.length, value) && toFoldedText(value) === wanted)
 }
 
 /** Folding never shortens a text, so a longer text cannot match and need not be folded, which would take long. */
@@ -132,17 +132,17 @@ function isTruthy(value: JsonValue): boolean {
 }
 
 function compileContains(filter: JsonValue, wanted: boolean): Matches {
-  const part = asciiFoldedText(filter)
+  const part = toAsciiFoldedText(filter)
   return value => {
-    const found = containsText(asciiFoldedText(value), part)
+    const found = containsText(toAsciiFoldedText(value), part)
     return typeof found === 'boolean' ? found === wanted : matchesWanted(found, wanted)
   }
 }
 
 function compileContainsAny(filter: JsonValue, wanted: boolean): Matches {
-  const parts = (Array.isArray(filter) ? filter : [filter]).map(asciiFoldedText)
+  const parts = (Array.isArray(filter) ? filter : [filter]).map(toAsciiFoldedText)
   return value => {
-    const found = containsAny(asciiFoldedText(value), parts)
+    const found = containsAny(toAsciiFoldedText(value), parts)
     return typeof found === 'boolean' ? found === wanted : matchesWanted(found, wanted)
   }
 }
@@ -152,13 +152,13 @@ function* matchesWanted(found: MatchSteps, wanted: boolean): MatchSteps {
 }
 
 function compileStartsWith(filter: JsonValue): QuickMatches {
-  const start = asciiFoldedText(filter)
-  return value => asciiFoldedText(value).startsWith(start)
+  const start = toAsciiFoldedText(filter)
+  return value => toAsciiFoldedText(value).startsWith(start)
 }
 
 function compileEndsWith(filter: JsonValue): QuickMatches {
-  const end = asciiFoldedText(filter)
-  return value => asciiFoldedText(value).endsWith(end)
+  const end = toAsciiFoldedText(filter)
+  return value => toAsciiFoldedText(value).endsWith(end)
 }
 
 /** With an invalid pattern or an over-long subject, both `regex` and `not_regex` are false. */
@@ -166,7 +166,7 @@ function compileRegex(filter: JsonValue, wanted: boolean): Matches | string {
   const regex = compileFlagRegex(textOf(filter))
   if (!regex.ok) return `the pattern is not supported: ${regex.error}`
   return value => {
-    const text = propertyText(value)
+    const text = toPropertyText(value)
     return regex.value.isSlow(text) ? findLater(regex.value, text, wanted) : regex.value.find(text) === wanted
   }
 }
@@ -178,28 +178,28 @@ function* findLater(regex: FlagRegex, text: string, wanted: boolean): MatchSteps
 }
 
 /** The double that a number or a numeric text means; null for anything else. */
-export function numericValue(value: JsonValue): number | null {
+export function toNumber(value: JsonValue): number | null {
   if (typeof value === 'number') return value
   if (typeof value === 'string') return parseFloatText(value)
   return isRawNumber(value) ? Number(value.rawJSON) : null
 }
 
 function compileComparison(filter: JsonValue, holds: (own: number, bound: number) => boolean): Matches {
-  const bound = numericValue(filter)
+  const bound = toNumber(filter)
   if (bound === null) return matchNothing
   return value => {
-    const own = numericValue(value)
+    const own = toNumber(value)
     return own !== null && holds(own, bound)
   }
 }
 
 function compileBetween(filter: JsonValue, wanted: boolean): Matches {
   if (!Array.isArray(filter) || filter.length !== 2) return matchNothing
-  const min = numericValue(filter[0]!)
-  const max = numericValue(filter[1]!)
+  const min = toNumber(filter[0]!)
+  const max = toNumber(filter[1]!)
   if (min === null || max === null || !(min <= max)) return matchNothing
   return value => {
-    const own = numericValue(value)
+    const own = toNumber(value)
     return own !== null && !Number.isNaN(own) && (own >= min && own <= max) === wanted
   }
 }
@@ -221,6 +221,6 @@ function compileDate(
 function semverCompiler(operator: SemverOperator): Operator['compile'] {
   return filter => {
     const test = compileSemver(operator, textOf(filter))
-    return test === null ? matchNothing : value => test(propertyText(value))
+    return test === null ? matchNothing : value => test(toPropertyText(value))
   }
 }

@@ -68,7 +68,7 @@ function retainNewest(regex: FlagRegex): void {
 }
 
 /** The estimated cost of compiling a pattern, in the units of `regex-cost.ts`; 0 for one outside the dialect. */
-export function patternUnits(pattern: string): number {
+export function countPatternUnits(pattern: string): number {
   const translated = pattern.length > 2 * patternCharsMax ? null : translate(pattern)
   return translated?.ok ? translated.value.units : 0
 }

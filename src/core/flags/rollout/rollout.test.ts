@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { flagHash01, holdoutHash01, isInRollout, pickVariant, variantBounds } from './rollout.ts'
+import { computeFlagHash01, computeHoldoutHash01, computeVariantBounds, isInRollout, pickVariant } from './rollout.ts'
 
 describe('rollout', () => {
   it('includes an empty id at every percentage, 0 % included, and hashes it for holdouts', () => {
-    assert.equal(flagHash01('any', '', ''), 0)
-    assert.ok(isInRollout(flagHash01('any', '', ''), 0))
-    assert.equal(holdoutHash01('').toFixed(6), '0.926883')
+    assert.equal(computeFlagHash01('any', '', ''), 0)
+    assert.ok(isInRollout(computeFlagHash01('any', '', ''), 0))
+    assert.equal(computeHoldoutHash01('').toFixed(6), '0.926883')
   })
 
   it('includes a subject at the edge of a rollout, and excludes it at the edge of a variant', () => {
     assert.ok(isInRollout(0.5, 50))
-    assert.equal(pickVariant(0.5, variantBounds([50, 50])), 1)
+    assert.equal(pickVariant(0.5, computeVariantBounds([50, 50])), 1)
   })
 
   it('has its edge at the double that equals the percentage divided by 100, for every hundredth', () => {
@@ -23,16 +23,16 @@ describe('rollout', () => {
   })
 
   it('adds weights from left to right, so that some that sum to 100 end below 1', () => {
-    assert.equal(pickVariant(0.3, variantBounds([10, 20, 30, 40])), 1)
-    assert.equal(pickVariant(0.6, variantBounds([10, 20, 30, 40])), 2)
-    assert.equal(pickVariant(0.6666, variantBounds([33.33, 33.33, 33.34])), 2)
-    const bounds = variantBounds([1.01, 10.02, 88.97])
+    assert.equal(pickVariant(0.3, computeVariantBounds([10, 20, 30, 40])), 1)
+    assert.equal(pickVariant(0.6, computeVariantBounds([10, 20, 30, 40])), 2)
+    assert.equal(pickVariant(0.6666, computeVariantBounds([33.33, 33.33, 33.34])), 2)
+    const bounds = computeVariantBounds([1.01, 10.02, 88.97])
     assert.ok(bounds.at(-1)! < 1)
     assert.equal(pickVariant(bounds.at(-1)!, bounds), -1)
   })
 
   it('finds no variant after weights that do not fill the line', () => {
-    assert.equal(pickVariant(0.9, variantBounds([10, 10])), -1)
+    assert.equal(pickVariant(0.9, computeVariantBounds([10, 10])), -1)
     assert.equal(pickVariant(0, []), -1)
   })
 })

@@ -10,7 +10,7 @@ const unitLineEnd = 2 ** 60
  * A subject's point for one flag and salt, 0 to 1. A rule of version 2 uses its seed in place of the flag's key. Source:
  * docs/wire/evaluation.md 5.3; vectors, tests/conformance/evaluation-vectors.json.
  */
-export function flagHash01(flagKey: string, subjectId: string, salt: '' | 'variant'): number {
+export function computeFlagHash01(flagKey: string, subjectId: string, salt: '' | 'variant'): number {
   if (subjectId === '') return 0 // without hashing: inside every rollout, even 0 %
   return sha1Top60(flagKey, '.', subjectId, salt) / unitLineEnd
 }
@@ -19,7 +19,7 @@ export function flagHash01(flagKey: string, subjectId: string, salt: '' | 'varia
  * The point for holdouts: computed without flag key and salt, and from an empty id like from any other. @param seed a
  * rule's holdout has its own. Source: docs/wire/evaluation.md 5.6, 11.3.
  */
-export function holdoutHash01(subjectId: string, seed = 'holdout-'): number {
+export function computeHoldoutHash01(subjectId: string, seed = 'holdout-'): number {
   return sha1Top60(seed, subjectId) / unitLineEnd
 }
 
@@ -29,7 +29,7 @@ export function isInRollout(hash01: number, rolloutPercentage: number): boolean 
 }
 
 /** The variants' upper bounds on the unit line, from their weights in stored order. */
-export function variantBounds(rolloutPercentages: readonly number[]): number[] {
+export function computeVariantBounds(rolloutPercentages: readonly number[]): number[] {
   let sum = 0
   return rolloutPercentages.map(percentage => {
     sum += percentage / 100

@@ -15,7 +15,7 @@ function rotateBy30(word: number): number {
 }
 
 /** Mixes a block of 16 words into a state of 5. */
-export function compress(words: Int32Array, state: Int32Array): void {
+export function compressSha1Block(words: Int32Array, state: Int32Array): void {
   let w0 = words[0]!
   let w1 = words[1]!
   let w2 = words[2]!

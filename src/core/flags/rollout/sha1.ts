@@ -2,7 +2,7 @@
 // hashing them here. It returns only the 60 bits that a flag hash reads, and is not meant for secrets.
 
 import { createHash } from 'node:crypto'
-import { compress } from './sha1-compress.ts'
+import { compressSha1Block } from './sha1-compress.ts'
 
 const blockBytes = 64
 /** Longer texts are left to node:crypto, which is several times as fast for them. */
@@ -42,7 +42,7 @@ function hashShortAscii(first: string, second: string, third: string, fourth: st
   if (!writeAscii(third, first.length + second.length) || !writeAscii(fourth, length - fourth.length)) return false
   words[length >> 2] = words[length >> 2]! | (0x80 << (24 - 8 * (length & 3)))
   words[15] = length * 8
-  compress(words, state)
+  compressSha1Block(words, state)
   return true
 }
 
@@ -88,6 +88,6 @@ function hashBytes(text: string): void {
       words[14] = Math.floor(length / 0x2000_0000)
       words[15] = length << 3
     }
-    compress(words, state)
+    compressSha1Block(words, state)
   }
 }

@@ -9,8 +9,8 @@ import type { ProjectState } from '#core/processing/chunk-state.ts'
 import { aHistoricEvent } from '../../../../tests/support/historic-events.ts'
 import { batchOf, committed, jobId, projectId, stagingState } from '../../../../tests/support/staging-state.ts'
 import { aProject } from '../../../../tests/support/values.ts'
-import { applyDifference, type DifferenceBatch } from './apply-difference.ts'
-import { foldWithAndWithout } from './fold-history.ts'
+import { applyHistoryDifference, type DifferenceBatch } from './apply-difference.ts'
+import { foldWithAndWithoutJob } from './fold-history.ts'
 import { type HistoricEvent, orderHistory } from './historic-event.ts'
 
 type Sent = readonly [id: string, changes: JsonObject, over?: Partial<HistoricEvent>]
@@ -31,7 +31,7 @@ function foldsOf(sent: readonly Sent[], of: 'persons' | 'groups') {
     }),
   )
   const items = orderHistory(events, new Map())
-  return { events, ...foldWithAndWithout({ project: aProject(), groupTypes, of, items }, jobId) }
+  return { events, ...foldWithAndWithoutJob({ project: aProject(), groupTypes, of, items }, jobId) }
 }
 
 /** The stored state that is as in the fold. An id of another person has had an override. */
@@ -66,9 +66,9 @@ function undone(
   const idsWithEvents = new Set(events.map(({ distinctId }) => distinctId))
   const state = { loaded: change(storedAs(was), storedAs(wanted)) }
   const batch = { ...batchOf(state), was, wanted, idsWithEvents, ...over }
-  const done = applyDifference(batch)
+  const done = applyHistoryDifference(batch)
   const after = committed(state, done)
-  const again = applyDifference({ ...batch, loaded: after.loaded })
+  const again = applyHistoryDifference({ ...batch, loaded: after.loaded })
   assert.deepEqual([again.changes.persons, again.changes.mappings, again.changes.groups], [[], [], []])
   const idsOf = (row: Person) =>
     after.loaded.mappings.filter(each => each.personUuid === row.uuid).map(each => each.distinctId)

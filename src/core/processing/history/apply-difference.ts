@@ -43,7 +43,7 @@ const incomplete: UndoRefusal = 'undo_left:history_is_incomplete'
 const shownIdsMax = 20
 
 /** @returns what to commit, and notes about what is left, which `changes` do not contain. */
-export function applyDifference(batch: DifferenceBatch): PublishedBatch & { readonly notes: readonly Note[] } {
+export function applyHistoryDifference(batch: DifferenceBatch): PublishedBatch & { readonly notes: readonly Note[] } {
   const work = new Difference(batch)
   for (const component of work.components()) work.changePersons(component)
   for (const group of work.groups()) work.changeGroup(group)

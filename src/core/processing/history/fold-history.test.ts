@@ -10,7 +10,7 @@ import { ids, imported, live, mixedActs, mixedLiveActs } from '../../../../tests
 import { runs } from '../../../../tests/support/nightly.ts'
 import { anEvent, anImportedEvent } from '../../../../tests/support/values.ts'
 import { aWorld, type World } from '../../../../tests/support/world/world.ts'
-import { foldHistory, foldWithAndWithout, type History } from './fold-history.ts'
+import { foldHistory, foldWithAndWithoutJob, type History } from './fold-history.ts'
 import { type HistoricEvent, orderHistory, type PublishedJob } from './historic-event.ts'
 
 const groups = ['x', 'y'].flatMap(key => ['org', 'team'].map(typeName => ({ typeName, key })))
@@ -146,7 +146,7 @@ test('folding with and without a job gives what folding both histories gives', a
         return { ...event, importJobId: event.logOffset % 2 === 0 ? 5 : 6, isOfJob: !isDay }
       }
       const histories = await historiesOf(world, ofJobs)
-      const both = histories.map(history => foldWithAndWithout(history, 5))
+      const both = histories.map(history => foldWithAndWithoutJob(history, 5))
       const rest = histories.map(({ items, ...history }) => {
         const isOther = (item: (typeof items)[number]) =>
           (item.job === null ? item.event.importJobId : item.job.id) !== 5

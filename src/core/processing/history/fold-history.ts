@@ -10,10 +10,15 @@ import type { PersonCut } from '#core/persons/person-repair.ts'
 import { emptyProfile, noKeys } from '#core/persons/profile.ts'
 import { ProjectState } from '#core/processing/chunk-state.ts'
 import { applyGroupEvent } from '#core/processing/group-update.ts'
-import { joinGroups, joinLinks, joinPersonlessIds, joinPersons } from '#core/processing/imports/publish-staging.ts'
+import {
+  addPersonlessIds,
+  applyImportLinks,
+  mergeStagedGroups,
+  mergeStagedPersons,
+} from '#core/processing/imports/publish-staging.ts'
 import { isIllegalDistinctId } from '#core/processing/person-merge.ts'
-import { applyPersonEvent, applyWithoutLink } from '#core/processing/person-step.ts'
-import { unsetKeys } from '#core/processing/properties/person-update.ts'
+import { applyEventWithoutLink, applyPersonEvent } from '#core/processing/person-step.ts'
+import { parseUnsetKeys } from '#core/processing/properties/person-update.ts'
 import type { Project } from '#core/project.ts'
 import type { HistoryItem, ReadEvent } from './historic-event.ts'
 
@@ -40,7 +45,7 @@ export function foldHistory(history: History): ProjectState {
 }
 
 /** @returns what the events make with the events of an import job, and without them. */
-export function foldWithAndWithout(
+export function foldWithAndWithoutJob(
   history: History,
   importJobId: number,
 ): { with: ProjectState; without: ProjectState } {
@@ -120,14 +125,14 @@ function publish(
   const links = staging.links
     .map(link => ({ ...link, importJobId: id }))
     .sort((a, b) => a.timestampMs - b.timestampMs || (a.uuid < b.uuid ? -1 : 1))
-  joinLinks(state, links, [], ({ distinctId, otherId }) => isCut(distinctId, otherId))
+  applyImportLinks(state, links, [], ({ distinctId, otherId }) => isCut(distinctId, otherId))
   const distinctIds = [...staging.mappings.keys()].sort()
   const staged = distinctIds.map(distinctId => [distinctId, staging.findPerson(distinctId)!] as const)
-  joinPersons(state, staged, options, [])
-  joinPersonlessIds(state, staging.newPersonlessIds)
+  mergeStagedPersons(state, staged, options, [])
+  addPersonlessIds(state, staging.newPersonlessIds)
   const groups = staging.changedGroups().map(({ row }) => row)
   const typeNames = new Map(staging.usedGroupTypes().map(({ index, name }) => [index, name]))
-  joinGroups(state, groups, typeNames, [])
+  mergeStagedGroups(state, groups, typeNames, [])
 }
 
 /** Applies an event to its person as `apply-event.ts` does, from what the row has kept. */
@@ -143,11 +148,11 @@ function applyToPerson(state: ProjectState, row: ReadEvent, isCut: boolean): voi
     merge: linkedId === '' ? null : { otherId: linkedId, dangerously: event === '$merge_dangerously' },
     set: isOfGroup ? null : objectOf(changes.$set),
     setOnce: isOfGroup ? null : objectOf(changes.$set_once),
-    unset: isOfGroup ? noKeys : unsetKeys(changes.$unset),
+    unset: isOfGroup ? noKeys : parseUnsetKeys(changes.$unset),
     writesKnownPersons: event !== '$exception' || historical,
     writesFilteredKeys: event === '$set' || mergeEventNames.has(event),
   }
-  const applyEvent = isCut ? applyWithoutLink : applyPersonEvent
+  const applyEvent = isCut ? applyEventWithoutLink : applyPersonEvent
   applyEvent(state, { ...update, timestampMs, uuid, importJobId, historical }, ignoreWarning)
 }
 
@@ -159,7 +164,7 @@ function applyToGroup(state: ProjectState, row: ReadEvent): void {
   applyGroupEvent(state, {
     ...{ ...identity, timestampMs, uuid, importJobId, historical },
     set: changes.$group_set,
-    unset: historical ? unsetKeys(changes.$group_unset) : noKeys,
+    unset: historical ? parseUnsetKeys(changes.$group_unset) : noKeys,
   })
 }
 

@@ -6,7 +6,7 @@ import type { Person } from '#core/persons/person.ts'
 import type { PersonCut } from '#core/persons/person-repair.ts'
 import { ProjectState } from '#core/processing/chunk-state.ts'
 import type { JobBatch, PublishedBatch } from '#core/processing/imports/publish-staging.ts'
-import { applyDifference } from './apply-difference.ts'
+import { applyHistoryDifference } from './apply-difference.ts'
 import { foldHistory, type History } from './fold-history.ts'
 
 export interface SplitBatch extends JobBatch {
@@ -27,7 +27,7 @@ export function splitPerson({ person, history, cuts, ...batch }: SplitBatch): Pu
   const foldedUuids = new Set(ids.map(id => folded.mappings.get(id)?.person.uuid))
   const isExplained = foldedUuids.size === 1 && !foldedUuids.has(undefined)
   const was = isExplained ? folded : assumePast(person, ids, wanted)
-  const { changes, overrides } = applyDifference({ ...batch, was, wanted, idsWithEvents: new Set(ids) })
+  const { changes, overrides } = applyHistoryDifference({ ...batch, was, wanted, idsWithEvents: new Set(ids) })
   const isWritten = changes.persons.some(({ row }) => row.uuid === person.uuid)
   // A chunk that has loaded the person with all of its ids then conflicts.
   const row = { row: { ...person, version: person.version + 1 }, loadedVersion: person.version }

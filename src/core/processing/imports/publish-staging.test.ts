@@ -21,10 +21,10 @@ import {
 } from '../../../../tests/support/staging-state.ts'
 import { aGroup } from '../../../../tests/support/values.ts'
 import {
-  countedNotes,
+  countNotes,
   ProjectGoneError,
   publishGroups,
-  publishLinks,
+  publishImportLinks,
   publishPersonlessIds,
   publishPersons,
 } from './publish-staging.ts'
@@ -292,7 +292,7 @@ describe('making the links of a job', () => {
   for (const [name, persons, links, expected, notes = []] of cases)
     it(name, () => {
       const state = stagingState({ persons })
-      const batch = publishLinks(
+      const batch = publishImportLinks(
         batchOf(state),
         links.map((link, index) => ({ id: 10 + index, link })),
       )
@@ -318,7 +318,9 @@ describe('making the links of a job', () => {
       [[{ ...ada, createdAtMs: 4 }], 3],
     ] as const) {
       const state = stagingState({ persons })
-      const [person] = personsIn(committed(state, publishLinks(batchOf(state), [{ id: 1, link: link('ada', 'anon') }])))
+      const [person] = personsIn(
+        committed(state, publishImportLinks(batchOf(state), [{ id: 1, link: link('ada', 'anon') }])),
+      )
       assert.equal(person!.createdAtMs, createdAtMs)
     }
   })
@@ -392,8 +394,8 @@ describe('publishing a group', () => {
 
 it('counts notes by reason and keeps their details', () => {
   const note = (reason: string, n: number) => ({ reason, details: { n } })
-  assert.deepEqual(countedNotes(jobId, []), [])
-  assert.deepEqual(countedNotes(jobId, [note('b', 1), note('a', 2), note('b', 3)]), [
+  assert.deepEqual(countNotes(jobId, []), [])
+  assert.deepEqual(countNotes(jobId, [note('b', 1), note('a', 2), note('b', 3)]), [
     { importJobId: jobId, reason: 'b', count: 2, samples: [{ n: 1 }, { n: 3 }] },
     { importJobId: jobId, reason: 'a', count: 1, samples: [{ n: 2 }] },
   ])

@@ -11,11 +11,11 @@ import type { Person } from '#core/persons/person.ts'
 import { noKeys } from '#core/persons/profile.ts'
 import type { ChunkChanges, LoadedChunk } from '#core/processing/chunk.ts'
 import { openChunkState, type ProjectState } from '#core/processing/chunk-state.ts'
-import { applyPersonEvent, applyWithoutLink, type RaiseWarning } from '#core/processing/person-step.ts'
+import { applyEventWithoutLink, applyPersonEvent, type RaiseWarning } from '#core/processing/person-step.ts'
 import { mergeProfiles } from '#core/processing/properties/import-update.ts'
 import { exceedsMarksLimit } from '#core/processing/properties/marks-limit.ts'
 import { exceedsPersonLimit } from '#core/processing/properties/person-update.ts'
-import { closeChunkState } from '#core/processing/state-changes.ts'
+import { collectStateChanges } from '#core/processing/state-changes.ts'
 
 export interface PublishedBatch {
   readonly changes: ChunkChanges
@@ -36,9 +36,12 @@ export interface JobBatch {
 export class ProjectGoneError extends Error {}
 
 /** Makes links in the given order. @param links with their ids in the list of the job's links. */
-export function publishLinks(batch: JobBatch, links: readonly { readonly id: number; readonly link: ImportLink }[]) {
+export function publishImportLinks(
+  batch: JobBatch,
+  links: readonly { readonly id: number; readonly link: ImportLink }[],
+) {
   return publishBatch(batch, (state, notes) => {
-    joinLinks(
+    applyImportLinks(
       state,
       links.map(({ link }) => link),
       notes,
@@ -51,7 +54,7 @@ export function publishLinks(batch: JobBatch, links: readonly { readonly id: num
 }
 
 /** Makes links in the given order, except those that are refused. */
-export function joinLinks(
+export function applyImportLinks(
   state: ProjectState,
   links: readonly ImportLink[],
   notes: Note[],
@@ -74,11 +77,11 @@ export function joinLinks(
     }
     const note: RaiseWarning = (type, details) => notes.push({ reason: type, details })
     if (!isRefused(link)) applyPersonEvent(state, event, note)
-    else if (state.findPerson(distinctId) !== undefined) applyWithoutLink(state, event, note)
+    else if (state.findPerson(distinctId) !== undefined) applyEventWithoutLink(state, event, note)
   }
 }
 
-export function joinPersons(
+export function mergeStagedPersons(
   state: ProjectState,
   staged: readonly (readonly [string, Profiled])[],
   options: ImportOptions,
@@ -89,13 +92,13 @@ export function joinPersons(
 
 type Profiled = Pick<Person, 'properties' | 'marks' | 'createdAtMs' | 'isIdentified' | 'lastSeenAtMs'>
 
-export function joinPersonlessIds(state: ProjectState, distinctIds: Iterable<string>): void {
+export function addPersonlessIds(state: ProjectState, distinctIds: Iterable<string>): void {
   for (const distinctId of distinctIds)
     if (state.mappings.has(distinctId)) requireOverride(state, distinctId)
     else state.rememberPersonless(distinctId)
 }
 
-export function joinGroups(
+export function mergeStagedGroups(
   state: ProjectState,
   groups: readonly Group[],
   typeNames: ReadonlyMap<number, string>,
@@ -130,7 +133,7 @@ export function publishPersons(batch: JobBatch, distinctIds: readonly string[]):
 /** Ensures that rows of ids without a person are assigned to the person that the id has got since, or gets later. */
 export function publishPersonlessIds(batch: JobBatch, distinctIds: readonly string[]): PublishedBatch {
   return publishBatch(batch, state => {
-    joinPersonlessIds(state, distinctIds)
+    addPersonlessIds(state, distinctIds)
     return {}
   })
 }
@@ -176,13 +179,13 @@ function publishBatch(
   if (state === undefined) throw new ProjectGoneError(`project ${projectId} of import job ${importJobId} is gone`)
   const notes: Note[] = []
   const done = apply(state, notes)
-  const { changes, overrides } = closeChunkState(new Map([[projectId, state]]), publishedOverrides)
-  const imports = { ...noImportChanges, ...done, notes: countedNotes(importJobId, notes) }
+  const { changes, overrides } = collectStateChanges(new Map([[projectId, state]]), publishedOverrides)
+  const imports = { ...noImportChanges, ...done, notes: countNotes(importJobId, notes) }
   return { changes: { ...changes, calledFlags: [], warnings: [], outcomes: [], imports }, overrides }
 }
 
 /** Notes by reason, with all details as samples: the store limits how many it keeps. */
-export function countedNotes(importJobId: number, notes: readonly Note[]): ImportNote[] {
+export function countNotes(importJobId: number, notes: readonly Note[]): ImportNote[] {
   return Array.from(
     Map.groupBy(notes, ({ reason }) => reason),
     ([reason, ofReason]) => ({

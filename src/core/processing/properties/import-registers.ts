@@ -23,12 +23,12 @@ export interface ImportRegisters {
 
 export const noRegisters: ImportRegisters = { importJobId: 0, latest: null, once: null }
 
-export function isLater(a: ImportTime, b: ImportTime): boolean {
+export function isImportTimeLater(a: ImportTime, b: ImportTime): boolean {
   return a.timestampMs !== b.timestampMs ? a.timestampMs > b.timestampMs : a.uuid > b.uuid
 }
 
 /** Reads the two writes from a mark of an import and the property's current value. */
-export function registersOf(mark: PropertyMark, value: JsonValue | undefined): ImportRegisters {
+export function readRegisters(mark: PropertyMark, value: JsonValue | undefined): ImportRegisters {
   const { importJobId, timestampMs, uuid, once, unset } = mark
   if (mark.kind === 'import_once') {
     const latest = unset === undefined ? null : { kind: 'unset' as const, ...unset }
@@ -45,7 +45,7 @@ export function registersOf(mark: PropertyMark, value: JsonValue | undefined): I
  * Joins two histories: takes the later `latest` (an `$unset` wins a tie) and the earlier `once`. If they belong to two
  * imports, the mark names the import whose value is shown: that is how undoing an implicit job finds its writes.
  */
-export function joinRegisters(a: ImportRegisters, b: ImportRegisters): ImportRegisters {
+export function mergeRegisters(a: ImportRegisters, b: ImportRegisters): ImportRegisters {
   const latest = laterOf(a.latest, b.latest)
   const once = earlierOf(a.once, b.once)
   if (latest === a.latest && once === a.once) return a
@@ -59,19 +59,19 @@ function isOnceShown(latest: ImportRegisters['latest'], once: ImportRegisters['o
 
 /** Whether the `$set_once` value may be shown, unless a `$set` value hides it. */
 function isOnceAlive(latest: ImportRegisters['latest'], once: ImportRegisters['once']): boolean {
-  return once !== null && once.value !== undefined && (latest === null || isLater(once, latest))
+  return once !== null && once.value !== undefined && (latest === null || isImportTimeLater(once, latest))
 }
 
 function laterOf(a: ImportRegisters['latest'], b: ImportRegisters['latest']): ImportRegisters['latest'] {
   if (a === null || b === null) return a ?? b
-  if (isLater(a, b)) return a
-  if (isLater(b, a)) return b
+  if (isImportTimeLater(a, b)) return a
+  if (isImportTimeLater(b, a)) return b
   return a.kind === 'set' && b.kind === 'unset' ? b : a
 }
 
 function earlierOf(a: ImportRegisters['once'], b: ImportRegisters['once']): ImportRegisters['once'] {
   if (a === null || b === null) return a ?? b
-  return isLater(a, b) ? b : a
+  return isImportTimeLater(a, b) ? b : a
 }
 
 /** The mark and the value (undefined for no property) that encode these writes; there is at least one write. */

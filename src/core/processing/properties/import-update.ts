@@ -6,10 +6,10 @@ import { type JsonValue, ownValue } from '#core/json.ts'
 import { type ChangedProfile, type Profile, ProfileDraft, type ProfileUpdate } from '#core/persons/profile.ts'
 import {
   type ImportRegisters,
-  isLater,
-  joinRegisters,
+  isImportTimeLater,
+  mergeRegisters,
   noRegisters,
-  registersOf,
+  readRegisters,
   toMarkAndValue,
 } from './import-registers.ts'
 
@@ -42,12 +42,12 @@ export function mergeProfiles(survivor: Profile, other: Profile, options: Import
     const otherValue = ownValue(other.properties, key)
     const otherMark = Object.hasOwn(other.marks, key) ? other.marks[key] : undefined
     if (isLive(draft, key)) {
-      if (otherMark !== undefined && winsOverLive(draft, key, registersOf(otherMark, otherValue), options))
+      if (otherMark !== undefined && winsOverLive(draft, key, readRegisters(otherMark, otherValue), options))
         updateProperty(
           draft,
           key,
           ownValue(draft.properties, key),
-          markAsImported(draft, key, registersOf(otherMark, otherValue)),
+          markAsImported(draft, key, readRegisters(otherMark, otherValue)),
         )
       continue
     }
@@ -56,7 +56,7 @@ export function mergeProfiles(survivor: Profile, other: Profile, options: Import
       draft.setProperty(key, otherValue)
       if (otherMark === undefined) draft.removeMark(key)
       else draft.setMark(key, otherMark)
-    } else joinKey(draft, key, registersOf(otherMark, otherValue))
+    } else joinKey(draft, key, readRegisters(otherMark, otherValue))
   }
   return draft.result() ?? survivor
 }
@@ -71,7 +71,7 @@ function winsOverLive(
   if (options.overwritesPersons && latest?.kind === 'set') return true
   const mark = draft.mark(key)
   if (!options.backdatesFirstTouch || mark?.kind !== 'live_once' || once?.value === undefined) return false
-  return isLater(mark, once)
+  return isImportTimeLater(mark, once)
 }
 
 /** Marks the key as the import's. @returns its value. */
@@ -90,8 +90,8 @@ function joinKey(draft: ProfileDraft, key: string, added: ImportRegisters): void
   if (isLive(draft, key)) return
   const mark = draft.mark(key)
   const value = ownValue(draft.properties, key)
-  const before = mark === undefined || mark.kind === 'live_once' ? noRegisters : registersOf(mark, value)
-  const joined = joinRegisters(before, added)
+  const before = mark === undefined || mark.kind === 'live_once' ? noRegisters : readRegisters(mark, value)
+  const joined = mergeRegisters(before, added)
   if (joined === before) return
   const shown = toMarkAndValue(joined)
   draft.setMark(key, shown.mark)

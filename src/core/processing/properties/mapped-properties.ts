@@ -42,7 +42,7 @@ export function osFromOsName(properties: JsonObject): JsonValue | undefined {
  * The person maps of an event: the lifted properties, overwritten key by key by the client's own maps. When nothing is
  * lifted, the client's maps are returned unchanged. Source: docs/wire/ingestion.md 6.6; vectors.
  */
-export function liftPersonMaps(
+export function buildPersonMaps(
   properties: JsonObject,
   keys: readonly string[],
   clientSet: JsonObject | null,
@@ -73,7 +73,7 @@ export function liftPersonMaps(
 }
 
 /** An event's `$set` or `$set_once`: the map in the properties, overwritten by the top-level one; null without both. */
-export function clientMap(inner: JsonObject[string] | undefined, topLevel: JsonObject | null): JsonObject | null {
+export function readClientMap(inner: JsonObject[string] | undefined, topLevel: JsonObject | null): JsonObject | null {
   const innerMap = isJsonObject(inner) ? inner : null
   if (topLevel === null) return innerMap
   if (innerMap === null) return topLevel

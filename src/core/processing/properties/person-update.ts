@@ -6,7 +6,7 @@ import type { PropertyMark } from '#core/persons/person.ts'
 import {
   type ChangedProfile,
   emptyProfile,
-  isSameValue,
+  isSamePropertyValue,
   noKeys,
   type Profile,
   ProfileDraft,
@@ -75,7 +75,7 @@ function applyLiveUpdate(before: Profile, update: PersonUpdate): ChangedProfile 
   }
   if (set !== null)
     for (const key of Object.keys(set)) {
-      if (!Object.hasOwn(before.properties, key) || !isSameValue(before.properties[key], set[key]))
+      if (!Object.hasOwn(before.properties, key) || !isSamePropertyValue(before.properties[key], set[key]))
         draft.setProperty(key, set[key]!)
       draft.removeMark(key)
     }
@@ -91,7 +91,7 @@ function changesLastingKey({ properties, marks }: Profile, { set, setOnce, unset
   if (set !== null)
     for (const key of Object.keys(set)) {
       if (!Object.hasOwn(properties, key) || Object.hasOwn(marks, key)) return true
-      if (!isSameValue(properties[key], set[key]) && !filteredProperties.has(key)) return true
+      if (!isSamePropertyValue(properties[key], set[key]) && !filteredProperties.has(key)) return true
     }
   if (setOnce !== null)
     for (const key of Object.keys(setOnce)) {
@@ -112,7 +112,7 @@ function liveOnceMark(update: PersonUpdate): PropertyMark {
 }
 
 /** Names in `$unset`: a list of names or the keys of an object. Source: docs/wire/ingestion.md 6.6. */
-export function unsetKeys(value: JsonObject[string] | undefined): readonly string[] {
+export function parseUnsetKeys(value: JsonObject[string] | undefined): readonly string[] {
   if (value === undefined || value === null || typeof value !== 'object') return []
   return Array.isArray(value) ? value.filter(key => typeof key === 'string') : Object.keys(value)
 }

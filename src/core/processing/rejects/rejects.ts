@@ -1,10 +1,10 @@
 // Turns records that never become events into rows of the reject store, so that they can still be found. Ids derive from the
 // record's place in the log, so that a repeated chunk replaces its own rejects.
 
-import { cutRejectBody, rejectBodyBytesMax, toKeptBody } from '#core/capture/reject-body.ts'
+import { rejectBodyBytesMax, toStoredRejectBody, truncateRejectBody } from '#core/capture/reject-body.ts'
 import type { CapturedEvent, CapturedRecording, CapturedReject, LogRecord } from '#core/events/captured-event.ts'
-import { type RecordPlace, type Traffic, usualLaneOf } from '#core/events/log-stream.ts'
-import { withoutAddress } from '#core/events/reject-source.ts'
+import { defaultLaneOf, type RecordPlace, type Traffic } from '#core/events/log-stream.ts'
+import { removeAddress } from '#core/events/reject-source.ts'
 import type { RejectedEvent } from '#core/events/stored-event.ts'
 import { uuidV5 } from '#core/events/uuid-v5.ts'
 
@@ -21,14 +21,14 @@ export type RejectReason = (typeof rejectReasons)[number]
  * The reject of an accepted event that was not stored. Its body is the whole event, so that it can be replayed.
  * @param field a readable description of the problem.
  */
-export function rejectOfEvent(
+export function createRejectOfEvent(
   place: RecordPlace,
   event: CapturedEvent,
   reason: RejectReason,
   field: string,
 ): RejectedEvent {
   const { protocol, ip, sentAtMs, personProcessingForcedOff } = event
-  const kept = toKeptBody(eventText(event), {
+  const kept = toStoredRejectBody(eventText(event), {
     kind: 'event',
     protocol,
     engage: false,
@@ -73,11 +73,11 @@ function eventText({
 
 /** Removes the sender's address in projects that keep no addresses. */
 export function anonymizeReject(reject: RejectedEvent, anonymousProjectIds: ReadonlySet<number>): RejectedEvent {
-  return anonymousProjectIds.has(reject.projectId) ? { ...reject, source: withoutAddress(reject.source) } : reject
+  return anonymousProjectIds.has(reject.projectId) ? { ...reject, source: removeAddress(reject.source) } : reject
 }
 
 /** The reject of a recording, without its snapshots: only their session, window, count and size are kept. */
-export function rejectOfRecording(
+export function createRejectOfRecording(
   place: RecordPlace,
   recording: CapturedRecording,
   reason: RejectReason,
@@ -100,7 +100,7 @@ export function rejectOfRecording(
   }
 }
 
-export function rejectOfReject(place: RecordPlace, reject: CapturedReject): RejectedEvent {
+export function createRejectOfReject(place: RecordPlace, reject: CapturedReject): RejectedEvent {
   return {
     rejectId: rejectUuid(place, reject.receivedAtMs),
     projectId: reject.projectId,
@@ -112,7 +112,7 @@ export function rejectOfReject(place: RecordPlace, reject: CapturedReject): Reje
     event: reject.name,
     distinctId: reject.distinctId,
     receivedAtMs: reject.receivedAtMs,
-    body: cutRejectBody(reject.body),
+    body: truncateRejectBody(reject.body),
     source: reject.source ?? null,
   }
 }
@@ -120,7 +120,7 @@ export function rejectOfReject(place: RecordPlace, reject: CapturedReject): Reje
 /**
  * The reject of a damaged record, which names no project. It counts as received when appended, at most seconds later.
  */
-export function rejectOfDamage(
+export function createRejectOfDamage(
   place: RecordPlace,
   { logId, traffic }: { readonly logId: string; readonly traffic: Traffic },
   { body, appendedAtMs }: Extract<LogRecord, { readonly kind: 'damaged' }>,
@@ -130,7 +130,7 @@ export function rejectOfDamage(
     projectId: 0,
     reason: 'log_record_damaged' satisfies RejectReason,
     field: '',
-    lane: usualLaneOf(traffic),
+    lane: defaultLaneOf(traffic),
     importJobId: 0,
     uuid: '',
     event: '',

@@ -13,12 +13,12 @@ import {
   type ExportFormat,
   exportFormats,
 } from '#wire/exports/export-column.ts'
-import { csvEncoder, jsonlEncoder } from '#wire/exports/text-formats.ts'
+import { createCsvEncoder, createJsonlEncoder } from '#wire/exports/text-formats.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
 import { type Answer, refusal } from '../kit/answers.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import type { ProjectCall, StreamAnswer } from '../kit/endpoint.ts'
-import { enumParam, type QuerySpec, refusedParam, wholeNumberParam, withDefault } from '../kit/query-params.ts'
+import { addDefaultValue, enumParam, type QuerySpec, unsupportedParam, wholeNumberParam } from '../kit/query-params.ts'
 import { accessEndDetails, findAccessEnd, streamHeaders } from '../kit/stream-answers.ts'
 import { acceptsGzip, openExportResponse } from './export-target.ts'
 import { createParquetEncoder } from './parquet-encoder.ts'
@@ -27,15 +27,15 @@ export const unlimited = Number.MAX_SAFE_INTEGER
 
 /** The query parameters of every export, in addition to the list's filters. */
 export const exportParams = {
-  format: withDefault(enumParam(exportFormats, 'Default: jsonl.'), 'jsonl'),
-  limit: withDefault(
+  format: addDefaultValue(enumParam(exportFormats, 'Default: jsonl.'), 'jsonl'),
+  limit: addDefaultValue(
     wholeNumberParam({
       description: 'Maximum number of rows. The export ends with a cursor for the rest.',
       minimum: 1,
     }),
     unlimited,
   ),
-  offset: refusedParam('use cursor to continue an export.'),
+  offset: unsupportedParam('use cursor to continue an export.'),
 }
 
 /** The answer of every export, as the API document describes it. */
@@ -188,9 +188,9 @@ function createEncoder<Row>(
 ): ExportEncoder<Row> {
   switch (format) {
     case 'jsonl':
-      return jsonlEncoder(columns)
+      return createJsonlEncoder(columns)
     case 'csv':
-      return csvEncoder(columns)
+      return createCsvEncoder(columns)
     case 'parquet':
       return createParquetEncoder(columns, openParquetFile)
   }

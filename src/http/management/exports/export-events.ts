@@ -10,7 +10,7 @@ import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import { encodeEventCursor, eventFilters, parseEventCursor, readEventFilters } from '../kit/event-filters.ts'
 import { encodeBoundParams, type TimeBounds } from '../kit/instants.ts'
-import { readJson } from '../kit/property-filters.ts'
+import { parseJsonOrUndefined } from '../kit/property-filters.ts'
 import { optionalParam, type QueryParam } from '../kit/query-params.ts'
 import { answerExport, exportParams, exportSuccess } from './answer-export.ts'
 
@@ -80,7 +80,7 @@ function parseExportCursor(text: string): ExportCursor | null {
 
 function parseSortKey(text: string): NonNullable<ExportCursor['key']> | null {
   if (!/^[\w-]+$/.test(text)) return null
-  const parts = readJson(Buffer.from(text, 'base64url').toString())
+  const parts = parseJsonOrUndefined(Buffer.from(text, 'base64url').toString())
   if (!Array.isArray(parts) || parts.length !== 3) return null
   const [event, distinctId, inTime] = parts as unknown[]
   if (typeof event !== 'string' || typeof distinctId !== 'string') return null

@@ -4,7 +4,7 @@ import type { UnknownReason } from '#core/flags/evaluation/flag-outcome.ts'
 import type { Result } from '#core/result.ts'
 import { exportPersons, type PersonsToExport } from '#services/exports/export-persons.ts'
 import { createPersonTest } from '#services/scans/find-persons.ts'
-import { type PersonRow, personColumns, personCursor, personRow } from '#wire/exports/exported-columns.ts'
+import { type PersonRow, personColumns, personCursorOf, toPersonRow } from '#wire/exports/exported-columns.ts'
 import { refusal } from '../kit/answers.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
@@ -45,7 +45,7 @@ export function exportPersonsRoutes(deps: ManagementDeps): ManagementRoute[] {
       return answerExport<PersonRow>(deps, call, {
         ...{ name: 'persons', scope, limit: query.limit, format: query.format },
         columns: personColumns,
-        cursorOf: personCursor,
+        cursorOf: personCursorOf,
         open: async () => ({
           batches: encodeRows(exportPersons(deps.management, persons, signal)),
           rowCountMax: null,
@@ -65,5 +65,5 @@ function unwrapHolds(holds: Result<boolean, UnknownReason>): boolean {
 }
 
 async function* encodeRows(batches: ReturnType<typeof exportPersons>): AsyncGenerator<readonly PersonRow[]> {
-  for await (const batch of batches) yield batch.map(personRow)
+  for await (const batch of batches) yield batch.map(toPersonRow)
 }

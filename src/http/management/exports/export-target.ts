@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto'
 import { type EventEmitter, once } from 'node:events'
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { constants, createGzip, type Gzip } from 'node:zlib'
-import { freeBytes } from '#core/free-bytes.ts'
+import { releaseBytesMemory } from '#core/free-bytes.ts'
 import type { ExportPlace } from '#services/exports/export-places.ts'
 import { ExportStopped, type ExportTarget } from '#services/exports/run-export.ts'
 import { waitOrStop } from '#services/shared/wait-or-stop.ts'
@@ -47,7 +47,7 @@ export function openExportResponse(response: ServerResponse, options: OpenRespon
   const send = (bytes: Uint8Array): boolean => {
     digest.update(bytes)
     return response.write(bytes, error => {
-      if (!error) freeBytes(bytes)
+      if (!error) releaseBytesMemory(bytes)
     })
   }
   const gzip = isGzip ? createGzipInto(response, send) : null

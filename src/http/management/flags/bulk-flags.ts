@@ -7,14 +7,14 @@ import {
   bulkArchivedSchema,
   bulkDeletedSchema,
   bulkFlagsSchema,
-  encodeDeleted,
-  encodeRetired,
+  encodeDeletedFlag,
+  encodeRetiredFlag,
 } from '#wire/management/flags/bulk-flags.ts'
 import { answer } from '../kit/answers.ts'
 import type { Caller } from '../kit/authenticate.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, type ProjectCall, parseIdNumber, projectRoutes } from '../kit/endpoint.ts'
-import { encodeInUse } from '../kit/flag-endpoint.ts'
+import { encodeFlagInUseReason } from '../kit/flag-endpoint.ts'
 import type { QuerySpec } from '../kit/query-params.ts'
 
 export function bulkFlagsRoutes(deps: ManagementDeps): ManagementRoute[] {
@@ -28,7 +28,7 @@ export function bulkFlagsRoutes(deps: ManagementDeps): ManagementRoute[] {
       success: { status: 200, schema: bulkDeletedSchema },
       handle: async call => {
         const { done, errors } = await retireSentFlags(deps, call, 'delete')
-        return answer(200, { deleted: done.map(encodeDeleted), errors })
+        return answer(200, { deleted: done.map(encodeDeletedFlag), errors })
       },
     }),
     ...projectRoutes(deps, {
@@ -41,7 +41,7 @@ export function bulkFlagsRoutes(deps: ManagementDeps): ManagementRoute[] {
       success: { status: 200, schema: bulkArchivedSchema },
       handle: async call => {
         const { done, errors } = await retireSentFlags(deps, call, 'archive')
-        return answer(200, { archived: done.map(encodeRetired), errors })
+        return answer(200, { archived: done.map(encodeRetiredFlag), errors })
       },
     }),
   ]
@@ -77,5 +77,5 @@ function encodeRefused({ flagId: id, flag, refused }: RetiredFlag, how: string, 
   const { key } = flag
   if (refused.kind === 'busy')
     return [{ id, key, reason: "The project's definitions changed during every attempt. Try again.", used_by: [] }]
-  return [{ id, key, ...encodeInUse(refused.by, how, caller) }]
+  return [{ id, key, ...encodeFlagInUseReason(refused.by, how, caller) }]
 }

@@ -6,7 +6,7 @@ import { flagSchema } from '#wire/management/flags/flags.ts'
 import { organizationId } from '#wire/management/projects.ts'
 import { idSchema } from '#wire/management/shapes.ts'
 import { answer, invalidInput, notFoundError, permissionDenied, refusal } from '../kit/answers.ts'
-import { holdsScope, mayUseProject } from '../kit/authenticate.ts'
+import { hasScope, mayUseProject } from '../kit/authenticate.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import { instanceRoutes, type ManagementRoute } from '../kit/endpoint.ts'
 import { encodeFlags } from '../kit/flag-endpoint.ts'
@@ -61,7 +61,7 @@ export function copyFlagsRoutes(deps: ManagementDeps): ManagementRoute[] {
       const failed: { project_id: number; errors: readonly string[] }[] = []
       const options = {
         change,
-        mayWriteCohorts: holdsScope(caller, 'cohort:write'),
+        mayWriteCohorts: hasScope(caller, 'cohort:write'),
         isDisabled: body.disable_copied_flag === true,
       }
       for (const projectId of new Set(body.target_project_ids)) {

@@ -18,9 +18,9 @@ import type { WireError } from '#wire/wire-error.ts'
 import { invalidInput } from '../kit/answers.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import type { ManagementRoute, ProjectCall } from '../kit/endpoint.ts'
-import { flagNotWritable, flagOwnerError, loadLinkedFlags, toWriter } from '../kit/owned-flags.ts'
+import { flagNotWritable, loadLinkedFlags, toFlagOwnerError, toWriter } from '../kit/owned-flags.ts'
 import type { QuerySpec } from '../kit/query-params.ts'
-import { noSuchItem, readBodyFields, resourceRoutes } from '../kit/resource-routes.ts'
+import { createNoSuchItemError, readBodyFields, resourceRoutes } from '../kit/resource-routes.ts'
 
 export function earlyAccessFeaturesRoutes(deps: ManagementDeps): ManagementRoute[] {
   const { management } = deps
@@ -81,7 +81,7 @@ function isWebAddress(text: string | undefined): boolean {
 const noWebAddress = invalidInput('documentation_url', 'Must be an http or https address, or empty.')
 const unfitError = (reason: string) => invalidInput('feature_flag_id', reason)
 const errors = {
-  not_found: noSuchItem('early_access_feature'),
+  not_found: createNoSuchItemError('early_access_feature'),
   no_such_flag: unfitError('The project has no feature flag with this id.'),
   flag_of_rules: unfitError('A version 2 flag (with rules) cannot be used for early access.'),
   flag_of_groups: unfitError('A flag that targets groups cannot be used for early access.'),
@@ -91,5 +91,5 @@ const errors = {
 }
 
 function toWireResult<T>(result: Result<T, EarlyAccessRefusal>): Result<T, WireError> {
-  return result.ok ? result : err(flagOwnerError(result.error, errors, () => 'name'))
+  return result.ok ? result : err(toFlagOwnerError(result.error, errors, () => 'name'))
 }

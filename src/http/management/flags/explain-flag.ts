@@ -5,7 +5,7 @@ import Type from 'typebox'
 import type { EvaluationRequest } from '#core/flags/evaluation/evaluation-request.ts'
 import type { JsonObject } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import { explainFlag } from '#services/flags/explain-flag.ts'
+import { evaluateForExplanation } from '#services/flags/explain-flag.ts'
 import type { SubjectRequest } from '#services/flags/load-subject.ts'
 import { parseDecideRequest } from '#wire/flags/decide-request.ts'
 import { encodeExplanation } from '#wire/management/flags/explanation.ts'
@@ -13,7 +13,7 @@ import { explanationSchema } from '#wire/management/flags/explanation-shapes.ts'
 import { nullable } from '#wire/management/shapes.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { answer, invalid, refusal, requiredError, stateUnavailable } from '../kit/answers.ts'
-import { holdsScope } from '../kit/authenticate.ts'
+import { hasScope } from '../kit/authenticate.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import type { ManagementRoute } from '../kit/endpoint.ts'
 import { flagRoutes } from '../kit/flag-endpoint.ts'
@@ -73,17 +73,17 @@ export function explainFlagRoutes(deps: ManagementDeps): ManagementRoute[] {
     handle: async ({ caller, project, item: flag, body }) => {
       const served = deps.servedProject(project.id)
       if (served === null) return refusal(stateUnavailable)
-      const request = readSubject(body as JsonObject, project.apiToken)
+      const request = readSubjectRequest(body as JsonObject, project.apiToken)
       if (!request.ok) return refusal(request.error)
       const nowMs = deps.clock.nowMs()
       const zone = { timezone: project.timezone, nowMs }
       const at = typeof body.at === 'string' ? readInstant(body.at, 'at', zone) : ok(nowMs)
       if (!at.ok) return refusal(at.error)
-      const explained = await explainFlag(deps.decide, served, flag, request.value, at.value)
+      const explained = await evaluateForExplanation(deps.decide, served, flag, request.value, at.value)
       const view = {
-        showsPersons: holdsScope(caller, 'person:read'),
-        showsGroups: holdsScope(caller, 'group:read'),
-        showsCohorts: holdsScope(caller, 'cohort:read'),
+        showsPersons: hasScope(caller, 'person:read'),
+        showsGroups: hasScope(caller, 'group:read'),
+        showsCohorts: hasScope(caller, 'cohort:read'),
       }
       return answer(200, encodeExplanation(explained, view))
     },
@@ -91,7 +91,7 @@ export function explainFlagRoutes(deps: ManagementDeps): ManagementRoute[] {
 }
 
 /** Uses the parser of /flags, so that the explanation is of the request as an SDK would send it. */
-export function readSubject(body: JsonObject, apiKey: string): Result<SubjectRequest, WireError> {
+export function readSubjectRequest(body: JsonObject, apiKey: string): Result<SubjectRequest, WireError> {
   const { ip, only_use_override_person_properties: onlyOverrides } = body
   const parsed = parseDecideRequest(
     { ...body, token: apiKey, evaluation_runtime: body.evaluation_runtime ?? 'all' },

@@ -4,7 +4,7 @@ import Type from 'typebox'
 import { statusOfFlag } from '#core/flags/definitions/flag-status.ts'
 import { flagTypes } from '#core/flags/definitions/flag-traits.ts'
 import { configVersion } from '#core/flags/definitions/read-rules.ts'
-import { compactJson, isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '#core/json.ts'
+import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue, toCompactJson } from '#core/json.ts'
 import { omitUndefined } from '#core/omit-undefined.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { FlagSearch } from '#ports/state/flag-store.ts'
@@ -25,9 +25,10 @@ import { refuseSkippedValidation, skipValidationParam } from '../kit/definition-
 import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import { answerFlagWrite, encodeFlags, flagRoutes, refuseFlag } from '../kit/flag-endpoint.ts'
-import { answerCountedList, encodeTogether, type PageRequest } from '../kit/full-page.ts'
+import { answerCountedList, encodeRowsInBulk, type PageRequest } from '../kit/full-page.ts'
 import { asFilter, authorsParam, listChosenAuthors, namesParam } from '../kit/list-filters.ts'
 import {
+  addDefaultValue,
   booleanParam,
   choiceParam,
   pageParams,
@@ -35,7 +36,6 @@ import {
   type QueryValues,
   searchParam,
   textParam,
-  withDefault,
 } from '../kit/query-params.ts'
 
 const activeText = 'Only active or only inactive flags. `STALE`: only active flags with that status.'
@@ -47,7 +47,7 @@ const activeParam: QueryParam<boolean | 'STALE' | undefined> = {
 }
 const archivedText = 'true: only archived flags. false (default): only unarchived flags. `all`: both.'
 const isArchived = booleanParam(archivedText)
-const archivedParam = withDefault<boolean | 'all'>(
+const archivedParam = addDefaultValue<boolean | 'all'>(
   {
     ...isArchived,
     schema: Type.Union([Type.Boolean(), Type.Literal('all')], { description: archivedText }),
@@ -142,7 +142,7 @@ export function featureFlagsRoutes(deps: ManagementDeps): ManagementRoute[] {
                 ...(isStale && { staleAtMs: deps.clock.nowMs() }),
               })
             : slice => deps.management.listFlags(project.id, { ...chosen, ...slice }),
-          encodeTogether(flags => encodeFlags(deps, caller, flags)),
+          encodeRowsInBulk(flags => encodeFlags(deps, caller, flags)),
         )
       },
     }),
@@ -265,7 +265,7 @@ export function readLegacyPercentage(
   if (groups === undefined) return ok({ legacyRolloutPercentage: percentage })
   const first = Array.isArray(groups) ? groups[0] : undefined
   const current = isJsonObject(first) ? (ownValue(first, 'rollout_percentage') ?? null) : null
-  if (percentage === null || compactJson(percentage) === compactJson(current)) return ok({})
+  if (percentage === null || toCompactJson(percentage) === toCompactJson(current)) return ok({})
   return err(
     invalidInput('rollout_percentage', 'Set the percentage in a condition set: filters.groups.0.rollout_percentage.'),
   )

@@ -4,12 +4,12 @@
 import Type from 'typebox'
 import type { Flag } from '#core/flags/definitions/flag.ts'
 import { EvaluationTrace } from '#core/flags/evaluation/evaluation-trace.ts'
-import { type FlagOutcome, flagValue } from '#core/flags/evaluation/flag-outcome.ts'
+import { type FlagOutcome, flagValueOf } from '#core/flags/evaluation/flag-outcome.ts'
 import { selectFlags } from '#core/flags/evaluation/select-flags.ts'
 import { isJsonObject, type JsonObject } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { updateFlag } from '#services/manage/manage-flags.ts'
-import { reasonCode } from '#wire/flags/flag-texts.ts'
+import { reasonCodeOf } from '#wire/flags/flag-texts.ts'
 import { bulkFlagsMax, bulkFlagsSchema } from '#wire/management/flags/bulk-flags.ts'
 import { flagSchema } from '#wire/management/flags/flags.ts'
 import { jsonObjectSchema, nullable } from '#wire/management/shapes.ts'
@@ -18,10 +18,10 @@ import { answer, invalid, invalidInput, refusal, stateUnavailable } from '../kit
 import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, parseIdNumber, projectRoutes } from '../kit/endpoint.ts'
 import { encodeFlags, flagRoutes } from '../kit/flag-endpoint.ts'
-import { answerWholeList, encodeTogether } from '../kit/full-page.ts'
-import { readJson } from '../kit/property-filters.ts'
+import { answerWholeList, encodeRowsInBulk } from '../kit/full-page.ts'
+import { parseJsonOrUndefined } from '../kit/property-filters.ts'
 import { optionalParam, type QueryParam, requiredParam, textListParam, textParam } from '../kit/query-params.ts'
-import { readSubject } from './explain-flag.ts'
+import { readSubjectRequest } from './explain-flag.ts'
 
 /** How many flags are in memory at a time; each may take a megabyte. */
 const shownTogether = 20
@@ -139,8 +139,8 @@ export function flagActionsRoutes(deps: ManagementDeps): ManagementRoute[] {
           return [
             key,
             {
-              value: flagValue(outcome) ?? false,
-              evaluation: { reason: reasonCode(reason), condition_index: conditionIndex },
+              value: flagValueOf(outcome) ?? false,
+              evaluation: { reason: reasonCodeOf(reason), condition_index: conditionIndex },
             },
           ]
         })
@@ -164,9 +164,12 @@ export function flagActionsRoutes(deps: ManagementDeps): ManagementRoute[] {
             if (flag !== null) found.push(flag)
           }
           const shown = await encodeFlags(deps, caller, found)
-          return shown.map(flag => ({ feature_flag: flag, value: flagValue(evaluated.value.get(flag.key)!) ?? false }))
+          return shown.map(flag => ({
+            feature_flag: flag,
+            value: flagValueOf(evaluated.value.get(flag.key)!) ?? false,
+          }))
         }
-        return answerWholeList([...evaluated.value.keys()], encodeTogether(encodeKeys), {
+        return answerWholeList([...evaluated.value.keys()], encodeRowsInBulk(encodeKeys), {
           ...{ signal, sliceRows: shownTogether },
           tooLarge: sizeMax =>
             invalidInput(
@@ -196,7 +199,7 @@ async function evaluateFlags(
 ): Promise<Result<ReadonlyMap<string, FlagOutcome>, WireError>> {
   const served = deps.servedProject(project.id)
   if (served === null) return err(stateUnavailable)
-  const request = readSubject({ distinct_id: distinctId, ...(groups && { groups }) }, project.apiToken)
+  const request = readSubjectRequest({ distinct_id: distinctId, ...(groups && { groups }) }, project.apiToken)
   if (!request.ok) return request
   const selected = selectFlags(served, { ...request.value.selection, flagKeys: flagKeys ?? null })
   const readOnly = { ...request.value, detailedAnalysis: true }
@@ -217,7 +220,7 @@ function flagKeysParam(): QueryParam<readonly string[] | undefined> {
   return {
     ...param,
     readAll(texts, name) {
-      const listed = texts.length === 1 && texts[0]!.startsWith('[') ? readJson(texts[0]!) : undefined
+      const listed = texts.length === 1 && texts[0]!.startsWith('[') ? parseJsonOrUndefined(texts[0]!) : undefined
       const isList = Array.isArray(listed) && listed.every(key => typeof key === 'string')
       return param.readAll!(isList ? (listed as string[]) : texts, name)
     },
@@ -227,7 +230,7 @@ function flagKeysParam(): QueryParam<readonly string[] | undefined> {
 function groupsParam(): QueryParam<JsonObject | undefined> {
   const schema = Type.String({ description: 'JSON object of group keys by group type: {"company": "acme"}.' })
   return optionalParam(schema, (text, name) => {
-    const groups = readJson(text)
+    const groups = parseJsonOrUndefined(text)
     return isJsonObject(groups) ? ok(groups) : err(invalid(name, 'Must be a JSON object such as {"company": "acme"}.'))
   })
 }

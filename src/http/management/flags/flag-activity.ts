@@ -8,7 +8,7 @@ import type { JsonObject } from '#core/json.ts'
 import { diffJson, type JsonChange } from '#core/json-diff.ts'
 import type { FlagStore, FlagVersion } from '#ports/state/flag-store.ts'
 import { encodeAuthor } from '#wire/management/author.ts'
-import { encodeFlag, encodeFlagVersion, type FlagActivityJson, withoutPayloads } from '#wire/management/flags/flags.ts'
+import { encodeFlag, encodeFlagVersion, type FlagActivityJson, removePayloads } from '#wire/management/flags/flags.ts'
 
 export async function buildFlagActivity(
   deps: { readonly management: Pick<FlagStore, 'findFlagVersion'> },
@@ -59,7 +59,7 @@ export async function diffVersion(
 /** Leaves out version, time and author, and the payloads of a flag that is encrypted now. */
 export function diffFlags(before: Flag, after: Flag, now: Flag): JsonChange[] {
   return now.hasEncryptedPayloads
-    ? diffJson(encodeComparable(withoutPayloads(before)), encodeComparable(withoutPayloads(after)))
+    ? diffJson(encodeComparable(removePayloads(before)), encodeComparable(removePayloads(after)))
     : diffJson(encodeComparable(before), encodeComparable(after))
 }
 

@@ -3,22 +3,22 @@
 // counts.
 
 import type { OutgoingHttpHeaders } from 'node:http'
-import { referencesOfFlag } from '#core/flags/definitions/definition-links.ts'
+import { listReferencesOfFlag } from '#core/flags/definitions/definition-links.ts'
 import type { Flag } from '#core/flags/definitions/flag.ts'
 import type { FlagIssue } from '#core/flags/definitions/flag-issue.ts'
 import type { ProjectDefinitions } from '#core/flags/definitions/project-definitions.ts'
 import { validateFlag } from '#core/flags/definitions/validate-flag.ts'
-import { referenceIssues } from '#core/flags/definitions/validate-references.ts'
-import { conditionProbe } from '#core/flags/evaluation/flag-probe.ts'
+import { findReferenceIssuesOf } from '#core/flags/definitions/validate-references.ts'
+import { createConditionProbe } from '#core/flags/evaluation/flag-probe.ts'
 import { type ReachCounts, ReachTally } from '#core/flags/evaluation/reach-tally.ts'
 import { type JsonObject, numberOf, ownValue } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { PortError } from '#ports/port-error.ts'
 import { draftFlag } from '#services/manage/draft-flag.ts'
 import {
-  countMatching,
+  countMatchingSubjects,
   countReach,
-  findPopulation,
+  findProbePopulation,
   prepareReachQuery,
   type ReachQuery,
   type ReachRefusal,
@@ -47,12 +47,12 @@ import {
   requiredError,
   stateUnavailable,
 } from '../kit/answers.ts'
-import { type Caller, holdsScope, missingScopeError } from '../kit/authenticate.ts'
-import { refuseInvalid, refuseSkippedValidation } from '../kit/definition-refusals.ts'
+import { type Caller, createMissingScopeError, hasScope } from '../kit/authenticate.ts'
+import { refuseInvalidDefinition, refuseSkippedValidation } from '../kit/definition-refusals.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, type ProjectCall, projectRoutes, type StreamAnswer } from '../kit/endpoint.ts'
 import { keyTaken } from '../kit/flag-endpoint.ts'
-import { findUnacceptedField, listPropertyNames } from '../kit/misspelt.ts'
+import { findUnacceptedField, listSchemaPropertyNames } from '../kit/misspelt.ts'
 import { booleanParam, type QuerySpec } from '../kit/query-params.ts'
 import { type AccessEnd, accessEndDetails, findAccessEnd, streamHeaders } from '../kit/stream-answers.ts'
 import { readLegacyPercentage, wrongFlagNames } from './feature-flags.ts'
@@ -80,7 +80,7 @@ export function flagReachRoutes(deps: ManagementDeps): ManagementRoute[] {
         const { condition } = body
         const filters = conditionToFilters(condition, body.group_type_index ?? null)
         const issues = validateFlag({ filters }).map(pointIssueAtCondition)
-        if (issues.length > 0) return refuseInvalid(issues)
+        if (issues.length > 0) return refuseInvalidDefinition(issues)
         const untaken = findUnacceptedField(condition, takenOfCondition)
         if (untaken !== null) return refusal({ ...untaken, attr: `condition.${untaken.attr}` })
         const ownIndex = numberOf(ownValue(condition, 'aggregation_group_type_index') ?? null) ?? null
@@ -92,7 +92,7 @@ export function flagReachRoutes(deps: ManagementDeps): ManagementRoute[] {
           const served = deps.servedProject(project.id)
           if (served === null) return null
           const { definitions } = served
-          const probe = conditionProbe(definitions, properties, typeIndex)
+          const probe = createConditionProbe(definitions, properties, typeIndex)
           return { definitions, probe, question: { population, before: null, after: probe } }
         }
         const links = await deps.management.findLinks(project.id)
@@ -101,11 +101,11 @@ export function flagReachRoutes(deps: ManagementDeps): ManagementRoute[] {
         if (asked === null) return refusal(stateUnavailable)
         const lacked = findMissingScope(caller, asked.question)
         if (lacked !== null) return refusal(lacked)
-        const references = referencesOfFlag(filters)
-        const broken = referenceIssues({ kind: 'flag', id: null, name: 'condition' }, references, links).map(
+        const references = listReferencesOfFlag(filters)
+        const broken = findReferenceIssuesOf({ kind: 'flag', id: null, name: 'condition' }, references, links).map(
           pointIssueAtCondition,
         )
-        if (broken.length > 0) return refuseInvalid(broken)
+        if (broken.length > 0) return refuseInvalidDefinition(broken)
         return answerFromScan(() =>
           deps.scans.counts.run(project.id, signal, async () => {
             // Asks again, since definitions and rights may have changed during the wait.
@@ -118,10 +118,10 @@ export function flagReachRoutes(deps: ManagementDeps): ManagementRoute[] {
               const total = await countSubjects(deps, project.id, population)
               return answer(200, encodeBlastRadius(total, total))
             }
-            const fits = findPopulation(probe)
+            const fits = findProbePopulation(probe)
             if (!fits.ok) return refusal(refusals[fits.error]('condition'))
             const watch = { nowMs: deps.clock.nowMs(), signal }
-            const counted = await countMatching(deps, definitions, { probe, population }, watch)
+            const counted = await countMatchingSubjects(deps, definitions, { probe, population }, watch)
             if (!counted.ok)
               return refusal(invalidInput('condition', `The condition cannot be evaluated: ${counted.error}.`))
             return answer(200, encodeBlastRadius(counted.value.holding, counted.value.all))
@@ -158,7 +158,7 @@ export function flagReachRoutes(deps: ManagementDeps): ManagementRoute[] {
         if (!draft.ok)
           return draft.error.kind === 'key_taken'
             ? refusal(pointErrorAtDefinition(keyTaken))
-            : refuseInvalid(draft.error.issues.map(pointIssueAtDefinition))
+            : refuseInvalidDefinition(draft.error.issues.map(pointIssueAtDefinition))
         const { flag, revision } = draft.value
         await deps.definitionsReady(revision)
         const ask = async (): Promise<Result<AskedReach, WireError>> => {
@@ -314,8 +314,8 @@ const takenOfCondition = {
 }
 
 const takenFields = {
-  known: listPropertyNames(reachBodySchema.properties.definition),
-  answered: new Set(listPropertyNames(flagSchema)),
+  known: listSchemaPropertyNames(reachBodySchema.properties.definition),
+  answered: new Set(listSchemaPropertyNames(flagSchema)),
   ofPostHog: postHogFlagFields,
   wrong: wrongFlagNames,
 }
@@ -325,11 +325,14 @@ const takenFields = {
  * them.
  */
 function findMissingScope(caller: Pick<Caller, 'scopes'>, { population, before, after }: ReachQuery): WireError | null {
-  if (population.kind === 'groups' && !holdsScope(caller, 'group:read'))
-    return missingScopeError('group:read', 'The condition counts groups.')
+  if (population.kind === 'groups' && !hasScope(caller, 'group:read'))
+    return createMissingScopeError('group:read', 'The condition counts groups.')
   const readsCohorts = before?.readsCohorts === true || after?.readsCohorts === true
-  return readsCohorts && !holdsScope(caller, 'cohort:read')
-    ? missingScopeError('cohort:read', 'A condition refers to a cohort, directly or through a flag it depends on.')
+  return readsCohorts && !hasScope(caller, 'cohort:read')
+    ? createMissingScopeError(
+        'cohort:read',
+        'A condition refers to a cohort, directly or through a flag it depends on.',
+      )
     : null
 }
 

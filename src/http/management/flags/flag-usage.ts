@@ -13,12 +13,15 @@ import { answer, answerFromEventStore, invalidInput, refusal } from '../kit/answ
 import type { ManagementDeps } from '../kit/deps.ts'
 import type { ManagementRoute } from '../kit/endpoint.ts'
 import { flagRoutes } from '../kit/flag-endpoint.ts'
-import { choiceParam, textParam, withDefault } from '../kit/query-params.ts'
+import { addDefaultValue, choiceParam, textParam } from '../kit/query-params.ts'
 
 const query = {
   date_from: textParam('Start: a time, a date, a span such as -7d or mStart, or `all`. Default: -30d.'),
   date_to: textParam('End, inclusive. Default: today.'),
-  interval: withDefault(choiceParam(['hour', 'day'], 'Bucket size, in the project’s time zone. Default: day.'), 'day'),
+  interval: addDefaultValue(
+    choiceParam(['hour', 'day'], 'Bucket size, in the project’s time zone. Default: day.'),
+    'day',
+  ),
 }
 
 export function flagUsageRoutes(deps: ManagementDeps): ManagementRoute[] {

@@ -18,7 +18,7 @@ import { refuseSkippedValidation, skipValidationParam } from '../kit/definition-
 import type { ManagementDeps } from '../kit/deps.ts'
 import { type Call, type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import { answerFlagWrite, flagRoutes } from '../kit/flag-endpoint.ts'
-import { answerCountedList, encodeObjects, encodeTogether, type PageRequest } from '../kit/full-page.ts'
+import { answerCountedList, encodeObjects, encodeRowsInBulk, type PageRequest } from '../kit/full-page.ts'
 import { pageParams, wholeNumberParam } from '../kit/query-params.ts'
 import { buildFlagActivity, buildProjectActivity, diffFlags } from './flag-activity.ts'
 
@@ -139,7 +139,7 @@ async function answerActivity(
   const { limit, offset, page } = call.query
   if (page !== undefined && offset > 0) return refusal(invalidInput('page', 'Send either page or offset, not both.'))
   const start = page === undefined ? offset : (page - 1) * limit
-  return answerCountedList(call, { limit, offset: start }, read, encodeTogether(encode))
+  return answerCountedList(call, { limit, offset: start }, read, encodeRowsInBulk(encode))
 }
 
 async function findVersion(

@@ -19,7 +19,7 @@ import {
   disabledDependencies,
   type NarrowWriteRefusal,
   type Obstacle,
-  writeNarrowly,
+  writeNarrowChange,
 } from '#services/manage/write-narrowly.ts'
 import { writtenFlagSchema } from '#wire/management/flags/flags.ts'
 import { nullable } from '#wire/management/shapes.ts'
@@ -28,7 +28,7 @@ import { type Answer, changedAtOnce, refusal } from '../kit/answers.ts'
 import type { Caller } from '../kit/authenticate.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import type { ManagementRoute } from '../kit/endpoint.ts'
-import { answerFlagWrite, encodeInUse, flagRoutes } from '../kit/flag-endpoint.ts'
+import { answerFlagWrite, encodeFlagInUseReason, flagRoutes } from '../kit/flag-endpoint.ts'
 
 interface Switch {
   readonly change: NarrowWrite
@@ -72,7 +72,7 @@ export function narrowWritesRoutes(deps: ManagementDeps): ManagementRoute[] {
         ignoresBody: true,
         handle: async ({ caller, change, item: flag }) => {
           const options = { change, ...(obstacle && { obstacle }) }
-          return answerWrite(deps, caller, await writeNarrowly(deps, flag, write, options))
+          return answerWrite(deps, caller, await writeNarrowChange(deps, flag, write, options))
         },
       }),
     ),
@@ -83,7 +83,7 @@ export function narrowWritesRoutes(deps: ManagementDeps): ManagementRoute[] {
       handle: async ({ caller, change, item: flag, body }) => {
         const write = setConditionRollout(body.condition_index, body.rollout_percentage)
         const options = { sentVersion: body.version, change }
-        return answerWrite(deps, caller, await writeNarrowly(deps, flag, write, options), body.version)
+        return answerWrite(deps, caller, await writeNarrowChange(deps, flag, write, options), body.version)
       },
     }),
     ...flagRoutes(deps, {
@@ -94,7 +94,7 @@ export function narrowWritesRoutes(deps: ManagementDeps): ManagementRoute[] {
       handle: async ({ caller, change, item: flag, body }) => {
         const write = rollOutToEveryone(body.variant_key ?? null)
         const options = { sentVersion: body.version, change }
-        return answerWrite(deps, caller, await writeNarrowly(deps, flag, write, options), body.version)
+        return answerWrite(deps, caller, await writeNarrowChange(deps, flag, write, options), body.version)
       },
     }),
   ]
@@ -112,7 +112,7 @@ async function answerWrite(
     case 'refused':
       return refusal(wireError(400, error.code, error.message, error.attr))
     case 'in_use': {
-      const { reason, used_by } = encodeInUse(error.by, 'archive', caller)
+      const { reason, used_by } = encodeFlagInUseReason(error.by, 'archive', caller)
       return refusal(wireError(400, 'invalid_input', reason), { used_by })
     }
     case 'stale_version': {

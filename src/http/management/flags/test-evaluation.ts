@@ -2,21 +2,21 @@
 
 import Type from 'typebox'
 import type { JsonObject } from '#core/json.ts'
-import { withoutMembers } from '#core/json-text.ts'
+import { removeMembers } from '#core/json-text.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { PersonStore, PersonView } from '#ports/state/person-store.ts'
-import { explainFlag } from '#services/flags/explain-flag.ts'
+import { evaluateForExplanation } from '#services/flags/explain-flag.ts'
 import { encodeExplanation } from '#wire/management/flags/explanation.ts'
 import { encodeTestEvaluation, testEvaluationSchema } from '#wire/management/flags/test-evaluation.ts'
 import { jsonObjectSchema, nullable } from '#wire/management/shapes.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { invalidInput, notFoundError, refusal, requiredError, stateUnavailable } from '../kit/answers.ts'
-import { holdsScope } from '../kit/authenticate.ts'
+import { hasScope } from '../kit/authenticate.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import type { ManagementRoute } from '../kit/endpoint.ts'
 import { flagRoutes } from '../kit/flag-endpoint.ts'
 import { findPersonById, noSuchPerson, type PersonFinder } from '../kit/person-filters.ts'
-import { readSubject } from './explain-flag.ts'
+import { readSubjectRequest } from './explain-flag.ts'
 
 const idLengthMax = 1_000
 
@@ -57,13 +57,13 @@ export function testEvaluationRoutes(deps: ManagementDeps): ManagementRoute[] {
         ...{ distinct_id: distinctId, person_properties: overrides },
         ...{ groups: body.groups ?? {}, group_properties: body.group_properties ?? {} },
       }
-      const request = readSubject(asked, project.apiToken)
+      const request = readSubjectRequest(asked, project.apiToken)
       if (!request.ok) return refusal(request.error)
-      const explained = await explainFlag(deps.decide, served, flag, request.value, deps.clock.nowMs())
+      const explained = await evaluateForExplanation(deps.decide, served, flag, request.value, deps.clock.nowMs())
       const view = {
         showsPersons: true,
-        showsGroups: holdsScope(caller, 'group:read'),
-        showsCohorts: holdsScope(caller, 'cohort:read'),
+        showsGroups: hasScope(caller, 'group:read'),
+        showsCohorts: hasScope(caller, 'cohort:read'),
       }
       const json = encodeTestEvaluation(encodeExplanation(explained, view), {
         distinctId,
@@ -76,7 +76,7 @@ export function testEvaluationRoutes(deps: ManagementDeps): ManagementRoute[] {
 
 /** Replaces stored properties by properties of the request with the same name. */
 function applyOverrides(storedJson: string, overrides: JsonObject): string {
-  const stored = withoutMembers(storedJson, new Set(Object.keys(overrides)))
+  const stored = removeMembers(storedJson, new Set(Object.keys(overrides)))
   const members = [stored, JSON.stringify(overrides)].map(text => text.slice(1, -1)).filter(text => text.trim() !== '')
   return `{${members.join(',')}}`
 }

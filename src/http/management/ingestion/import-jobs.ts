@@ -28,7 +28,7 @@ import {
   createImportJobSchema,
   decodeImportOptions,
   encodeImportJob,
-  encodeImportReport,
+  encodeImportJobReport,
   importCountPageSchema,
   importJobSchema,
   importJobTextBytesMax,
@@ -46,10 +46,10 @@ import {
   notFoundError,
   refusal,
 } from '../kit/answers.ts'
-import { type Caller, holdsScope } from '../kit/authenticate.ts'
+import { type Caller, hasScope } from '../kit/authenticate.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import { itemRoutes, type ManagementRoute, type ProjectItem, projectRoutes } from '../kit/endpoint.ts'
-import { addressWith, answerCountedList, encodeObjects, encodeRows } from '../kit/full-page.ts'
+import { answerCountedList, buildAddressWith, encodeObjects, encodeRows } from '../kit/full-page.ts'
 import { cursorParam, pageParams, requiredParam, textParam } from '../kit/query-params.ts'
 
 const uuidCountMax = 200
@@ -157,14 +157,15 @@ export function importJobsRoutes(deps: ManagementDeps): ManagementRoute[] {
         const notes = await management.listImportNotes(job.id)
         const shown = {
           showsId: mayAddEvents(caller),
-          showsPersons: holdsScope(caller, 'person:read'),
-          showsGroups: holdsScope(caller, 'group:read'),
+          showsPersons: hasScope(caller, 'person:read'),
+          showsGroups: hasScope(caller, 'group:read'),
         }
         return answerFromEventStore(async () => {
           const rows = await events.countImportedRows(project.id, job.id, signal)
           const { counts, cursor } = await findCountsPage(events, { job, cursor: null }, signal)
-          const next = cursor === null ? null : addressWith(request, { cursor }).replace(/\/report\/?\?/, '/counts/?')
-          return answer(200, encodeImportReport(job, rows, { counts, next }, notes, shown))
+          const next =
+            cursor === null ? null : buildAddressWith(request, { cursor }).replace(/\/report\/?\?/, '/counts/?')
+          return answer(200, encodeImportJobReport(job, rows, { counts, next }, notes, shown))
         })
       },
     }),
@@ -178,7 +179,7 @@ export function importJobsRoutes(deps: ManagementDeps): ManagementRoute[] {
       handle: ({ request, item: job, query, signal }) =>
         answerFromEventStore(async () => {
           const { counts, cursor } = await findCountsPage(events, { job, cursor: query.cursor ?? null }, signal)
-          return answer(200, { next: cursor === null ? null : addressWith(request, { cursor }), results: counts })
+          return answer(200, { next: cursor === null ? null : buildAddressWith(request, { cursor }), results: counts })
         }),
     }),
     ...projectRoutes(deps, {
@@ -219,7 +220,7 @@ function parseJobId(text: string): number {
 }
 
 function mayAddEvents(caller: Caller): boolean {
-  return holdsScope(caller, 'import_job:write')
+  return hasScope(caller, 'import_job:write')
 }
 
 const refusals: Readonly<Record<Exclude<JobRefusal, 'not_found'>, string>> = {

@@ -8,8 +8,8 @@ import { dayMs } from '#core/time.ts'
 import { utcDay } from '#core/usage.ts'
 import type { LogLoss } from '#ports/log/event-log.ts'
 import { PortError } from '#ports/port-error.ts'
-import { findProgress } from '#services/progress/find-progress.ts'
-import { countedPageSchema, instant } from '#wire/management/shapes.ts'
+import { findStreamProgress } from '#services/progress/find-progress.ts'
+import { countedPageSchema, formatInstant } from '#wire/management/shapes.ts'
 import {
   ingestionStatusSchema,
   type LostRecordsJson,
@@ -55,7 +55,7 @@ export function ingestionReportsRoutes(deps: ManagementDeps): ManagementRoute[] 
         )
         const fromDay = utcDay(deps.clock.nowMs() - lookBackMs)
         const refused: RefusedJson[] = (await deps.management.listRefused(project.id, fromDay)).map(
-          ({ reason, count, lastSeenMs }) => ({ reason, count, last_seen: instant(lastSeenMs) }),
+          ({ reason, count, lastSeenMs }) => ({ reason, count, last_seen: formatInstant(lastSeenMs) }),
         )
         return answer(200, { lanes: Object.fromEntries(statuses), outcomes, refused })
       },
@@ -138,8 +138,8 @@ export function ingestionReportsRoutes(deps: ManagementDeps): ManagementRoute[] 
         const results: WarningJson[] = summaries.map(({ type, count, lastSeenMs, warnings }) => ({
           type,
           count,
-          last_seen: instant(lastSeenMs),
-          warnings: warnings.map(({ timestampMs, details }) => ({ timestamp: instant(timestampMs), details })),
+          last_seen: formatInstant(lastSeenMs),
+          warnings: warnings.map(({ timestampMs, details }) => ({ timestamp: formatInstant(timestampMs), details })),
         }))
         return answer(200, { results })
       },
@@ -149,7 +149,7 @@ export function ingestionReportsRoutes(deps: ManagementDeps): ManagementRoute[] 
 
 async function readStreamStatus(deps: ManagementDeps, stream: LogStream): Promise<StreamStatusJson> {
   // Read the position first: records appended in between make the lag larger, never negative.
-  const { doneOffset: offset } = await findProgress(deps.management, stream)
+  const { doneOffset: offset } = await findStreamProgress(deps.management, stream)
   const { endOffset, appendedAtMs } = await deps.log.status(stream, offset)
   const lagMs = offset < endOffset && appendedAtMs !== null ? deps.clock.nowMs() - appendedAtMs : 0
   return { appended: endOffset, processed: offset, lag_seconds: Math.max(0, lagMs) / 1000 }
@@ -162,7 +162,7 @@ function encodeLoss(loss: LogLoss): LostRecordsJson {
     to_offset: loss.toOffset,
     record_count: loss.recordCount ?? loss.toOffset - loss.fromOffset,
     file: loss.file,
-    noticed_at: instant(loss.noticedAtMs),
+    noticed_at: formatInstant(loss.noticedAtMs),
     body: loss.body ?? null,
   }
 }

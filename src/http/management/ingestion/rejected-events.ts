@@ -5,7 +5,7 @@ import type { NewActivity } from '#core/activity.ts'
 import { lanes } from '#core/events/captured-event.ts'
 import { isUuid } from '#core/events/uuid.ts'
 import { diffJson } from '#core/json-diff.ts'
-import { nearMiss } from '#core/nearest-name.ts'
+import { findNearMiss } from '#core/nearest-name.ts'
 import { omitUndefined } from '#core/omit-undefined.ts'
 import type { Project } from '#core/project.ts'
 import { err, ok, type Result } from '#core/result.ts'
@@ -27,17 +27,17 @@ import { type Answer, answer, answerFromEventStore, invalidInput, notFoundError,
 import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, type ProjectCall, projectRoutes } from '../kit/endpoint.ts'
 import { answerCursorList, encodeObjects } from '../kit/full-page.ts'
-import { boundParams, encodeBoundParams, readBounds } from '../kit/instants.ts'
+import { encodeBoundParams, readBounds, timeBoundParams } from '../kit/instants.ts'
 import { asFilter } from '../kit/list-filters.ts'
-import { listPropertyNames } from '../kit/misspelt.ts'
+import { listSchemaPropertyNames } from '../kit/misspelt.ts'
 import {
   booleanParam,
   cursorParam,
   enumParam,
-  firstPageParams,
   limitParam,
   searchParam,
   textParam,
+  unsupportedOffsetParams,
   uuidParam,
 } from '../kit/query-params.ts'
 
@@ -53,10 +53,10 @@ const listQuery = {
   id: uuidParam('Id of the reject: `rejectId` of an ingestion warning.'),
   lane: asFilter(enumParam(lanes, 'Lane that the event would have used.')),
   search: searchParam('Substring of the body, case-insensitive.'),
-  ...boundParams('rejects received'),
+  ...timeBoundParams('rejects received'),
   replayed: booleanParam('true: only replayed rejects. false: only rejects not replayed yet.'),
   limit: limitParam(),
-  ...firstPageParams(),
+  ...unsupportedOffsetParams(),
   cursor: cursorParam(parseCursor),
 }
 
@@ -90,7 +90,7 @@ export function rejectedEventsRoutes(deps: ManagementDeps): ManagementRoute[] {
         'Replay rejects: send up to 1,000 through capture again, by id, or those matching a filter, oldest first.',
       scope: 'query:write',
       body: rejectReplaySchema,
-      wrongNames: Object.fromEntries(listPropertyNames(rejectFilterSchema).map(name => [name, `filter.${name}`])),
+      wrongNames: Object.fromEntries(listSchemaPropertyNames(rejectFilterSchema).map(name => [name, `filter.${name}`])),
       success: { status: 200, schema: rejectReplayReportSchema },
       handle: call => replayRejects(deps, call),
     }),
@@ -228,7 +228,7 @@ function readFilter(
 
 /** The suggestion for a misspelt reason. Null if it resembles no known reason: another version may have stored it. */
 function suggestReason(reason: string): string | null {
-  return knownRejectReasons.includes(reason) ? null : nearMiss(reason, knownRejectReasons)
+  return knownRejectReasons.includes(reason) ? null : findNearMiss(reason, knownRejectReasons)
 }
 
 function parseCursor(text: string): RejectedCursor | null {

@@ -16,8 +16,8 @@ import { type Answer, answerFromEventStore, notFoundHere, refusal } from '../kit
 import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, type ProjectCall, projectRoutes } from '../kit/endpoint.ts'
 import { answerCursorList, encodeObjects } from '../kit/full-page.ts'
-import { boundParams, encodeBoundParams, readBounds } from '../kit/instants.ts'
-import { cursorParam, firstPageParams, limitParam, textParam } from '../kit/query-params.ts'
+import { encodeBoundParams, readBounds, timeBoundParams } from '../kit/instants.ts'
+import { cursorParam, limitParam, textParam, unsupportedOffsetParams } from '../kit/query-params.ts'
 
 const tag = 'replay'
 const scope = 'session_recording:read'
@@ -25,9 +25,9 @@ const scope = 'session_recording:read'
 const listQuery = {
   session_id: textParam('Id of the recorded session.'),
   distinct_id: textParam('Distinct id of the recording.'),
-  ...boundParams('recordings'),
+  ...timeBoundParams('recordings'),
   limit: limitParam(),
-  ...firstPageParams(),
+  ...unsupportedOffsetParams(),
   cursor: cursorParam(parseCursor),
 }
 

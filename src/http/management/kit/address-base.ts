@@ -1,7 +1,7 @@
 // The address at which a caller reaches this instance; absolute addresses in answers begin with it.
 
 import type { FastifyRequest } from 'fastify'
-import { withoutMapping } from '#wire/address/client-address.ts'
+import { removeIpv4Mapping } from '#wire/address/client-address.ts'
 import type { TrustedProxies } from '#wire/address/trusted-proxies.ts'
 
 /** Scheme, host and the path prefix that a proxy strips, without a final slash; '' makes addresses relative. */
@@ -19,7 +19,7 @@ export function createAddressBase(publicUrl: string | null, trustedProxies: Trus
   return request => {
     if (publicUrl !== null) return publicUrl
     const { headers } = request
-    const isTrusted = trustedProxies.trusts(withoutMapping(request.socket.remoteAddress ?? ''))
+    const isTrusted = trustedProxies.trusts(removeIpv4Mapping(request.socket.remoteAddress ?? ''))
     const readForwarded = (name: string, form: RegExp) => {
       const first = isTrusted ? [headers[name] ?? ''].flat().join(',').split(',', 1)[0]!.trim() : ''
       return form.test(first) ? first : null

@@ -21,7 +21,10 @@ export function listAnswer(head: object, items: readonly string[]): Answer {
 }
 
 /** One step per item, so that other work may run in between (`inSlices`). */
-export function* encodeEach<T>(items: readonly T[], encode: (item: T) => string): Generator<undefined, string[]> {
+export function* encodeEachInSteps<T>(
+  items: readonly T[],
+  encode: (item: T) => string,
+): Generator<undefined, string[]> {
   const texts: string[] = []
   for (const item of items) {
     texts.push(encode(item))

@@ -56,7 +56,7 @@ export function readCaller(request: FastifyRequest): Caller {
 }
 
 /** Whether a caller holds a scope: by name, by `*`, or by the write scope that includes it. Source: PostHog's scopes. */
-export function holdsScope(caller: Pick<Caller, 'scopes'>, scope: string): boolean {
+export function hasScope(caller: Pick<Caller, 'scopes'>, scope: string): boolean {
   if (scope === 'any' || caller.scopes.includes('*') || caller.scopes.includes(scope)) return true
   return scope.endsWith(':read') && caller.scopes.includes(`${scope.slice(0, -':read'.length)}:write`)
 }
@@ -89,8 +89,8 @@ async function findAccessError(
   const { id, label, scopes, scopedProjectIds } = key
   const caller: Caller = { kind: 'key', id, label, scopes, scopedProjectIds }
   const scope = route.scope ?? (route.access === 'operator' ? 'any' : '*')
-  const lacking = scope.split(' ').find(one => !holdsScope(caller, one))
-  if (lacking !== undefined) return missingScopeError(lacking)
+  const lacking = scope.split(' ').find(one => !hasScope(caller, one))
+  if (lacking !== undefined) return createMissingScopeError(lacking)
   const { projectId } = request.params as { projectId?: string }
   if (projectId !== undefined && /^\d+$/.test(projectId) && !mayUseProject(caller, Number(projectId))) {
     return otherProject
@@ -162,6 +162,6 @@ const otherKindOfKey = wireError(
 const otherProject = wireError(403, 'permission_denied', 'This personal API key has no access to this project.')
 
 /** @param reason why this request needs the scope, if only some requests to a route do. */
-export function missingScopeError(scope: string, reason = ''): WireError {
+export function createMissingScopeError(scope: string, reason = ''): WireError {
   return wireError(403, 'permission_denied', `This personal API key lacks the scope '${scope}'. ${reason}`.trimEnd())
 }

@@ -8,7 +8,7 @@ import type { CohortRefusal, MemberReport, WrittenCohort } from '#services/manag
 import type { flagWarningSchema } from '#wire/management/flags/flags.ts'
 import { encodeCohort, encodeMemberReport } from '#wire/management/persons/cohorts.ts'
 import { type Answer, answer, invalidInput, notFoundError, notFoundHere, refusal } from './answers.ts'
-import { refuseInvalid, refuseStale } from './definition-refusals.ts'
+import { refuseInvalidDefinition, refuseStaleVersion } from './definition-refusals.ts'
 import type { ManagementDeps } from './deps.ts'
 import { type ItemEndpoint, itemRoutes, type ManagementRoute, parseIdNumber } from './endpoint.ts'
 import type { QuerySpec } from './query-params.ts'
@@ -74,9 +74,9 @@ export function refuseCohort(error: CohortRefusal): Answer {
         ),
       )
     case 'invalid':
-      return refuseInvalid(error.issues)
+      return refuseInvalidDefinition(error.issues)
     case 'stale_version':
-      return refuseStale('cohort', error)
+      return refuseStaleVersion('cohort', error)
     default:
       return error satisfies never
   }

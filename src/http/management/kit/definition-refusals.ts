@@ -4,11 +4,11 @@
 import type { FlagIssue } from '#core/flags/definitions/flag-issue.ts'
 import { wireError } from '#wire/wire-error.ts'
 import { type Answer, permissionDenied, refusal } from './answers.ts'
-import { type Caller, holdsScope } from './authenticate.ts'
+import { type Caller, hasScope } from './authenticate.ts'
 import { booleanParam } from './query-params.ts'
 
 /** Answers 400. `attr` is the path of the first mistake and `detail` its message. Source: ours. */
-export function refuseInvalid(issues: readonly FlagIssue[]): Answer {
+export function refuseInvalidDefinition(issues: readonly FlagIssue[]): Answer {
   const first = issues[0]!
   return refusal(wireError(400, first.code, first.message, first.path))
 }
@@ -17,7 +17,7 @@ export function refuseInvalid(issues: readonly FlagIssue[]): Answer {
  * Answers 409 with the sent version and the current one.
  * @param kind the noun for the message.
  */
-export function refuseStale(
+export function refuseStaleVersion(
   kind: 'flag' | 'cohort',
   { current, sentVersion }: { readonly current: { readonly version: number }; readonly sentVersion: number },
 ): Answer {
@@ -33,6 +33,6 @@ export const skipValidationParam = booleanParam(
 
 /** Returns the refusal; null when the request does not skip validation or the key allows it. */
 export function refuseSkippedValidation(skips: boolean, caller: Caller): Answer | null {
-  if (!skips || holdsScope(caller, '*')) return null
+  if (!skips || hasScope(caller, '*')) return null
   return refusal(permissionDenied("skip_validation needs a personal API key with all scopes ('*')."))
 }

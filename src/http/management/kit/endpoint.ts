@@ -17,7 +17,7 @@ import type { NoteStateAway } from '../../shared/state-away.ts'
 import { type AddressBase, rememberAddressBase } from './address-base.ts'
 import { type Answer, changedAtOnce, notFoundError, permissionDenied, refusal, stateUnavailable } from './answers.ts'
 import { type Caller, isLimitedToProjects, mayUseProject, readCaller } from './authenticate.ts'
-import { type QuerySpec, type QueryValues, readQuery } from './query-params.ts'
+import { type QuerySpec, type QueryValues, readQueryParams } from './query-params.ts'
 import { createBodyParser } from './request-json.ts'
 
 /** Maximum bytes of a body; the largest flags are far smaller. */
@@ -214,7 +214,7 @@ function createRequestReader<Q extends QuerySpec, S extends TSchema>(
   const makesSomething = method === 'POST' && endpoint.success.status === 201
   const needsBody = makesSomething && endpoint.body !== undefined && endpoint.bodyIsOptional !== true
   return async (request: FastifyRequest, signal: AbortSignal): Promise<Call<Q, Static<S>> | Answer> => {
-    const query = readQuery(endpoint.query ?? {}, request.query as object)
+    const query = readQueryParams(endpoint.query ?? {}, request.query as object)
     if (!query.ok) return refusal(query.error)
     if (needsBody && (request.body as Buffer).length === 0) return refusal(noBody)
     const body = await parseBody?.(request.body as Buffer, request.headers['content-type'] ?? '')

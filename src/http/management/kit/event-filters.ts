@@ -5,8 +5,8 @@ import { isUuid } from '#core/events/uuid.ts'
 import { err, ok } from '#core/result.ts'
 import type { EventCursor } from '#ports/events/event-queries.ts'
 import { invalidInput } from './answers.ts'
-import { boundParams, readBounds, type Zone } from './instants.ts'
-import { propertiesParam, readJson } from './property-filters.ts'
+import { readBounds, timeBoundParams, type Zone } from './instants.ts'
+import { parseJsonOrUndefined, propertiesParam } from './property-filters.ts'
 import { cursorParam, optionalParam, type QueryParam, type QueryValues, textParam, uuidParam } from './query-params.ts'
 
 /** A cursor's `tieBreak` is an unsigned 64-bit number in the event store. */
@@ -17,7 +17,7 @@ export const eventFilters = {
   distinct_id: textParam('Distinct id the event was sent with.'),
   person_id: uuidParam('Person the event currently belongs to.'),
   uuid: uuidParam('Event uuid.'),
-  ...boundParams('events', ' Default: all events.'),
+  ...timeBoundParams('events', ' Default: all events.'),
   properties: propertiesParam(),
   orderBy: orderParam(),
   cursor: cursorParam(parseEventCursor),
@@ -42,7 +42,7 @@ export function readEventFilters(query: Omit<QueryValues<typeof eventFilters>, '
 function orderParam(): QueryParam<'timestamp' | '-timestamp' | undefined> {
   const description = '["-timestamp"] (newest first, the default) or ["timestamp"].'
   return optionalParam(Type.String({ description }), (text, name) => {
-    const list = text.startsWith('[') ? readJson(text) : [text]
+    const list = text.startsWith('[') ? parseJsonOrUndefined(text) : [text]
     const [order, ...others] = Array.isArray(list) ? list : []
     if ((order === 'timestamp' || order === '-timestamp') && others.length === 0) return ok(order)
     return err(invalidInput(name, 'Must be ["-timestamp"] or ["timestamp"].'))

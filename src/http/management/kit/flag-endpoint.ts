@@ -10,8 +10,8 @@ import type { BulkErrorJson } from '#wire/management/flags/bulk-flags.ts'
 import { encodeFlagInUse, type FlagJson } from '#wire/management/flags/flags.ts'
 import { wireError } from '#wire/wire-error.ts'
 import { type Answer, answer, notFoundError, notFoundHere, refusal } from './answers.ts'
-import { type Caller, holdsScope } from './authenticate.ts'
-import { refuseInvalid, refuseStale } from './definition-refusals.ts'
+import { type Caller, hasScope } from './authenticate.ts'
+import { refuseInvalidDefinition, refuseStaleVersion } from './definition-refusals.ts'
 import type { ManagementDeps } from './deps.ts'
 import { type ItemEndpoint, itemRoutes, type ManagementRoute } from './endpoint.ts'
 import type { QuerySpec } from './query-params.ts'
@@ -37,7 +37,7 @@ export async function encodeFlags(
   const { projectId } = flags[0]!
   const ids = flags.map(flag => flag.id)
   const found = await management.listFlagOwners(projectId, ids)
-  const showsFeatures = holdsScope(caller, 'early_access_feature:read')
+  const showsFeatures = hasScope(caller, 'early_access_feature:read')
   const shown = showsFeatures ? found : found.map(owners => ({ ...owners, features: [] }))
   const ownersOf = new Map(shown.map(owners => [owners.flagId, owners]))
   const calls = await management.listLastCalls(projectId, ids)
@@ -74,9 +74,9 @@ export function refuseFlag(error: FlagRefusal): Answer {
     case 'key_taken':
       return refusal(keyTaken)
     case 'invalid':
-      return refuseInvalid(error.issues)
+      return refuseInvalidDefinition(error.issues)
     case 'stale_version':
-      return refuseStale('flag', error)
+      return refuseStaleVersion('flag', error)
     default:
       return error satisfies never
   }
@@ -86,7 +86,7 @@ export function refuseFlag(error: FlagRefusal): Answer {
 const namedMax = 5
 
 /** Names only users of the flag that the key may read. */
-export function encodeInUse(
+export function encodeFlagInUseReason(
   by: readonly FlagDependent[],
   how: string,
   caller: Caller,
@@ -104,5 +104,5 @@ export function encodeInUse(
 }
 
 function mayRead({ kind }: FlagDependent, caller: Caller): boolean {
-  return holdsScope(caller, `${kind}:read`)
+  return hasScope(caller, `${kind}:read`)
 }

@@ -8,7 +8,7 @@ import { err, ok, type Result } from '#core/result.ts'
 import { runInSlices } from '#services/shared/in-slices.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { readAddressBase } from './address-base.ts'
-import { type Answer, encodeEach, invalidInput, listAnswer, refusal } from './answers.ts'
+import { type Answer, encodeEachInSteps, invalidInput, listAnswer, refusal } from './answers.ts'
 
 /** The default number of rows per read. */
 const usualSliceRows = 1_000
@@ -100,7 +100,7 @@ export interface PageCall {
 
 /** Encodes rows one at a time, so that other work may run in between. */
 export function encodeRows<T>(encode: (row: T) => string): EncodeRows<T> {
-  return rows => runInSlices(encodeEach(rows, encode))
+  return rows => runInSlices(encodeEachInSteps(rows, encode))
 }
 
 /** Like `encodeRows`, for rows that are encoded as objects. */
@@ -109,8 +109,8 @@ export function encodeObjects<T>(encode: (row: T) => object): EncodeRows<T> {
 }
 
 /** Like `encodeObjects`, for rows whose encoding first looks up data for a whole slice at once. */
-export function encodeTogether<T>(encode: (rows: readonly T[]) => Promise<readonly object[]>): EncodeRows<T> {
-  return async rows => runInSlices(encodeEach(await encode(rows), row => JSON.stringify(row)))
+export function encodeRowsInBulk<T>(encode: (rows: readonly T[]) => Promise<readonly object[]>): EncodeRows<T> {
+  return async rows => runInSlices(encodeEachInSteps(await encode(rows), row => JSON.stringify(row)))
 }
 
 /**
@@ -181,7 +181,7 @@ export async function answerUncountedList<T>(
   )
   if (!filled.ok) return refusal(filled.error)
   const { texts, next } = filled.value
-  return listAnswer(uncountedNeighbours(request, page, next !== null, texts.length), texts)
+  return listAnswer(encodeUncountedNeighbours(request, page, next !== null, texts.length), texts)
 }
 
 /**
@@ -213,7 +213,7 @@ export async function answerCursorList<T, C>(
   const filled = await fillPage<T, C | undefined>({ start: cursor, limit, mayBeShort, signal }, read, encode.rows)
   if (!filled.ok) return refusal(filled.error)
   const { texts, next } = filled.value
-  const address = next == null ? null : addressWith(request, { ...pinned, cursor: encode.cursor(next) })
+  const address = next == null ? null : buildAddressWith(request, { ...pinned, cursor: encode.cursor(next) })
   return listAnswer({ next: address, ...encode.head }, texts)
 }
 
@@ -235,12 +235,17 @@ export function encodeCountAndNeighbours(
 }
 
 /** `{"next","previous"}` for a list that is not counted. */
-export function uncountedNeighbours(request: FastifyRequest, page: PageRequest, hasMore: boolean, resultCount: number) {
+export function encodeUncountedNeighbours(
+  request: FastifyRequest,
+  page: PageRequest,
+  hasMore: boolean,
+  resultCount: number,
+) {
   return encodeNeighbourAddresses(request, page, hasMore ? page.offset + resultCount : null)
 }
 
 /** The request's own address with some parameters changed; null removes one. */
-export function addressWith(request: FastifyRequest, changes: Readonly<Record<string, string | null>>): string {
+export function buildAddressWith(request: FastifyRequest, changes: Readonly<Record<string, string | null>>): string {
   const [path, query = ''] = splitOnce(request.url, '?')
   const params = new URLSearchParams(query)
   for (const [name, value] of Object.entries(changes)) {
@@ -256,7 +261,7 @@ function encodeNeighbourAddresses(request: FastifyRequest, { limit, offset }: Pa
   const before = Math.max(0, offset - limit)
   // The other pages of a list requested by `page` are addressed by offset.
   const pageAddress = (from: number) =>
-    addressWith(request, { page: null, limit: String(limit), offset: from === 0 ? null : String(from) })
+    buildAddressWith(request, { page: null, limit: String(limit), offset: from === 0 ? null : String(from) })
   return {
     next: nextOffset === null ? null : pageAddress(nextOffset),
     previous: offset === 0 ? null : pageAddress(before),

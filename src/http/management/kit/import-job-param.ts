@@ -1,12 +1,12 @@
 // The parameter `import_job`, which adds the events and persons of one pending job to one answer
 // (docs/decisions/0079-seeing-a-pending-job.md).
 
-import { type ImportJob, type ImportJobState, isPending } from '#core/imports/import-job.ts'
+import { type ImportJob, type ImportJobState, isJobPending } from '#core/imports/import-job.ts'
 import { err } from '#core/result.ts'
 import { findJob, type ManageJobsDeps } from '#services/imports/manage-jobs.ts'
 import { wireError } from '#wire/wire-error.ts'
 import { type Answer, invalidInput, notFoundError, refusal } from './answers.ts'
-import { holdsScope, missingScopeError } from './authenticate.ts'
+import { createMissingScopeError, hasScope } from './authenticate.ts'
 import type { ProjectCall } from './endpoint.ts'
 import { type QueryParam, wholeNumberParam } from './query-params.ts'
 
@@ -36,14 +36,14 @@ export async function answerWithJob(
 ): Promise<Answer> {
   const { import_job: id } = query
   if (id === undefined) return answer(null)
-  if (!holdsScope(caller, 'import_job:read'))
-    return refusal(missingScopeError('import_job:read', 'The parameter import_job requires it.'))
+  if (!hasScope(caller, 'import_job:read'))
+    return refusal(createMissingScopeError('import_job:read', 'The parameter import_job requires it.'))
   const before = await findJob(deps, project.id, id)
   if (before === null) return refusal(noSuchJob)
-  if (!isPending(before)) return refusal(notPendingError(before.state))
+  if (!isJobPending(before)) return refusal(notPendingError(before.state))
   const answered = await answer(before)
   const after = await findJob(deps, project.id, id)
-  return after !== null && isPending(after) ? answered : refusal(notPendingError(after?.state ?? 'discarded'))
+  return after !== null && isJobPending(after) ? answered : refusal(notPendingError(after?.state ?? 'discarded'))
 }
 
 const noSuchJob = notFoundError('The project has no import job with this number or id.')

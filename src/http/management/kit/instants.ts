@@ -31,7 +31,7 @@ export function readInstant(text: string, name: string, zone: Zone): Result<numb
  * @param what names the rows in the descriptions.
  * @param note is appended to the description of `after`.
  */
-export function boundParams(what: string, note = '') {
+export function timeBoundParams(what: string, note = '') {
   const forms = 'ISO 8601 time, date in the project’s time zone, or a span such as -7d; exclusive.'
   return {
     after: textParam(`Only ${what} after this time. ${forms}${note}`),

@@ -1,13 +1,13 @@
 // Readers of the filters that PostHog's lists accept: lists of names and of ids, and the authors of items.
 
 import Type, { type TSchema } from 'typebox'
-import { type Author, authorNumber } from '#core/author.ts'
+import { type Author, computeAuthorNumber } from '#core/author.ts'
 import { isUuid } from '#core/events/uuid.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { FlagStore } from '#ports/state/flag-store.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { invalid, invalidInput } from './answers.ts'
-import { readJson } from './property-filters.ts'
+import { parseJsonOrUndefined } from './property-filters.ts'
 import { filterParam, type QueryParam } from './query-params.ts'
 
 const namesMax = 100
@@ -15,7 +15,7 @@ const namesMax = 100
 /** A JSON list of names. */
 export function namesParam(description: string): QueryParam<readonly string[] | undefined> {
   return filterParam(Type.String({ description }), (text, name) => {
-    const names = readJson(text)
+    const names = parseJsonOrUndefined(text)
     const isList = Array.isArray(names) && names.every(item => typeof item === 'string')
     return isList ? checkNames(names, name) : err(invalid(name, 'Must be a JSON list of names, such as ["paid"].'))
   })
@@ -48,7 +48,7 @@ export function authorsParam(): QueryParam<readonly number[] | undefined> {
     description: 'Author ids (`created_by.id`): one, several separated by commas, or a JSON list.',
   })
   return filterParam(schema, (text, name) => {
-    const list = text.startsWith('[') ? readJson(text) : text.split(',')
+    const list = text.startsWith('[') ? parseJsonOrUndefined(text) : text.split(',')
     const ids = Array.isArray(list)
       ? list.map(id => (/^\d{1,15}$/.test(String(id).trim()) ? Number(id) : null))
       : [null]
@@ -66,7 +66,7 @@ export async function listChosenAuthors(
 ): Promise<readonly Author[] | undefined> {
   if (ids === undefined) return undefined
   const authors = await store.listAuthors(projectId, ofWhat)
-  return authors.filter(author => ids.includes(authorNumber(author)))
+  return authors.filter(author => ids.includes(computeAuthorNumber(author)))
 }
 
 /** A parameter whose value is converted by `meaning`. */

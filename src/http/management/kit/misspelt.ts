@@ -4,7 +4,7 @@
 
 import type { TSchema } from 'typebox'
 import { isJsonObject, type JsonObject, ownValue } from '#core/json.ts'
-import { nearMiss, shortenedName } from '#core/nearest-name.ts'
+import { findNearMiss, shortenName } from '#core/nearest-name.ts'
 import { isEmptyOrOff, type PostHogFields } from '#wire/management/posthog-fields.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { invalidInput } from './answers.ts'
@@ -18,7 +18,7 @@ const unknownCountMax = 200
  * @param known names that mean something here; the suggestion is one of them.
  * @param ignored names that are accepted although they have no effect. Source: ours, docs/wire/private-api.md §2.
  */
-export function findMisspelt(
+export function findMisspeltName(
   kind: 'field' | 'parameter',
   sent: object,
   known: readonly string[],
@@ -75,16 +75,16 @@ export function findMisspeltMember(sent: JsonObject, schema: TSchema): WireError
     const value = ownValue(sent, field)
     if (!isJsonObject(value)) continue
     const object = findObjectSchema(fieldSchema)
-    const known = listPropertyNames(object)
+    const known = listSchemaPropertyNames(object)
     if (known.length === 0) continue
-    const error = findMisspelt('field', value, known) ?? (isClosed(object) ? findUnknown(value, known) : null)
+    const error = findMisspeltName('field', value, known) ?? (isClosed(object) ? findUnknown(value, known) : null)
     if (error !== null) return { ...error, attr: `${field}.${error.attr}` }
   }
   return null
 }
 
 /** The names of an object schema's properties; none for any other schema. */
-export function listPropertyNames(schema: TSchema): readonly string[] {
+export function listSchemaPropertyNames(schema: TSchema): readonly string[] {
   return 'properties' in schema ? Object.keys(schema.properties as object) : []
 }
 
@@ -100,7 +100,7 @@ function formatName(name: string): string {
 }
 
 function suggestName(name: string, known: readonly string[]): string | null {
-  return nearMiss(name, known) ?? shortenedName(name, known)
+  return findNearMiss(name, known) ?? shortenName(name, known)
 }
 
 function findUnknown(sent: JsonObject, known: readonly string[]): WireError | null {

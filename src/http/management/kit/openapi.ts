@@ -6,7 +6,7 @@ import { brotliCompress, constants, gzip } from 'node:zlib'
 import type { TSchema } from 'typebox'
 import type { ScriptPacking } from '#ports/browser-scripts.ts'
 import { organizationId } from '#wire/management/projects.ts'
-import { componentSchemas, toDocumentedSchema } from '../../openapi/components.ts'
+import { buildComponentSchemas, toDocumentedSchema } from '../../openapi/components.ts'
 import { type Json, ref } from '../../openapi/shapes.ts'
 import { type WireOperation, wireOperations } from '../../openapi/wire-operations.ts'
 import { listAcceptedPackings } from '../../shared/accepted-packings.ts'
@@ -65,7 +65,10 @@ export function buildOpenApiDocument(deps: OpenApiDeps): Json {
     security: [],
     tags: collectTags(paths),
     paths,
-    components: { securitySchemes, schemas: { Error: errorSchema, Readiness: readinessSchema, ...componentSchemas() } },
+    components: {
+      securitySchemes,
+      schemas: { Error: errorSchema, Readiness: readinessSchema, ...buildComponentSchemas() },
+    },
   }
 }
 

@@ -7,7 +7,7 @@ import type { Writer } from '#services/manage/flag-with-owner.ts'
 import type { InvalidFlag } from '#services/manage/manage-flags.ts'
 import { encodeLinkedFlag, type LinkedFlagJson } from '#wire/management/linked-flag.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
-import { type Caller, holdsScope, missingScopeError } from './authenticate.ts'
+import { type Caller, createMissingScopeError, hasScope } from './authenticate.ts'
 import type { Call } from './endpoint.ts'
 import type { QuerySpec } from './query-params.ts'
 
@@ -24,29 +24,32 @@ export async function loadLinkedFlags(
   const wanted = [...new Set(ids)].filter(id => id !== null)
   const flags = wanted.length === 0 ? [] : await management.listFlagsById(projectId, wanted)
   const flagOfId = new Map<number, Flag>(flags.map(flag => [flag.id, flag]))
-  const showsFilters = holdsScope(caller, 'feature_flag:read')
+  const showsFilters = hasScope(caller, 'feature_flag:read')
   return id => encodeLinkedFlag(id === null ? null : (flagOfId.get(id) ?? null), showsFilters)
 }
 
 export function toWriter({ caller, change }: Pick<Call<QuerySpec, unknown>, 'caller' | 'change'>): Writer {
   return {
     change,
-    mayReadFlags: holdsScope(caller, 'feature_flag:read'),
-    mayWriteFlags: holdsScope(caller, 'feature_flag:write'),
+    mayReadFlags: hasScope(caller, 'feature_flag:read'),
+    mayWriteFlags: hasScope(caller, 'feature_flag:write'),
   }
 }
 
-export const flagNotWritable = missingScopeError(
+export const flagNotWritable = createMissingScopeError(
   'feature_flag:write',
   'It is required to change a flag that was created elsewhere.',
 )
-export const flagNotReadable = missingScopeError('feature_flag:read', 'It is required to link a survey to a flag.')
+export const flagNotReadable = createMissingScopeError(
+  'feature_flag:read',
+  'It is required to link a survey to a flag.',
+)
 
 /**
  * @param errors the refusals specific to this kind of owner.
  * @param attrOf the body's name for the flag's field at a path (`key`, `filters.groups.0.…`).
  */
-export function flagOwnerError<E extends string>(
+export function toFlagOwnerError<E extends string>(
   refused: E | FlagWriteRefusal | InvalidFlag,
   errors: Readonly<Record<Exclude<E, FlagWriteRefusal>, WireError>>,
   attrOf: (path: string) => string,

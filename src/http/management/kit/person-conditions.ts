@@ -1,18 +1,18 @@
 // Filters of persons on properties and cohorts, which are tested person by person like flag conditions.
 
 import Type from 'typebox'
-import { referencesOfFlag } from '#core/flags/definitions/definition-links.ts'
+import { listReferencesOfFlag } from '#core/flags/definitions/definition-links.ts'
 import type { FlagIssue } from '#core/flags/definitions/flag-issue.ts'
 import { validateFlag } from '#core/flags/definitions/validate-flag.ts'
-import { referenceIssues } from '#core/flags/definitions/validate-references.ts'
+import { findReferenceIssuesOf } from '#core/flags/definitions/validate-references.ts'
 import type { UnknownReason } from '#core/flags/evaluation/flag-outcome.ts'
-import { conditionProbe, type FlagProbe } from '#core/flags/evaluation/flag-probe.ts'
+import { createConditionProbe, type FlagProbe } from '#core/flags/evaluation/flag-probe.ts'
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
 import type { Project } from '#core/project.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
 import { invalid, invalidInput, stateUnavailable } from './answers.ts'
-import { type Caller, holdsScope, missingScopeError } from './authenticate.ts'
+import { type Caller, createMissingScopeError, hasScope } from './authenticate.ts'
 import type { ManagementDeps } from './deps.ts'
 import { asFilter } from './list-filters.ts'
 import { readFilterList } from './property-filters.ts'
@@ -44,11 +44,12 @@ export async function readPersonCondition(
   if (filters.length === 0) return ok(null)
   const condition: JsonObject = { groups: [{ properties: filters.map(({ filter }) => filter) }] }
   // A group type in a person filter has no meaning, so only cohorts count.
-  const references = referencesOfFlag(condition).filter(({ kind }) => kind === 'cohort')
+  const references = listReferencesOfFlag(condition).filter(({ kind }) => kind === 'cohort')
   if (references.length > 0) {
-    if (!holdsScope(caller, 'cohort:read')) return err(missingScopeError('cohort:read', 'A filter refers to a cohort.'))
+    if (!hasScope(caller, 'cohort:read'))
+      return err(createMissingScopeError('cohort:read', 'A filter refers to a cohort.'))
     const links = await management.findLinks(project.id)
-    const [issue] = referenceIssues({ kind: 'flag', id: null, name: 'filter' }, references, links)
+    const [issue] = findReferenceIssuesOf({ kind: 'flag', id: null, name: 'filter' }, references, links)
     if (issue !== undefined) {
       const [, index] = /^filters\.groups\.0\.properties\.(\d+)/.exec(issue.path)!
       const { name } = filters[Number(index)]!
@@ -57,18 +58,18 @@ export async function readPersonCondition(
   }
   const served = servedProject(project.id)
   if (served === null) return err(stateUnavailable)
-  const probe = conditionProbe(
+  const probe = createConditionProbe(
     served.definitions,
     filters.map(({ filter }) => filter),
   )
   const fault = probe.fault()
-  return fault === null ? ok(probe) : err(notEvaluableError(fault))
+  return fault === null ? ok(probe) : err(createNotEvaluableError(fault))
 }
 
 /**
  * The error for a condition on a cohort that cannot be evaluated; nothing else makes a condition impossible to evaluate.
  */
-export function notEvaluableError(reason: UnknownReason): WireError {
+export function createNotEvaluableError(reason: UnknownReason): WireError {
   return invalidInput('properties', `The filters cannot be evaluated: ${reason}.`)
 }
 

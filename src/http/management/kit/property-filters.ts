@@ -2,7 +2,7 @@
 
 import Type from 'typebox'
 import { isJsonObject, type JsonValue, ownValue, parseJson } from '#core/json.ts'
-import { nestsDeeperThan } from '#core/json-text.ts'
+import { isNestedDeeperThan } from '#core/json-text.ts'
 import type { PropertyEquality } from '#core/live/live-filter.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { WireError } from '#wire/wire-error.ts'
@@ -31,7 +31,7 @@ function readProperties(text: string, name: string): Result<readonly PropertyEqu
 
 /** Reads a JSON list of filters without checking them. @param example an accepted list, for the error. */
 export function readFilterList(text: string, name: string, example: string): Result<readonly JsonValue[], WireError> {
-  const filters = readJson(text)
+  const filters = parseJsonOrUndefined(text)
   if (!Array.isArray(filters)) return err(invalid(name, `Must be a JSON list such as ${example}.`))
   if (filters.length > filterCountMax) return err(invalidInput(name, `At most ${filterCountMax} filters.`))
   return ok(filters)
@@ -53,8 +53,8 @@ function readEquality(filter: JsonValue, path: string): Result<PropertyEquality,
 }
 
 /** Undefined for text that is not JSON or is nested too deeply; the caller's error names the expected form. */
-export function readJson(text: string): JsonValue | undefined {
-  if (nestsDeeperThan(text, 20)) return undefined
+export function parseJsonOrUndefined(text: string): JsonValue | undefined {
+  if (isNestedDeeperThan(text, 20)) return undefined
   try {
     return parseJson(text)
   } catch {

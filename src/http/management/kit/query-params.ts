@@ -8,7 +8,7 @@ import { isUuid } from '#core/events/uuid.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { invalid, invalidInput, requiredError } from './answers.ts'
-import { findMisspelt } from './misspelt.ts'
+import { findMisspeltName } from './misspelt.ts'
 
 export interface QueryParam<T> {
   readonly schema: TSchema
@@ -26,7 +26,7 @@ export type QueryValues<Q extends QuerySpec> = {
 }
 
 /** All parameters of a request, or the error of the first parameter that is unknown or cannot be read. */
-export function readQuery(spec: QuerySpec, query: object): Result<Record<string, unknown>, WireError> {
+export function readQueryParams(spec: QuerySpec, query: object): Result<Record<string, unknown>, WireError> {
   const unknown = findUnknownParam(spec, query)
   if (unknown !== null) return err(unknown)
   const values: Record<string, unknown> = {}
@@ -60,7 +60,7 @@ const idleParams: Readonly<Record<string, (texts: readonly unknown[]) => boolean
 
 function findUnknownParam(spec: QuerySpec, query: object): WireError | null {
   const known = Object.keys(spec)
-  const misspelt = findMisspelt('parameter', query, known, new Set(Object.keys(idleParams)))
+  const misspelt = findMisspeltName('parameter', query, known, new Set(Object.keys(idleParams)))
   if (misspelt !== null) return misspelt
   for (const [name, sent] of Object.entries(query)) {
     if (known.includes(name) || (Object.hasOwn(idleParams, name) && idleParams[name]!([sent].flat()))) continue
@@ -89,7 +89,7 @@ export function optionalParam<T>(
   return { schema, required: false, read: (text, name) => (text === undefined ? ok(undefined) : read(text, name)) }
 }
 
-export function withDefault<T>(param: QueryParam<T | undefined>, value: T): QueryParam<T> {
+export function addDefaultValue<T>(param: QueryParam<T | undefined>, value: T): QueryParam<T> {
   return {
     ...(param.isFilter && { isFilter: true }),
     schema: param.schema,
@@ -197,7 +197,7 @@ export function booleanParam(description: string): QueryParam<boolean | undefine
 }
 
 /** Refuses a parameter of PostHog's API that is not supported: ignoring it would return too much. */
-export function refusedParam(instead: string): QueryParam<undefined> {
+export function unsupportedParam(instead: string): QueryParam<undefined> {
   const description = `Not supported: ${instead}`
   return {
     // Only empty texts are allowed, which count as absent.
@@ -208,7 +208,7 @@ export function refusedParam(instead: string): QueryParam<undefined> {
 }
 
 /** A parameter of PostHog's API that has no effect here, whatever its value. */
-export function idleParam(description: string): QueryParam<undefined> {
+export function ignoredParam(description: string): QueryParam<undefined> {
   return optionalParam(Type.String({ description }), () => ok(undefined))
 }
 
@@ -216,9 +216,9 @@ export function idleParam(description: string): QueryParam<undefined> {
  * For lists that are paged by `cursor`: if `offset` and `page` were ignored, clients would get the first page again and
  * again.
  */
-export function firstPageParams() {
+export function unsupportedOffsetParams() {
   const param = (first: string): QueryParam<undefined> => {
-    const refused = refusedParam(`only ${first}, the first page. Follow next for more pages.`)
+    const refused = unsupportedParam(`only ${first}, the first page. Follow next for more pages.`)
     return { ...refused, read: (text, name) => refused.read(text === first ? undefined : text, name) }
   }
   return { offset: param('0'), page: param('1') }
@@ -245,14 +245,14 @@ const offsetMax = 10_000_000
 /** `limit` of lists. A value above the maximum is refused, since the client would take a shorter answer to be complete. */
 export function limitParam(limitDefault = 100, limitMax = 10_000) {
   const description = `Results per page. Default: ${limitDefault}, maximum: ${limitMax}.`
-  return withDefault(wholeNumberParam({ description, minimum: 1, maximum: limitMax }), limitDefault)
+  return addDefaultValue(wholeNumberParam({ description, minimum: 1, maximum: limitMax }), limitDefault)
 }
 
 /** `limit` and `offset` of lists. */
 export function pageParams(limitDefault?: number, limitMax?: number) {
   return {
     limit: limitParam(limitDefault, limitMax),
-    offset: withDefault(
+    offset: addDefaultValue(
       wholeNumberParam({ description: 'Number of results to skip.', minimum: 0, maximum: offsetMax }),
       0,
     ),

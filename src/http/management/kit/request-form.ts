@@ -2,7 +2,7 @@
 
 import type { TSchema } from 'typebox'
 import { type JsonObject, type JsonValue, parseJson, setOwn } from '#core/json.ts'
-import { holdsMoreFieldsThan, holdsMoreValuesThan, nestsDeeperThan } from '#core/json-text.ts'
+import { hasMoreFieldsThan, hasMoreValuesThan, isNestedDeeperThan } from '#core/json-text.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { invalid } from './answers.ts'
@@ -24,7 +24,7 @@ export const jsonLimits = { fieldCountMax: 32 * 1024, valueCountMax: 128 * 1024 
 /** Whether JSON has more than may be parsed here. */
 export function isTooMuchToParse(text: string): boolean {
   const { fieldCountMax, valueCountMax } = jsonLimits
-  return holdsMoreFieldsThan(text, fieldCountMax) || holdsMoreValuesThan(text, valueCountMax)
+  return hasMoreFieldsThan(text, fieldCountMax) || hasMoreValuesThan(text, valueCountMax)
 }
 
 export function isMultipart(contentType: string): boolean {
@@ -112,7 +112,7 @@ function listSchemaTypes(schema: TSchema): unknown[] {
 }
 
 function parseJsonOrText(text: string): JsonValue {
-  if (isTooMuchToParse(text) || nestsDeeperThan(text, nestingMax)) return text
+  if (isTooMuchToParse(text) || isNestedDeeperThan(text, nestingMax)) return text
   try {
     return parseJson(text)
   } catch (error) {

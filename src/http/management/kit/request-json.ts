@@ -1,13 +1,13 @@
 // Reads the body of a private API request: bytes → JSON, checked against the endpoint's schema, or the error to answer.
 
 import type { TSchema } from 'typebox'
-import { isJsonObject, type JsonObject, parseJson, withPlainNumbers } from '#core/json.ts'
-import { nestsDeeperThan, repeatedKey } from '#core/json-text.ts'
+import { isJsonObject, type JsonObject, parseJson, toPlainNumbers } from '#core/json.ts'
+import { findRepeatedKey, isNestedDeeperThan } from '#core/json-text.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { PostHogFields } from '#wire/management/posthog-fields.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
 import { invalid, invalidInput, requiredError } from './answers.ts'
-import { findMisspeltMember, findUnacceptedField, listPropertyNames, type TakenFields } from './misspelt.ts'
+import { findMisspeltMember, findUnacceptedField, listSchemaPropertyNames, type TakenFields } from './misspelt.ts'
 import { isMultipart, isTooMuchToParse, jsonLimits, parseForm } from './request-form.ts'
 import { type CompileSchema, findFirstProblems, type SchemaProblem } from './schema-problems.ts'
 
@@ -40,8 +40,8 @@ export function createBodyParser(
 ): BodyParser {
   let compiled: ReturnType<typeof loadCompiler> | undefined
   const taken: TakenFields = {
-    known: listPropertyNames(schema),
-    answered: new Set(answerSchema === null ? [] : listPropertyNames(answerSchema)),
+    known: listSchemaPropertyNames(schema),
+    answered: new Set(answerSchema === null ? [] : listSchemaPropertyNames(answerSchema)),
     ofPostHog: options.postHogFields ?? { withoutEffect: [], onlyOff: [] },
     wrong: options.wrongNames ?? {},
   }
@@ -51,7 +51,7 @@ export function createBodyParser(
     const parsed = isForm ? await parseForm(bytes, contentType, schema) : parseBody(bytes)
     if (!parsed.ok) return parsed
     const strictField = isForm ? null : (options.uniqueKeysIn?.(parsed.value) ?? null)
-    const repeated = strictField === null ? null : repeatedKey(bytes.toString('utf8'))
+    const repeated = strictField === null ? null : findRepeatedKey(bytes.toString('utf8'))
     if (repeated !== null)
       return err(invalidInput(strictField!, `An object contains the key "${repeated.slice(0, 80)}" twice.`))
     const untaken = findUnacceptedField(parsed.value, taken) ?? findMisspeltMember(parsed.value, schema)
@@ -60,7 +60,7 @@ export function createBodyParser(
     const compile = await compiled
     const validator = compile(schema)
     // For the validator, a number that is kept as its literal is an object, so the body must also match with plain numbers.
-    for (const face of [() => parsed.value, () => withPlainNumbers(parsed.value)]) {
+    for (const face of [() => parsed.value, () => toPlainNumbers(parsed.value)]) {
       const value = face()
       if (!validator.Check(value)) return err(toFirstError(findFirstProblems(schema, value, compile)))
     }
@@ -93,7 +93,7 @@ const tooMuchToParse = wireError(
 function parseBody(bytes: Buffer): Result<JsonObject, WireError> {
   const text = bytes.toString('utf8')
   if (text.trim() === '') return ok({})
-  if (nestsDeeperThan(text, nestingMax)) return err(invalid(null, 'The request body is nested too deeply.'))
+  if (isNestedDeeperThan(text, nestingMax)) return err(invalid(null, 'The request body is nested too deeply.'))
   if (isTooMuchToParse(text)) return err(tooMuchToParse)
   try {
     const value = parseJson(text)

@@ -10,7 +10,7 @@ import { err, ok, type Result } from '#core/result.ts'
 import type { ItemQuery, NewItem, ResourceStore } from '#ports/state/resource-store.ts'
 import type { Written } from '#ports/state/written.ts'
 import { type PostHogFields, postHogCommonFields } from '#wire/management/posthog-fields.ts'
-import { bodySchemas, encodeItem, itemSchema } from '#wire/management/resource-json.ts'
+import { buildBodySchemas, buildItemSchema, encodeItem } from '#wire/management/resource-json.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { answer, changedAtOnce, noContent, notFoundError, refusal } from './answers.ts'
@@ -25,7 +25,7 @@ import {
   parseIdNumber,
   projectRoutes,
 } from './endpoint.ts'
-import { answerCountedList, encodeTogether, type PageRequest } from './full-page.ts'
+import { answerCountedList, encodeRowsInBulk, type PageRequest } from './full-page.ts'
 import { readInstant } from './instants.ts'
 import { pageParams, type QuerySpec, type QueryValues } from './query-params.ts'
 
@@ -70,11 +70,11 @@ interface ItemAction<T> {
   readonly body: TSchema
   /** 201 when the action creates the answered item. */
   readonly status: 200 | 201
-  // biome-ignore lint/suspicious/noExplicitAny: `itemAction` checks that the body has the type of `body`
+  // biome-ignore lint/suspicious/noExplicitAny: `defineItemAction` checks that the body has the type of `body`
   readonly run: (call: ItemCall<T, QuerySpec, any>) => Promise<Result<T, WireError>>
 }
 
-export function itemAction<T, S extends TSchema>(
+export function defineItemAction<T, S extends TSchema>(
   action: Pick<ItemAction<T>, 'name' | 'summary'> & {
     readonly body?: S
     readonly status?: 201
@@ -109,7 +109,7 @@ export function resourceRoutes<
   const param = `${noun.split(' ').at(-1)}Id`
   const items: ProjectItem<T> = {
     param,
-    missing: noSuchItem(resource),
+    missing: createNoSuchItemError(resource),
     find: async (projectId, text) => {
       const id = resources[resource].fields.id.kind === 'integer' ? parseIdNumber(text) : text.toLowerCase()
       return id === null
@@ -136,7 +136,7 @@ export function resourceRoutes<
           call,
           asked,
           slice => endpoints.list(project.id, { ...asked, ...slice }),
-          encodeTogether(items => endpoints.encode(caller, project.id, items)),
+          encodeRowsInBulk(items => endpoints.encode(caller, project.id, items)),
         )
       },
     }),
@@ -187,7 +187,7 @@ export function resourceRoutes<
   ]
 }
 
-export function noSuchItem(resource: ResourceName): WireError {
+export function createNoSuchItemError(resource: ResourceName): WireError {
   return notFoundError(`The project has no ${resource.replaceAll('_', ' ')} with this id.`)
 }
 
@@ -197,12 +197,12 @@ function plainEndpoints<N extends ResourceName>({ management, definitionsReady, 
     readBodyFields(resource, body, project, change.atMs)
   const settle = async <V>(write: Promise<Result<Written<V>, unknown>>): Promise<Result<V, WireError>> => {
     const written = await write
-    if (!written.ok) return err(written.error === 'not_found' ? noSuchItem(name) : changedAtOnce)
+    if (!written.ok) return err(written.error === 'not_found' ? createNoSuchItemError(name) : changedAtOnce)
     await definitionsReady(written.value.revision)
     return ok(written.value.value)
   }
   return {
-    schemas: { item: itemSchema(resource, {}), ...bodySchemas(resource, {}) },
+    schemas: { item: buildItemSchema(resource, {}), ...buildBodySchemas(resource, {}) },
     postHogFields: postHogCommonFields,
     filters: {},
     list: (projectId: number, page: PageRequest) => management.listResources(name, projectId, page as ItemQuery<N>),

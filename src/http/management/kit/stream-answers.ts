@@ -1,6 +1,6 @@
 // What answers that stay open share: their headers, and the check of whether the caller's key may still read the answer.
 
-import { type Caller, holdsScope, mayUseProject, readBearerSecret } from './authenticate.ts'
+import { type Caller, hasScope, mayUseProject, readBearerSecret } from './authenticate.ts'
 import type { ManagementDeps } from './deps.ts'
 import type { ProjectCall } from './endpoint.ts'
 import type { QuerySpec } from './query-params.ts'
@@ -28,7 +28,7 @@ export async function findAccessEnd(
   const isAllowed =
     key !== null &&
     key.id === caller.id &&
-    scopes.split(' ').every(scope => holdsScope(key, scope)) &&
+    scopes.split(' ').every(scope => hasScope(key, scope)) &&
     mayRead(key) &&
     mayUseProject(key, project.id)
   if (!isAllowed) return 'access_ended'

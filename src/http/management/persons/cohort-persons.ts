@@ -6,13 +6,18 @@ import type { Cohort } from '#core/flags/definitions/cohort.ts'
 import type { MemberIds } from '#core/flags/evaluation/member-ids.ts'
 import { err } from '#core/result.ts'
 import { changeMembers } from '#services/manage/manage-cohorts.ts'
-import { type CohortCounter, listCohortsOfPerson, listMembers, type NoMembers } from '#services/scans/cohort-persons.ts'
+import {
+  type CohortCounter,
+  listCohortsOfPerson,
+  listMembersOfCohort,
+  type NoMembers,
+} from '#services/scans/cohort-persons.ts'
 import { runInSlices } from '#services/shared/in-slices.ts'
 import { waitOrStop } from '#services/shared/wait-or-stop.ts'
 import {
   addMembersSchema,
   cohortSchema,
-  decodeMembers,
+  decodeCohortMembers,
   encodeCohort,
   removeMembersSchema,
   writtenCohortSchema,
@@ -24,7 +29,7 @@ import {
   type Answer,
   answer,
   answerFromScan,
-  encodeEach,
+  encodeEachInSteps,
   invalidInput,
   listAnswer,
   refusal,
@@ -35,7 +40,7 @@ import { answerCohortWrite, cohortRoutes, noSuchCohort } from '../kit/cohort-end
 import type { ManagementDeps } from '../kit/deps.ts'
 import { type ItemCall, type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import { findPersonById, noSuchPerson } from '../kit/person-filters.ts'
-import { limitParam, type QuerySpec, refusedParam, requiredParam, textParam } from '../kit/query-params.ts'
+import { limitParam, type QuerySpec, requiredParam, textParam, unsupportedParam } from '../kit/query-params.ts'
 import { answerSearchedList, searchCursorParam } from '../kit/searched-list.ts'
 
 /** How long an answer waits for a count before it reports that the count is still running. */
@@ -55,7 +60,7 @@ export function cohortPersonsRoutes(deps: ManagementDeps, counter: CohortCounter
       success: { status: 200, schema: writtenCohortSchema },
       handle: call => {
         const { person_ids: persons, distinct_ids: distinctIds } = call.body
-        return write(call, 'add', decodeMembers({ persons, distinctIds }))
+        return write(call, 'add', decodeCohortMembers({ persons, distinctIds }))
       },
     }),
     ...cohortRoutes(deps, {
@@ -68,7 +73,7 @@ export function cohortPersonsRoutes(deps: ManagementDeps, counter: CohortCounter
       handle: call => {
         const { body } = call
         const persons = [...(body.person_id === undefined ? [] : [body.person_id]), ...(body.person_ids ?? [])]
-        return write(call, 'remove', decodeMembers({ persons, distinctIds: body.distinct_ids }))
+        return write(call, 'remove', decodeCohortMembers({ persons, distinctIds: body.distinct_ids }))
       },
     }),
     ...cohortRoutes(deps, {
@@ -80,8 +85,8 @@ export function cohortPersonsRoutes(deps: ManagementDeps, counter: CohortCounter
       query: {
         limit: limitParam(),
         cursor: searchCursorParam(),
-        offset: refusedParam('follow next for more pages.'),
-        search: refusedParam('use /persons/?search=… to find persons by their properties.'),
+        offset: unsupportedParam('follow next for more pages.'),
+        search: unsupportedParam('use /persons/?search=… to find persons by their properties.'),
       },
       success: { status: 200, schema: uncountedPageSchema(personSchema) },
       handle: async call => {
@@ -90,7 +95,7 @@ export function cohortPersonsRoutes(deps: ManagementDeps, counter: CohortCounter
         const { cursor, limit } = query
         const { monotonicNowMs } = deps
         return answerSearchedList(call, { cursor, limit, what: 'members', monotonicNowMs }, async (after, count) => {
-          const found = await listMembers(deps, cohort, { after, limit: count }, encodePerson, call.signal)
+          const found = await listMembersOfCohort(deps, cohort, { after, limit: count }, encodePerson, call.signal)
           return found.ok ? found : err(notEvaluableError(found.error))
         })
       },
@@ -138,7 +143,7 @@ export function cohortPersonsRoutes(deps: ManagementDeps, counter: CohortCounter
           }
           const encode = (cohort: Cohort) =>
             JSON.stringify(encodeCohort(cohort, { isCalculating: counter.isCounting(cohort.id) }))
-          return listAnswer({}, await runInSlices(encodeEach(found, encode)))
+          return listAnswer({}, await runInSlices(encodeEachInSteps(found, encode)))
         }),
     }),
   ]

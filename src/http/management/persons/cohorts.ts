@@ -18,7 +18,7 @@ import {
   cohortSchema,
   createCohortSchema,
   decodeCohort,
-  decodeMembers,
+  decodeCohortMembers,
   encodeCohort,
   type UpdateCohortJson,
   updateCohortSchema,
@@ -145,7 +145,7 @@ async function write(
 
 /** Reads all members that a body names, in any field. */
 async function readMembers(body: UpdateCohortJson): Promise<Result<MemberIds[], WireError>> {
-  const members = decodeMembers({ persons: body._create_static_person_ids, distinctIds: body.distinct_ids })
+  const members = decodeCohortMembers({ persons: body._create_static_person_ids, distinctIds: body.distinct_ids })
   if (body.csv === undefined) return ok(members)
   const table = await runInSlices(readMemberTable(body.csv))
   if (!table.ok) return err(invalidInput('csv', table.error))

@@ -14,11 +14,11 @@ import { uncountedPageSchema } from '#wire/management/shapes.ts'
 import { type Answer, answer, answerFromEventStore, invalidInput, listAnswer, refusal } from '../kit/answers.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, type ProjectCall, projectRoutes } from '../kit/endpoint.ts'
-import { addressWith, answerUncountedList, encodeRows } from '../kit/full-page.ts'
+import { answerUncountedList, buildAddressWith, encodeRows } from '../kit/full-page.ts'
 import { answerWithJob, importJobParam } from '../kit/import-job-param.ts'
-import { notEvaluableError, readPersonCondition } from '../kit/person-conditions.ts'
+import { createNotEvaluableError, readPersonCondition } from '../kit/person-conditions.ts'
 import { findPersonById, noSuchPerson, personFilters, readPersonFilters } from '../kit/person-filters.ts'
-import { limitParam, pageParams, refusedParam, requiredParam, searchParam, textParam } from '../kit/query-params.ts'
+import { limitParam, pageParams, requiredParam, searchParam, textParam, unsupportedParam } from '../kit/query-params.ts'
 import { answerSearchedList, searchCursorParam } from '../kit/searched-list.ts'
 
 const noOffset = invalidInput(
@@ -73,7 +73,7 @@ export function personsRoutes(deps: ManagementDeps): ManagementRoute[] {
       query: {
         limit: limitParam(),
         cursor: searchParam('Last id of the previous page; part of `next`.'),
-        offset: refusedParam('follow next for more pages.'),
+        offset: unsupportedParam('follow next for more pages.'),
       },
       success: { status: 200, schema: distinctIdPageSchema },
       handle: async ({ request, project, params, query }) => {
@@ -85,7 +85,7 @@ export function personsRoutes(deps: ManagementDeps): ManagementRoute[] {
         })
         if (page === null) return refusal(noSuchPerson)
         const { count, results, hasMore } = page
-        const next = hasMore ? addressWith(request, { cursor: results.at(-1)!.distinctId }) : null
+        const next = hasMore ? buildAddressWith(request, { cursor: results.at(-1)!.distinctId }) : null
         return answer(200, { count, next, previous: null, results: results.map(encodeDistinctId) })
       },
     }),
@@ -155,7 +155,7 @@ async function listPersons(
   const list = { cursor, limit, what: 'persons', monotonicNowMs: deps.monotonicNowMs }
   return answerSearchedList(call, list, async (after, count) => {
     const found = await findPersons(deps, search, { after, limit: count }, signal)
-    return found.ok ? found : err(notEvaluableError(found.error))
+    return found.ok ? found : err(createNotEvaluableError(found.error))
   })
 }
 

@@ -8,11 +8,11 @@ import { runInSlices } from '#services/shared/in-slices.ts'
 import { TableLines, toolAnswerSchema } from '#wire/insights/tool-texts.ts'
 import { jsonObjectSchema, nullable } from '#wire/management/shapes.ts'
 import { wireError } from '#wire/wire-error.ts'
-import { type Answer, answer, answerFromEventStore, encodeEach, invalidInput, refusal } from '../kit/answers.ts'
+import { type Answer, answer, answerFromEventStore, encodeEachInSteps, invalidInput, refusal } from '../kit/answers.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
-import { runHogQL, sqlError } from './hogql-query.ts'
-import { isKnownComplete } from './query.ts'
+import { runHogQL, toSqlWireError } from './hogql-query.ts'
+import { isKnownCaughtUp } from './query.ts'
 import { readTaxonomy, taxonomyKinds } from './read-taxonomy.ts'
 
 const scope = 'query:read'
@@ -53,11 +53,11 @@ export function agentToolsRoutes(deps: ManagementDeps): ManagementRoute[] {
             return answerOfTool(async () => refusal(invalidInput(`args.${name}`, noSources)))
         const { query: sql, truncate: isCut = true } = args
         return answerOfTool(async () => {
-          const complete = await isKnownComplete(deps, project.id)
+          const complete = await isKnownCaughtUp(deps, project.id)
           const ran = await runHogQL(deps.events, { projectId: project.id, sql, values: {} }, signal)
           return ran.ok
             ? answerTable(ran.value, { sql, isCut, complete })
-            : refusal(sqlError(ran.error, sql, 'args.query'))
+            : refusal(toSqlWireError(ran.error, sql, 'args.query'))
         })
       },
     }),
@@ -97,7 +97,9 @@ async function answerTable(
   const table = new TableLines({ isCut })
   // Escaped line by line, since an answer may have 32 MB.
   const escapeLine = (line: string) => JSON.stringify(line).slice(1, -1)
-  const lines = await runInSlices(encodeEach([JSON.stringify(columns), ...rows], row => escapeLine(table.lineOf(row))))
+  const lines = await runInSlices(
+    encodeEachInSteps([JSON.stringify(columns), ...rows], row => escapeLine(table.lineOf(row))),
+  )
   const notes = [
     ...(rows.length === 0 ? ['No rows.'] : []),
     ...(hasMore ? [`Only the first ${rowCountMax} rows are shown: add a LIMIT, or narrow the query.`] : []),

@@ -17,13 +17,13 @@ import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import { answerCountedList, encodeObjects } from '../kit/full-page.ts'
 import { asFilter, commaListParam, convertParam, namesParam } from '../kit/list-filters.ts'
 import {
+  addDefaultValue,
   booleanParam,
   choiceParam,
   optionalParam,
   pageParams,
   type QueryParam,
   searchParam,
-  withDefault,
 } from '../kit/query-params.ts'
 
 const tag = 'definitions'
@@ -71,12 +71,12 @@ export function definitionsRoutes(deps: ManagementDeps): ManagementRoute[] {
       query: {
         ...pageParams(),
         search,
-        type: withDefault(kindParam(), 'event'),
+        type: addDefaultValue(kindParam(), 'event'),
         event_names: namesParam('JSON list of event names for `is_seen_on_filtered_events`.'),
-        filter_by_event_names: withDefault(booleanParam('Only properties of events in `event_names`.'), false),
+        filter_by_event_names: addDefaultValue(booleanParam('Only properties of events in `event_names`.'), false),
         properties: commaListParam('Only these names, comma-separated.'),
         is_feature_flag: booleanParam('true: only `$feature/…` properties. false: all others.'),
-        exclude_core_properties: withDefault(booleanParam('Exclude `$…` properties, which SDKs set.'), false),
+        exclude_core_properties: addDefaultValue(booleanParam('Exclude `$…` properties, which SDKs set.'), false),
         excluded_properties: namesParam('JSON list of names to exclude.'),
         exclude_hidden: excludeHidden,
       },

@@ -12,9 +12,9 @@ import { encodeEventCursor, eventFilters, readEventFilters } from '../kit/event-
 import { answerCursorList, encodeRows } from '../kit/full-page.ts'
 import { answerWithJob, importJobParam } from '../kit/import-job-param.ts'
 import { encodeBoundParams } from '../kit/instants.ts'
-import { firstPageParams, limitParam } from '../kit/query-params.ts'
+import { limitParam, unsupportedOffsetParams } from '../kit/query-params.ts'
 
-const eventsQuery = { ...eventFilters, ...importJobParam, limit: limitParam(), ...firstPageParams() }
+const eventsQuery = { ...eventFilters, ...importJobParam, limit: limitParam(), ...unsupportedOffsetParams() }
 
 export function eventsRoutes(deps: ManagementDeps): ManagementRoute[] {
   return [

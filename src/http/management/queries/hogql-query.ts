@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject } from '#core/json.ts'
 import { omitUndefined } from '#core/omit-undefined.ts'
 import type { Project } from '#core/project.ts'
 import type { Result } from '#core/result.ts'
-import { withPropertyHint } from '#core/sql/property-hint.ts'
+import { addPropertyHint } from '#core/sql/property-hint.ts'
 import type { EventScope } from '#ports/events/event-queries.ts'
 import type { SqlFailure, SqlQuery, SqlRows } from '#ports/events/sql-queries.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
@@ -46,7 +46,7 @@ export async function answerHogQLQuery(
     omitUndefined({ projectId: project.id, importJobId, sql, values: values ?? {} }),
     signal,
   )
-  if (!ran.ok) return refusal(sqlError(ran.error, sql))
+  if (!ran.ok) return refusal(toSqlWireError(ran.error, sql))
   const { columns, types, rows, hasMore, rowCountMax } = ran.value
   const head = {
     columns,
@@ -73,14 +73,14 @@ export function runHogQL(
  * The error for a query that must be changed.
  * @param attr the field that holds the SQL.
  */
-export function sqlError(failure: SqlFailure, sql: string, attr = 'query.query'): WireError {
+export function toSqlWireError(failure: SqlFailure, sql: string, attr = 'query.query'): WireError {
   switch (failure.kind) {
     case 'refused': {
       const place = failure.at === null ? '' : ` (${formatPlace(sql, failure.at)})`
-      return invalidInput(attr, withPropertyHint(failure, sql, `${failure.detail}${place}`))
+      return invalidInput(attr, addPropertyHint(failure, sql, `${failure.detail}${place}`))
     }
     case 'failed':
-      return wireError(400, 'invalid_query', withPropertyHint(failure, sql), attr)
+      return wireError(400, 'invalid_query', addPropertyHint(failure, sql), attr)
     case 'too_large':
       return wireError(400, 'query_too_large', failure.detail, attr)
     case 'forbidden':

@@ -16,7 +16,7 @@ import { type Answer, invalidInput, refusal } from '../kit/answers.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, type ProjectCall, projectRoutes, type StreamAnswer } from '../kit/endpoint.ts'
 import { propertiesParam } from '../kit/property-filters.ts'
-import { booleanParam, type QueryParam, textListParam, withDefault } from '../kit/query-params.ts'
+import { addDefaultValue, booleanParam, type QueryParam, textListParam } from '../kit/query-params.ts'
 import { findAccessEnd, streamHeaders } from '../kit/stream-answers.ts'
 
 const scope = 'query:read'
@@ -30,9 +30,9 @@ const liveQuery = {
   event: textListParam('Only events with this name. Repeat the parameter for several names.'),
   distinct_id: textListParam('Only events with this distinct id. Repeat the parameter for several ids.'),
   lane: lanesParam(),
-  historical: withDefault(booleanParam('Include imported events, in all lanes or in those of `lane`.'), false),
+  historical: addDefaultValue(booleanParam('Include imported events, in all lanes or in those of `lane`.'), false),
   properties: propertiesParam(),
-  rejected: withDefault(booleanParam('Whether to include rejects. Default: true.'), true),
+  rejected: addDefaultValue(booleanParam('Whether to include rejects. Default: true.'), true),
 }
 
 export function liveEventsRoutes(deps: ManagementDeps): ManagementRoute[] {

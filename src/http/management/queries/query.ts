@@ -18,7 +18,7 @@ import { type Answer, answer, answerFromEventStore, invalidInput, refusal } from
 import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import { answerWithJob, importJobParam } from '../kit/import-job-param.ts'
-import { idleParam } from '../kit/query-params.ts'
+import { ignoredParam } from '../kit/query-params.ts'
 import { type AskedQuery, answerHogQLQuery } from './hogql-query.ts'
 
 /**
@@ -51,8 +51,8 @@ export function queryRoutes(deps: ManagementDeps): ManagementRoute[] {
     summary: `Run an insight or SQL query over events. Query kinds: ${kindNames}.`,
     scope: 'query:read',
     query: {
-      refresh: idleParam('No effect: results are not cached, and every query runs synchronously.'),
-      async: idleParam('Older name of `refresh`.'),
+      refresh: ignoredParam('No effect: results are not cached, and every query runs synchronously.'),
+      async: ignoredParam('Older name of `refresh`.'),
       ...importJobParam,
     },
     body,
@@ -67,7 +67,7 @@ export function queryRoutes(deps: ManagementDeps): ManagementRoute[] {
       const answered = await answerWithJob(deps, call, job =>
         answerFromEventStore(async () => {
           if (answerQuery === undefined) return refusal(unknownKind)
-          const isComplete = await isKnownComplete(deps, project.id)
+          const isComplete = await isKnownCaughtUp(deps, project.id)
           return answerQuery(deps, omitUndefined({ project, query, isComplete, importJobId: job?.id }), signal)
         }),
       )
@@ -80,7 +80,7 @@ export function queryRoutes(deps: ManagementDeps): ManagementRoute[] {
  * Whether the worker has processed all accepted events. False if the log or the state is unavailable: stored events can
  * still be counted.
  */
-export async function isKnownComplete(deps: ManagementDeps, projectId: number): Promise<boolean> {
+export async function isKnownCaughtUp(deps: ManagementDeps, projectId: number): Promise<boolean> {
   const { log, management: positions, clock, startedAtMs, isProcessing } = deps
   try {
     return await isCaughtUp({ log, positions, clock, startedAtMs, isProcessing }, projectId)

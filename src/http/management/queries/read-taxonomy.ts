@@ -4,7 +4,7 @@
 import type { JsonObject } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { PropertyNameQuery, PropertyValueQuery } from '#ports/events/event-queries.ts'
-import { eventsText, propertiesText, valuesText } from '#wire/insights/tool-texts.ts'
+import { formatEventsText, formatPropertiesText, formatValuesText } from '#wire/insights/tool-texts.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { invalid, invalidInput, notFoundError, requiredError } from '../kit/answers.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
@@ -68,7 +68,7 @@ async function readEvents({ events }: ManagementDeps, { projectId, fields, signa
     signal,
   )
   const next = offset.value + results.length
-  return ok(eventsText(results, next < count ? next : null))
+  return ok(formatEventsText(results, next < count ? next : null))
 }
 
 async function readEventProperties(deps: ManagementDeps, asked: Asked): Taxonomy {
@@ -115,7 +115,7 @@ async function readProperties(
 ): Promise<string | null> {
   const page = { limit: propertyCountMax, offset: 0 }
   const { count, results } = await events.listPropertyNames({ projectId, ...sampled, ...page }, signal)
-  return count === 0 ? null : propertiesText(results, { count, of })
+  return count === 0 ? null : formatPropertiesText(results, { count, of })
 }
 
 /** @param explainAbsence makes the error for when neither a value nor the property is found. */
@@ -133,7 +133,7 @@ async function readValues(
     const { count } = await events.listPropertyNames({ projectId, ...sampled, names: [name.value], ...page }, signal)
     if (count === 0) return err(await explainAbsence())
   }
-  return ok(valuesText(found, whose))
+  return ok(formatValuesText(found, whose))
 }
 
 /** An event name is known if an event with this name exists. */

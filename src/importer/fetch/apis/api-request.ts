@@ -6,7 +6,7 @@ import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import { type JsonValue, parseJson } from '#core/json.ts'
 import type { FetchConfig } from '#importer/fetch/fetch-config.ts'
-import { asFetchFault, BrokenAnswer, type FetchStop, type FetchWait } from '#importer/fetch/fetch-faults.ts'
+import { BrokenAnswer, convertToFetchFault, type FetchStop, type FetchWait } from '#importer/fetch/fetch-faults.ts'
 import type { Environment } from '#importer/fetch/fetch-secrets.ts'
 import type { CallLimits, FetchSource, PartTools } from '#importer/fetch/fetch-source.ts'
 import type { DayWindow, WindowUnit } from '#importer/fetch/fetch-windows.ts'
@@ -14,7 +14,7 @@ import {
   createStatusFault,
   type HttpAnswer,
   type HttpRequest,
-  readBody,
+  readBoundedBody,
   sendRequest,
 } from '#importer/fetch/http-request.ts'
 import { preparePartFile } from '#importer/fetch/part-file.ts'
@@ -23,7 +23,7 @@ import { preparePartFile } from '#importer/fetch/part-file.ts'
 export interface ExportApi extends Pick<FetchSource, 'limits' | 'advice' | 'callsPerPart' | 'notes'> {
   /** Addresses by region. */
   readonly hosts: Readonly<Record<string, string>>
-  /** How long after the end of a day the API has all data, and in which zone it counts days, for `checkRange`. */
+  /** How long after the end of a day the API has all data, and in which zone it counts days, for `checkFetchRange`. */
   readonly ready: { readonly afterMs: number; readonly zone: 'utc' | 'any' }
   /** The smallest window of an API that takes any. Without it, each part is a day. */
   readonly unit?: WindowUnit
@@ -65,11 +65,11 @@ export async function requestApi(
 const pageBytesMax = 256 * 2 ** 20
 
 export async function readPageText(answer: HttpAnswer): Promise<string> {
-  return (await readBody(answer.body, pageBytesMax)).toString()
+  return (await readBoundedBody(answer.body, pageBytesMax)).toString()
 }
 
 /** @throws BrokenAnswer for a text that is not JSON. */
-export function parseAnswer(text: string, complaint = 'the answer is not whole'): JsonValue {
+export function parseJsonAnswer(text: string, complaint = 'the answer is not whole'): JsonValue {
   try {
     return parseJson(text)
   } catch {
@@ -105,13 +105,13 @@ export async function* readPages<Row>(
 /** Writes the body as a gzip file, whether the source compressed it or not. @returns the bytes received. */
 export async function downloadGzip({ headers, body }: HttpAnswer, tools: PartTools): Promise<number> {
   const encoding = headers['content-encoding'] ?? 'identity'
-  if (encoding === 'gzip') return writeBody(body, tools)
+  if (encoding === 'gzip') return writeBodyToPart(body, tools)
   if (encoding !== 'identity') throw new BrokenAnswer(`the answer has an encoding that was not requested (${encoding})`)
-  return writeBody(body, tools, createGzip())
+  return writeBodyToPart(body, tools, createGzip())
 }
 
 /** @param pages lines without line breaks. @returns how many lines there are. */
-export async function writeLines(pages: AsyncIterable<readonly string[]>, tools: PartTools): Promise<number> {
+export async function writePageLines(pages: AsyncIterable<readonly string[]>, tools: PartTools): Promise<number> {
   let lineCount = 0
   const encodePages = async function* () {
     for await (const lines of pages) {
@@ -119,12 +119,12 @@ export async function writeLines(pages: AsyncIterable<readonly string[]>, tools:
       if (lines.length > 0) yield Buffer.from(`${lines.join('\n')}\n`)
     }
   }
-  await writeBody(Readable.from(encodePages()), tools, createGzip())
+  await writeBodyToPart(Readable.from(encodePages()), tools, createGzip())
   return lineCount
 }
 
 /** Writes the body, as these streams convert it. @returns its size. @throws BrokenAnswer when it ends early. */
-export async function writeBody(body: Readable, tools: PartTools, ...between: Transform[]): Promise<number> {
+export async function writeBodyToPart(body: Readable, tools: PartTools, ...between: Transform[]): Promise<number> {
   await preparePartFile(tools.file)
   let bytes = 0
   const count = createTap(chunkBytes => {
@@ -136,7 +136,7 @@ export async function writeBody(body: Readable, tools: PartTools, ...between: Tr
     // Space is needed for the bytes after compression.
     await pipeline([body, count, ...between, createTap(tools.willWrite), file], { signal: tools.signal })
   } catch (cause) {
-    throw asFetchFault(cause)
+    throw convertToFetchFault(cause)
   }
   return bytes
 }

@@ -3,7 +3,7 @@
 import type { FetchConfig } from '#importer/fetch/fetch-config.ts'
 import { type Environment, requireSecret } from '#importer/fetch/fetch-secrets.ts'
 import type { FetchPart, FetchSource } from '#importer/fetch/fetch-source.ts'
-import { checkRange, type DayWindow, days, divideIntoWindows, splitWindow } from '#importer/fetch/fetch-windows.ts'
+import { checkFetchRange, type DayWindow, days, divideIntoWindows, splitWindow } from '#importer/fetch/fetch-windows.ts'
 import { ImportConfigError } from '#importer/records/import-source.ts'
 import type { ExportApi } from './api-request.ts'
 import { matomo } from './matomo-visits.ts'
@@ -20,7 +20,7 @@ export function createApiSource(config: FetchConfig, env: Environment, nowMs: nu
   const { hosts, ready, unit, ending = 'jsonl.gz', open, ...api } = apis[config.source]!
   const { source, region } = config
   const range = { from: config.from!, to: config.to! }
-  checkRange(range, nowMs, ready.afterMs, ready.zone)
+  checkFetchRange(range, nowMs, ready.afterMs, ready.zone)
   const address = config.host ?? hosts[region]
   if (address === undefined)
     throw new ImportConfigError(`${source} has no region ${region}. Regions: ${Object.keys(hosts).join(', ')}.`)

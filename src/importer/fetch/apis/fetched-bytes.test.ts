@@ -12,7 +12,7 @@ import { BrokenAnswer } from '#importer/fetch/fetch-faults.ts'
 import { zipOf } from '../../../../tests/support/export-stand-in.ts'
 import { tempDir } from '../../../../tests/support/temp-dir.ts'
 import { splitJsonList } from './matomo-visits.ts'
-import { checkGzipLines, checkLines, checkZip } from './whole-files.ts'
+import { checkGzipLines, checkJsonLines, checkZip } from './whole-files.ts'
 
 function fileOf(t: TestContext, bytes: Uint8Array): string {
   const path = join(tempDir(t), 'file')
@@ -30,12 +30,12 @@ describe('lines of JSON', () => {
         fc.asyncProperty(fc.array(fc.integer({ min: 0, max: bytes.length })), async cuts => {
           const borders = [0, ...cuts.sort((a, b) => a - b), bytes.length]
           const pieces = borders.slice(1).map((border, index) => bytes.subarray(borders[index], border))
-          assert.equal(await checkLines(Readable.from(pieces)), true)
+          assert.equal(await checkJsonLines(Readable.from(pieces)), true)
           const broken = Readable.from([...pieces, Buffer.from('{')])
-          await assert.rejects(checkLines(broken), /last line/)
+          await assert.rejects(checkJsonLines(broken), /last line/)
         }),
       )
-    assert.equal(await checkLines(Readable.from([Buffer.from('\n\r\n')])), false)
+    assert.equal(await checkJsonLines(Readable.from([Buffer.from('\n\r\n')])), false)
   })
 
   it('are incomplete if the gzip or its last line is', async t => {

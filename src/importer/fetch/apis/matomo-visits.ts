@@ -11,11 +11,11 @@ import { splitRecords } from '#importer/read/split-records.ts'
 import {
   type ExportApi,
   PageTooLarge,
-  parseAnswer,
+  parseJsonAnswer,
   readPages,
   readPageText,
   requestApi,
-  writeLines,
+  writePageLines,
 } from './api-request.ts'
 
 /** Visits per call. Matomo advises 10,000, which can take gigabytes for visits with many actions. */
@@ -73,7 +73,7 @@ async function fetchDay(date: string, site: Site, tools: PartTools) {
     for (const visit of visits) ids.add(readVisitId(visit))
     return visits
   })
-  return { received: await writeLines(pages, tools), distinct: ids.size, expected }
+  return { received: await writePageLines(pages, tools), distinct: ids.size, expected }
 }
 
 async function countVisits(date: string, site: Site, tools: PartTools): Promise<number> {
@@ -110,7 +110,7 @@ async function callApi(
 
 /** Matomo returns errors with status 200. @throws FetchStop with its message; BrokenAnswer for invalid JSON. */
 function checkAnswer(text: string, token: string): void {
-  const value = text.startsWith('{') ? parseAnswer(text) : null
+  const value = text.startsWith('{') ? parseJsonAnswer(text) : null
   if (value !== null && isJsonObject(value) && ownValue(value, 'result') === 'error')
     throw new FetchStop(
       `Matomo says: ${redactSecrets(textOf(ownValue(value, 'message') ?? ''), [token])}. Check the token and what it may see.`,
@@ -118,7 +118,7 @@ function checkAnswer(text: string, token: string): void {
 }
 
 function readVisitId(text: string): string {
-  const visit = parseAnswer(text, 'the visits are not whole')
+  const visit = parseJsonAnswer(text, 'the visits are not whole')
   const id = isJsonObject(visit) ? ownValue(visit, 'idVisit') : undefined
   if (id === undefined) throw new BrokenAnswer('a visit has no idVisit')
   return textOf(id)

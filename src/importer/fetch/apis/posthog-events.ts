@@ -11,11 +11,11 @@ import {
   type ApiRequest,
   type ExportApi,
   PageTooLarge,
-  parseAnswer,
+  parseJsonAnswer,
   readPages,
   readPageText,
   requestApi,
-  writeLines,
+  writePageLines,
 } from './api-request.ts'
 
 const columns = ['uuid', 'event', 'distinct_id', 'properties', 'timestamp', 'created_at', 'person_id', 'elements_chain']
@@ -55,7 +55,7 @@ export const posthog: ExportApi = {
           cursor = next
           return rows.map(row => JSON.stringify(row))
         })
-        return (await writeLines(pages, tools)) > 0
+        return (await writePageLines(pages, tools)) > 0
       },
     }
   },
@@ -100,7 +100,7 @@ function formatInstant(us: number): string {
 }
 
 function readRows(text: string, secrets: readonly string[]): Row[] {
-  const value = parseAnswer(text)
+  const value = parseJsonAnswer(text)
   if (!isJsonObject(value)) throw new BrokenAnswer('the answer is no object')
   const error = ownValue(value, 'error')
   if (typeof error === 'string') throw new FetchStop(`The instance says: ${redactSecrets(error, secrets)}`)

@@ -22,7 +22,7 @@ const chunkSize = 64 * 1024
  */
 export async function checkGzipLines(path: string): Promise<boolean> {
   try {
-    return await pipeline(createReadStream(path), createGunzip({ chunkSize }), checkLines)
+    return await pipeline(createReadStream(path), createGunzip({ chunkSize }), checkJsonLines)
   } catch (cause) {
     throw toBrokenAnswer(cause)
   }
@@ -38,7 +38,7 @@ export async function checkZip(path: string): Promise<void> {
   try {
     for await (const { name, bytes } of readZipEntries(archive, { checksDirectory: true })) {
       place = `${name} in the zip: `
-      const read = /\.jsonl?(\.gz)?$/.test(name) ? checkLines : discardAll
+      const read = /\.jsonl?(\.gz)?$/.test(name) ? checkJsonLines : discardAll
       await (name.endsWith('.gz') ? pipeline(bytes, createGunzip({ chunkSize }), read) : read(bytes))
       place = ''
     }
@@ -62,7 +62,7 @@ async function discardAll(bytes: AsyncIterable<Uint8Array>): Promise<void> {
 }
 
 /** @returns whether any line is not blank. @throws BrokenAnswer unless the last line is JSON. */
-export async function checkLines(bytes: AsyncIterable<Buffer>): Promise<boolean> {
+export async function checkJsonLines(bytes: AsyncIterable<Buffer>): Promise<boolean> {
   let last: Buffer[] = []
   let lastBytes = 0
   /** Whether the last line has ended, so that further bytes start a new line. */

@@ -2,11 +2,11 @@
 // docs/wire/import.md §1.1, §1.2.
 
 import { BrokenAnswer, WindowTooLarge } from '#importer/fetch/fetch-faults.ts'
-import { basicCredentials, findSecret } from '#importer/fetch/fetch-secrets.ts'
+import { createBasicCredentials, findSecret } from '#importer/fetch/fetch-secrets.ts'
 import type { PartTools } from '#importer/fetch/fetch-source.ts'
 import { days, hours } from '#importer/fetch/fetch-windows.ts'
 import { ImportConfigError } from '#importer/records/import-source.ts'
-import { type ApiRequest, downloadGzip, type ExportApi, requestApi, writeBody } from './api-request.ts'
+import { type ApiRequest, downloadGzip, type ExportApi, requestApi, writeBodyToPart } from './api-request.ts'
 import { checkGzipLines, checkZip } from './whole-files.ts'
 
 /**
@@ -27,7 +27,7 @@ export const amplitude: ExportApi = {
   open(_, host, secret) {
     const apiKey = secret('AMPLITUDE_API_KEY', 'the API key of the project')
     const secretKey = secret('AMPLITUDE_SECRET_KEY', 'the secret key of the project')
-    const { authorization, secrets } = basicCredentials(apiKey, secretKey)
+    const { authorization, secrets } = createBasicCredentials(apiKey, secretKey)
     return {
       name: 'amplitude',
       async fetchWindow({ from, to }, tools) {
@@ -40,7 +40,7 @@ export const amplitude: ExportApi = {
         )
         if (answer.status === 404) return false
         // Hours without data return 404, so an empty body is a failure of the source.
-        if ((await writeBody(answer.body, tools)) === 0) throw new BrokenAnswer('the answer is empty')
+        if ((await writeBodyToPart(answer.body, tools)) === 0) throw new BrokenAnswer('the answer is empty')
         await checkZip(tools.file.path)
         return true
       },
@@ -69,8 +69,8 @@ export const mixpanel: ExportApi = {
       throw new ImportConfigError('A service account of Mixpanel needs project_id.')
     const { authorization, secrets } =
       account === null
-        ? basicCredentials(secret('MIXPANEL_API_SECRET', 'the API secret of the project'), '')
-        : basicCredentials(account, secret('MIXPANEL_SERVICE_SECRET', 'the secret of the service account'))
+        ? createBasicCredentials(secret('MIXPANEL_API_SECRET', 'the API secret of the project'), '')
+        : createBasicCredentials(account, secret('MIXPANEL_SERVICE_SECRET', 'the secret of the service account'))
     const headers = { authorization, 'accept-encoding': 'gzip', accept: 'text/plain' }
     // Without milliseconds, events within one second lose their order.
     const always = { time_in_ms: 'true', ...(project_id !== null && { project_id }) }

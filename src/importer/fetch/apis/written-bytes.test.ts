@@ -8,7 +8,7 @@ import { describe, it } from 'node:test'
 import { FetchWait } from '#importer/fetch/fetch-faults.ts'
 import type { PartTools } from '#importer/fetch/fetch-source.ts'
 import { createPartTools } from '../../../../tests/support/fetching.ts'
-import { downloadGzip, writeBody, writeLines } from './api-request.ts'
+import { downloadGzip, writeBodyToPart, writePageLines } from './api-request.ts'
 
 const block = 64 * 1024
 const bodyOf = (chunks: readonly Buffer[]) => Readable.from(chunks) as IncomingMessage
@@ -23,7 +23,7 @@ const answerOf = (chunks: readonly Buffer[]) => ({
 describe('the bytes of a download', () => {
   it('are announced as they are written: a plain download unchanged, and a compressed one after compression', async t => {
     const plain = createPartTools(t)
-    await writeBody(bodyOf(noise()), plain.tools)
+    await writeBodyToPart(bodyOf(noise()), plain.tools)
     assert.deepEqual([plain.seen.announced, plain.seen.written()], [20 * block, 20 * block])
     const packed = createPartTools(t)
     await downloadGzip(answerOf(Array.from({ length: 20 }, () => Buffer.alloc(block))), packed.tools)
@@ -36,16 +36,16 @@ describe('the bytes of a download', () => {
     const lines = async function* () {
       yield ['{"a":"é€"}', '{}']
     }
-    assert.equal(await writeLines(lines(), tools), 2)
+    assert.equal(await writePageLines(lines(), tools), 2)
     assert.equal(seen.received, Buffer.byteLength('{"a":"é€"}\n{}\n'))
     assert.equal(seen.announced, seen.written())
   })
 
   it('are not written beyond the available space', async t => {
     const ways: ((tools: PartTools) => Promise<unknown>)[] = [
-      tools => writeBody(bodyOf(noise()), tools),
+      tools => writeBodyToPart(bodyOf(noise()), tools),
       tools => downloadGzip(answerOf(noise()), tools),
-      tools => writeLines(pages(), tools),
+      tools => writePageLines(pages(), tools),
     ]
     for (const download of ways) {
       const { tools, seen } = createPartTools(t, 5 * block)

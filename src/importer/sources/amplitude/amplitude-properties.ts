@@ -1,16 +1,16 @@
 // Maps the fields of an Amplitude record to properties of its event and its person. Source: docs/wire/import.md §1.1.
 
 import { isJsonObject, type JsonObject, type JsonValue, mergeObjects, numberOf, ownValue } from '#core/json.ts'
-import { sessionUuid } from '#importer/records/deterministic-uuid.ts'
-import { pickProperties, putPersonUpdates } from '#importer/records/record-fields.ts'
+import { deriveSessionUuid } from '#importer/records/deterministic-uuid.ts'
+import { pickRecordProperties, putPersonUpdates } from '#importer/records/record-fields.ts'
 import {
   isEmptyInAmplitude,
   parseObjectText,
-  putValue,
-  readObject,
-  readText,
+  putAmplitudeValue,
+  readAmplitudeObject,
+  readAmplitudeText,
   removeEmptyValues,
-  toBoolean,
+  toAmplitudeBoolean,
 } from './amplitude-values.ts'
 
 /** Fields that are mapped individually, or used only by the import. */
@@ -49,50 +49,50 @@ export interface RecordIds {
 }
 
 /** @throws RecordReject */
-export function mapProperties(record: JsonObject, sourceName: string, ids: RecordIds): JsonObject {
-  const own = readObject(record, 'event_properties')
+export function mapAmplitudeProperties(record: JsonObject, sourceName: string, ids: RecordIds): JsonObject {
+  const own = readAmplitudeObject(record, 'event_properties')
   const properties = removeEmptyValues(own)
-  const platform = readText(record, 'platform')
+  const platform = readAmplitudeText(record, 'platform')
   const isWeb = platform === null || platform.toLowerCase() === 'web'
   for (const [field, value] of Object.entries(record)) {
     const isRead = ownFields.has(field) || (!isWeb && deviceFields.includes(field))
     if (!isRead && !Object.hasOwn(properties, field))
-      putValue(properties, field, truthFields.has(field) ? toBoolean(value) : value)
+      putAmplitudeValue(properties, field, truthFields.has(field) ? toAmplitudeBoolean(value) : value)
   }
   putData(properties, parseObjectText(ownValue(record, 'data')))
   putIds(properties, record, ids)
   putPage(properties, own)
   if (isWeb) putBrowser(properties, record)
   else putDevice(properties, record, platform)
-  putValue(properties, '$app_version', ownValue(record, 'version_name'))
-  putValue(properties, '$geoip_country_name', ownValue(record, 'country'))
-  putValue(properties, '$geoip_city_name', ownValue(record, 'city'))
-  putValue(properties, '$geoip_subdivision_1_name', ownValue(record, 'region'))
-  putValue(properties, '$ip', ownValue(record, 'ip_address'))
+  putAmplitudeValue(properties, '$app_version', ownValue(record, 'version_name'))
+  putAmplitudeValue(properties, '$geoip_country_name', ownValue(record, 'country'))
+  putAmplitudeValue(properties, '$geoip_city_name', ownValue(record, 'city'))
+  putAmplitudeValue(properties, '$geoip_subdivision_1_name', ownValue(record, 'region'))
+  putAmplitudeValue(properties, '$ip', ownValue(record, 'ip_address'))
   putElement(properties, sourceName, own)
-  putPersonUpdates(properties, { set: pickProperties(properties, personKeys), setOnce: readFirstTouch(record) })
+  putPersonUpdates(properties, { set: pickRecordProperties(properties, personKeys), setOnce: readFirstTouch(record) })
   return properties
 }
 
 /** The person properties in a record; sent only when they have changed. */
 export function readPersonProperties(record: JsonObject): JsonObject {
   const person: JsonObject = {}
-  for (const [key, value] of Object.entries(readObject(record, 'user_properties')))
-    if (!onceKeys.has(key)) putValue(person, key, value)
+  for (const [key, value] of Object.entries(readAmplitudeObject(record, 'user_properties')))
+    if (!onceKeys.has(key)) putAmplitudeValue(person, key, value)
   return person
 }
 
 function readFirstTouch(record: JsonObject): JsonObject {
-  const from = readObject(record, 'user_properties')
+  const from = readAmplitudeObject(record, 'user_properties')
   const once: JsonObject = {}
-  for (const [key, target] of onceKeys) putValue(once, target, ownValue(from, key))
+  for (const [key, target] of onceKeys) putAmplitudeValue(once, target, ownValue(from, key))
   return once
 }
 
 function putData(properties: JsonObject, data: JsonValue | undefined): void {
   if (data === undefined) return
-  const updated = isJsonObject(data) ? toBoolean(ownValue(data, updatedKey)) : undefined
-  putValue(
+  const updated = isJsonObject(data) ? toAmplitudeBoolean(ownValue(data, updatedKey)) : undefined
+  putAmplitudeValue(
     properties,
     'data',
     updated === undefined ? data : mergeObjects(data as JsonObject, { [updatedKey]: updated }),
@@ -100,14 +100,18 @@ function putData(properties: JsonObject, data: JsonValue | undefined): void {
 }
 
 function putIds(properties: JsonObject, record: JsonObject, { userId, deviceId }: RecordIds): void {
-  putValue(properties, '$amplitude_user_id', userId)
-  putValue(properties, '$amplitude_device_id', deviceId)
-  putValue(properties, '$device_id', deviceId)
-  putValue(properties, '$amplitude_event_id', ownValue(record, 'event_id'))
+  putAmplitudeValue(properties, '$amplitude_user_id', userId)
+  putAmplitudeValue(properties, '$amplitude_device_id', deviceId)
+  putAmplitudeValue(properties, '$device_id', deviceId)
+  putAmplitudeValue(properties, '$amplitude_event_id', ownValue(record, 'event_id'))
   const startMs = readSessionStartMs(ownValue(record, 'session_id'))
   if (startMs === null) return
-  putValue(properties, '$amplitude_session_id', startMs)
-  putValue(properties, '$session_id', sessionUuid(startMs, 'amplitude', 'session', deviceId ?? '', String(startMs)))
+  putAmplitudeValue(properties, '$amplitude_session_id', startMs)
+  putAmplitudeValue(
+    properties,
+    '$session_id',
+    deriveSessionUuid(startMs, 'amplitude', 'session', deviceId ?? '', String(startMs)),
+  )
 }
 
 /** The id of a session is its start; -1 means no session. @returns epoch ms in the range of a UUIDv7; otherwise null. */
@@ -118,20 +122,20 @@ function readSessionStartMs(value: JsonValue | undefined): number | null {
 
 function putPage(properties: JsonObject, from: JsonObject): void {
   const url = ownValue(from, '[Amplitude] Page Location')
-  putValue(properties, '$current_url', isEmptyInAmplitude(url) ? ownValue(from, '[Amplitude] Page URL') : url)
-  putValue(properties, '$host', ownValue(from, '[Amplitude] Page Domain'))
-  putValue(properties, '$pathname', ownValue(from, '[Amplitude] Page Path'))
-  putValue(properties, '$viewport_height', ownValue(from, '[Amplitude] Viewport Height'))
-  putValue(properties, '$viewport_width', ownValue(from, '[Amplitude] Viewport Width'))
-  putValue(properties, '$referrer', ownValue(from, 'referrer'))
-  putValue(properties, '$referring_domain', ownValue(from, 'referring_domain'))
+  putAmplitudeValue(properties, '$current_url', isEmptyInAmplitude(url) ? ownValue(from, '[Amplitude] Page URL') : url)
+  putAmplitudeValue(properties, '$host', ownValue(from, '[Amplitude] Page Domain'))
+  putAmplitudeValue(properties, '$pathname', ownValue(from, '[Amplitude] Page Path'))
+  putAmplitudeValue(properties, '$viewport_height', ownValue(from, '[Amplitude] Viewport Height'))
+  putAmplitudeValue(properties, '$viewport_width', ownValue(from, '[Amplitude] Viewport Width'))
+  putAmplitudeValue(properties, '$referrer', ownValue(from, 'referrer'))
+  putAmplitudeValue(properties, '$referring_domain', ownValue(from, 'referring_domain'))
 }
 
 function putElement(properties: JsonObject, sourceName: string, from: JsonObject): void {
   const type = /^\[Amplitude\] Element (Clicked|Changed)$/.exec(sourceName)?.[1]
   if (type === undefined) return
-  putValue(properties, '$event_type', type === 'Clicked' ? 'click' : 'change')
-  putValue(properties, '$el_text', ownValue(from, '[Amplitude] Element Text'))
+  putAmplitudeValue(properties, '$event_type', type === 'Clicked' ? 'click' : 'change')
+  putAmplitudeValue(properties, '$el_text', ownValue(from, '[Amplitude] Element Text'))
 }
 
 /** Mapped individually unless the platform is the web, where they keep their names. */
@@ -139,21 +143,21 @@ const deviceFields: readonly string[] = ['device_manufacturer', 'device_model']
 
 /** On the web, Amplitude reports the browser as the system and the system as the device. */
 function putBrowser(properties: JsonObject, record: JsonObject): void {
-  const device = readText(record, 'device_type')
-  putValue(properties, '$browser', readText(record, 'os_name'))
-  putValue(properties, '$browser_version', parseWholeNumber(ownValue(record, 'os_version')))
-  putValue(properties, '$os', device)
-  putValue(properties, '$device_type', deviceKind(device))
+  const device = readAmplitudeText(record, 'device_type')
+  putAmplitudeValue(properties, '$browser', readAmplitudeText(record, 'os_name'))
+  putAmplitudeValue(properties, '$browser_version', parseWholeNumber(ownValue(record, 'os_version')))
+  putAmplitudeValue(properties, '$os', device)
+  putAmplitudeValue(properties, '$device_type', deviceKind(device))
 }
 
 function putDevice(properties: JsonObject, record: JsonObject, platform: string): void {
-  const system = readText(record, 'os_name')
-  putValue(properties, '$os', system)
-  putValue(properties, '$os_version', ownValue(record, 'os_version'))
-  putValue(properties, '$device_type', mobileKind(system) ?? mobileKind(platform))
-  putValue(properties, '$device_manufacturer', ownValue(record, 'device_manufacturer'))
-  putValue(properties, '$device_model', ownValue(record, 'device_model'))
-  putValue(properties, '$device_name', readText(record, 'device_type'))
+  const system = readAmplitudeText(record, 'os_name')
+  putAmplitudeValue(properties, '$os', system)
+  putAmplitudeValue(properties, '$os_version', ownValue(record, 'os_version'))
+  putAmplitudeValue(properties, '$device_type', mobileKind(system) ?? mobileKind(platform))
+  putAmplitudeValue(properties, '$device_manufacturer', ownValue(record, 'device_manufacturer'))
+  putAmplitudeValue(properties, '$device_model', ownValue(record, 'device_model'))
+  putAmplitudeValue(properties, '$device_name', readAmplitudeText(record, 'device_type'))
 }
 
 /** Live events have a number, so that a filter matches both. */

@@ -2,7 +2,7 @@
 // Source: docs/wire/import.md §1.0 (empty values), §1.1.
 
 import { isJsonObject, type JsonObject, type JsonValue, ownValue, setOwn } from '#core/json.ts'
-import { legalId } from '#importer/records/distinct-ids.ts'
+import { toLegalId } from '#importer/records/distinct-ids.ts'
 import { RecordReject } from '#importer/records/imported-event.ts'
 import { isEmptyValue, parseJsonText, readTextField } from '#importer/records/record-fields.ts'
 
@@ -12,24 +12,24 @@ export function isEmptyInAmplitude(value: JsonValue | undefined): boolean {
 
 /** @returns the id; null when it is absent or a placeholder. */
 export function readAmplitudeId(value: JsonValue | undefined): string | null {
-  return isEmptyInAmplitude(value) ? null : legalId(value)
+  return isEmptyInAmplitude(value) ? null : toLegalId(value)
 }
 
 /** A text field; null when it is empty. */
-export function readText(record: JsonObject, field: string): string | null {
+export function readAmplitudeText(record: JsonObject, field: string): string | null {
   const text = readTextField(record, field)
   return isEmptyInAmplitude(text) ? null : text
 }
 
 /** Sets a property unless its value is empty. */
-export function putValue(properties: JsonObject, key: string, value: JsonValue | undefined): void {
+export function putAmplitudeValue(properties: JsonObject, key: string, value: JsonValue | undefined): void {
   if (value !== undefined && !isEmptyInAmplitude(value)) setOwn(properties, key, value)
 }
 
 /** The members that are not empty. */
 export function removeEmptyValues(object: JsonObject): JsonObject {
   const kept: JsonObject = {}
-  for (const [key, value] of Object.entries(object)) putValue(kept, key, value)
+  for (const [key, value] of Object.entries(object)) putAmplitudeValue(kept, key, value)
   return kept
 }
 
@@ -38,7 +38,7 @@ export function removeEmptyValues(object: JsonObject): JsonObject {
  * empty.
  * @throws RecordReject `properties_not_object`.
  */
-export function readObject(record: JsonObject, field: string): JsonObject {
+export function readAmplitudeObject(record: JsonObject, field: string): JsonObject {
   const value = ownValue(record, field)
   if (isEmptyInAmplitude(value)) return {}
   const object = parseObjectText(value)
@@ -52,7 +52,7 @@ export function parseObjectText(value: JsonValue | undefined): JsonValue | undef
 }
 
 /** Reads a boolean in any of the forms that exports use; returns other values unchanged. */
-export function toBoolean(value: JsonValue | undefined): JsonValue | undefined {
+export function toAmplitudeBoolean(value: JsonValue | undefined): JsonValue | undefined {
   switch (typeof value === 'string' ? value.toLowerCase() : value) {
     case true:
     case 1:

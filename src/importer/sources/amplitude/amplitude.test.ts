@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type JsonObject, parseJson } from '#core/json.ts'
-import { rootUuid, sessionUuid } from '#importer/records/deterministic-uuid.ts'
+import { deriveImportUuid, deriveSessionUuid } from '#importer/records/deterministic-uuid.ts'
 import { convertRecords, droppedOf, eventsOf, renamedFields } from '../../../../tests/support/convert-records.ts'
 import { amplitude } from './amplitude.ts'
 
@@ -41,8 +41,11 @@ describe('an event of Amplitude', () => {
     for (const written of [uuid.toUpperCase(), uuid.replaceAll('-', ''), `{${uuid}}`])
       assert.equal(only({ uuid: written }).uuid, uuid)
     const inserted = { uuid: 'no-uuid', $insert_id: 'k', app: 9001, device_id: 'd' }
-    assert.equal(only(inserted).uuid, rootUuid('amplitude', 'insert', '9001', 'd', 'k'))
-    assert.equal(only({ ...inserted, app: null, device_id: null }).uuid, rootUuid('amplitude', 'insert', '', '', 'k'))
+    assert.equal(only(inserted).uuid, deriveImportUuid('amplitude', 'insert', '9001', 'd', 'k'))
+    assert.equal(
+      only({ ...inserted, app: null, device_id: null }).uuid,
+      deriveImportUuid('amplitude', 'insert', '', '', 'k'),
+    )
     const none = { uuid: null, event_properties: { n: 1 } }
     const empty = { ...none, $insert_id: 'EMPTY' }
     assert.notEqual(only(empty).uuid, only({ ...empty, event_properties: {} }).uuid)
@@ -102,7 +105,7 @@ describe('the id of an event of Amplitude', () => {
       $device_id: 'd',
       $amplitude_event_id: 17,
       $amplitude_session_id: start,
-      $session_id: sessionUuid(start, 'amplitude', 'session', 'd', String(start)),
+      $session_id: deriveSessionUuid(start, 'amplitude', 'session', 'd', String(start)),
     })
     for (const none of [-1, '-1', null, 'x', 2 ** 60]) assert.deepEqual(only({ session_id: none }).properties, own)
   })
@@ -291,7 +294,7 @@ describe('a row of a merge file of Amplitude', () => {
       assert.deepEqual(outcome, {
         events: [
           {
-            uuid: rootUuid('identify', 'amplitude', 'ada', 'd'),
+            uuid: deriveImportUuid('identify', 'amplitude', 'ada', 'd'),
             event: '$identify',
             distinct_id: 'ada',
             timestamp: '2024-05-02T08:00:00.000Z',
@@ -309,7 +312,7 @@ describe('a row of a merge file of Amplitude', () => {
     assert.deepEqual(lastOutcome(records), { rejected: { reason: 'merge_needs_approval', field } })
     assert.partialDeepStrictEqual(eventsOf(amplitude, records, { allow_dangerous_merge: true }).slice(-1), [
       {
-        uuid: rootUuid('merge', 'amplitude', 'ada', 'bob'),
+        uuid: deriveImportUuid('merge', 'amplitude', 'ada', 'bob'),
         event: '$merge_dangerously',
         distinct_id: 'ada',
         properties: { alias: 'bob' },

@@ -4,9 +4,9 @@
 import { parseUuid } from '#core/events/uuid.ts'
 import { isJsonObject, type JsonObject, type JsonValue, ownValue, setOwn } from '#core/json.ts'
 import { defineSource } from '#importer/records/define-source.ts'
-import { contentUuid, rootUuid } from '#importer/records/deterministic-uuid.ts'
-import { eventIdText, idText, requireDistinctId } from '#importer/records/distinct-ids.ts'
-import { createLinks, isLink } from '#importer/records/generated-events.ts'
+import { deriveContentUuid, deriveImportUuid } from '#importer/records/deterministic-uuid.ts'
+import { requireDistinctId, toEventIdText, toIdText } from '#importer/records/distinct-ids.ts'
+import { createIdentityLinks, isIdentityLink } from '#importer/records/generated-events.ts'
 import type { SourceContext, SourceFact } from '#importer/records/import-source.ts'
 import {
   type Conversion,
@@ -18,8 +18,8 @@ import {
 } from '#importer/records/imported-event.ts'
 import { readEventName } from '#importer/records/record-fields.ts'
 import { checkTime, findFirstTime, readTimeField, type TimeWindow } from '#importer/records/source-time.ts'
-import { mapProperties, readPersonProperties } from './amplitude-properties.ts'
-import { isEmptyInAmplitude, readAmplitudeId, readObject, removeEmptyValues } from './amplitude-values.ts'
+import { mapAmplitudeProperties, readPersonProperties } from './amplitude-properties.ts'
+import { isEmptyInAmplitude, readAmplitudeId, readAmplitudeObject, removeEmptyValues } from './amplitude-values.ts'
 
 export const amplitude = defineSource(
   'amplitude',
@@ -57,9 +57,9 @@ function convertEvent(record: JsonObject, context: SourceContext): Conversion {
   const notes: RecordNote[] = Array.from({ length: droppedCount }, () => 'group_values_dropped')
   if (userId === null && deviceId === null) notes.push('amplitude_id_used')
   const linked = { $amplitude_user_id: userId, $amplitude_device_id: deviceId }
-  const generated = { links: createLinks(userId, deviceId, timeUs, linked), groups: snapshots }
+  const generated = { links: createIdentityLinks(userId, deviceId, timeUs, linked), groups: snapshots }
   if (sourceName === groupCall) return { ...generated, events: [], notes }
-  const properties = mapProperties(record, sourceName, { userId, deviceId })
+  const properties = mapAmplitudeProperties(record, sourceName, { userId, deviceId })
   if (Object.keys(inEvent).length > 0) properties.$groups = inEvent
   const event = eventNames.get(sourceName) ?? sourceName
   const converted: ConvertedRecord = {
@@ -82,13 +82,13 @@ function readEventTime(record: JsonObject, window: TimeWindow): number {
 const timeFields = ['event_time', 'client_event_time', 'server_received_time']
 
 function deriveUuid(record: JsonObject): string {
-  const readIdText = (field: string) => idText(ownValue(record, field)) ?? ''
+  const readIdText = (field: string) => toIdText(ownValue(record, field)) ?? ''
   const own = parseUuid(readIdText('uuid'))
   if (own !== null) return own
   const insertId = ownValue(record, '$insert_id')
-  const idOfEvent = isEmptyInAmplitude(insertId) ? null : eventIdText(insertId)
-  if (idOfEvent === null) return contentUuid('amplitude', record)
-  return rootUuid('amplitude', 'insert', readIdText('app'), readIdText('device_id'), idOfEvent)
+  const idOfEvent = isEmptyInAmplitude(insertId) ? null : toEventIdText(insertId)
+  if (idOfEvent === null) return deriveContentUuid('amplitude', record)
+  return deriveImportUuid('amplitude', 'insert', readIdText('app'), readIdText('device_id'), idOfEvent)
 }
 
 const notKept = [
@@ -98,7 +98,7 @@ const notKept = [
 /** An `$insert_id` that the uuid is derived from does not count as dropped. */
 function listDroppedFields(record: JsonObject): string[] {
   const isUsedByUuid = (field: string) =>
-    field === '$insert_id' && parseUuid(idText(ownValue(record, 'uuid')) ?? '') === null
+    field === '$insert_id' && parseUuid(toIdText(ownValue(record, 'uuid')) ?? '') === null
   return notKept.filter(field => !isUsedByUuid(field) && !isEmptyInAmplitude(ownValue(record, field)))
 }
 
@@ -113,8 +113,8 @@ interface RecordGroups {
 
 /** @throws RecordReject */
 function readGroups(record: JsonObject, distinctId: string, timeUs: number): RecordGroups {
-  const groups = readObject(record, 'groups')
-  const described = readObject(record, 'group_properties')
+  const groups = readAmplitudeObject(record, 'groups')
+  const described = readAmplitudeObject(record, 'group_properties')
   const inEvent: JsonObject = {}
   const snapshots: GroupSnapshot[] = []
   let droppedCount = 0
@@ -147,7 +147,7 @@ function listKeysOfBoth(a: JsonObject, b: JsonObject): Iterable<string> {
 /** Texts that are illegal as ids of persons, such as 0 or guest, are valid keys of groups. */
 function readKeys(value: JsonValue | undefined): string[] {
   const list = Array.isArray(value) ? value : [value]
-  return [...new Set(list.map(key => (isEmptyInAmplitude(key) ? null : idText(key))).filter(key => key !== null))]
+  return [...new Set(list.map(key => (isEmptyInAmplitude(key) ? null : toIdText(key))).filter(key => key !== null))]
 }
 
 // Merge files name pairs of Amplitude ids that are one person. The user and device ids of such a person come from the
@@ -162,7 +162,7 @@ const deviceFact = 'amplitude_device'
 
 /** The user id and the device id of an Amplitude id, under which the staged events know its person. */
 function readUserFacts(record: JsonObject): SourceFact[] {
-  const key = idText(ownValue(record, 'amplitude_id'))
+  const key = toIdText(ownValue(record, 'amplitude_id'))
   if (key === null) return []
   const facts = [
     { kind: userFact, value: readAmplitudeId(ownValue(record, 'user_id')) },
@@ -187,11 +187,11 @@ function convertMerge(record: JsonObject, allowsMerge: boolean, context: SourceC
   const original = findKnownId(ownValue(record, 'merged_amplitude_id'), context)
   const added = findKnownId(ownValue(record, 'amplitude_id'), context)
   // An Amplitude id that no staged event has belongs to no person here.
-  if (original === null || added === null || !isLink({ userId: original.id, deviceId: added.id }))
+  if (original === null || added === null || !isIdentityLink({ userId: original.id, deviceId: added.id }))
     return skipRecord('filtered')
   if (original.isUser && added.isUser) {
     if (!allowsMerge) throw new RecordReject('merge_needs_approval', 'merged_amplitude_id')
-    const uuid = rootUuid('merge', 'amplitude', original.id, added.id)
+    const uuid = deriveImportUuid('merge', 'amplitude', original.id, added.id)
     const properties = { alias: added.id }
     const sourceName = 'merge'
     return { events: [{ uuid, event: '$merge_dangerously', sourceName, distinctId: original.id, timeUs, properties }] }
@@ -201,7 +201,7 @@ function convertMerge(record: JsonObject, allowsMerge: boolean, context: SourceC
 }
 
 function findKnownId(value: JsonValue | undefined, { findFact }: SourceContext): Known | null {
-  const amplitudeId = idText(value)
+  const amplitudeId = toIdText(value)
   if (amplitudeId === null) return null
   const userId = findFact(userFact, amplitudeId)
   if (userId !== null) return { id: userId, isUser: true }

@@ -2,16 +2,16 @@
 // which we have no names stay nested, so that two fields of the same name never overwrite each other. Source:
 // docs/wire/import.md §1.5.
 
-import { isJsonObject, type JsonObject, type JsonValue, numberOrLiteral, ownValue, setOwn } from '#core/json.ts'
+import { isJsonObject, type JsonObject, type JsonValue, ownValue, parseNumberOrLiteral, setOwn } from '#core/json.ts'
 import { isSameJson } from '#core/json-equal.ts'
-import { sessionUuid } from '#importer/records/deterministic-uuid.ts'
-import { idText, legalId } from '#importer/records/distinct-ids.ts'
+import { deriveSessionUuid } from '#importer/records/deterministic-uuid.ts'
+import { toIdText, toLegalId } from '#importer/records/distinct-ids.ts'
 import {
   isEmptyValue,
-  putAddress,
   putPersonUpdates,
   putProperties,
   putProperty,
+  putUrlProperties,
   readObjectField,
   readTextField,
 } from '#importer/records/record-fields.ts'
@@ -74,8 +74,8 @@ export function mapGa4Properties(row: JsonObject): JsonObject {
   putNamed(properties, 'geo', readObjectField(row, 'geo'), geoNames)
   putNamed(properties, 'collected_traffic_source', readObjectField(row, 'collected_traffic_source'), campaignNames)
   for (const [key, value] of Object.entries(params)) if (key !== 'page_location') putParam(properties, key, value)
-  putAddress(properties, readTextField(params, 'page_location'), { hasHost: true })
-  putProperty(properties, '$ga4_user_pseudo_id', idText(row.user_pseudo_id))
+  putUrlProperties(properties, readTextField(params, 'page_location'), { hasHost: true })
+  putProperty(properties, '$ga4_user_pseudo_id', toIdText(row.user_pseudo_id))
   putProperty(properties, '$session_id', deriveSessionId(row, ownValue(params, 'ga_session_id')))
   putPerson(properties, row)
   return properties
@@ -130,11 +130,11 @@ function removeEmptyFields(value: JsonValue): JsonValue {
  * @returns null for an event outside of sessions.
  */
 function deriveSessionId(row: JsonObject, session: JsonValue | undefined): string | null {
-  const number = idText(session)
+  const number = toIdText(session)
   if (number === null || !/^[1-9]\d{0,10}$/.test(number)) return null
   // Without the device, two users whose sessions start in the same second would share a session id.
-  const device = legalId(row.user_pseudo_id) ?? legalId(row.user_id) ?? ''
-  return sessionUuid(Number(number) * 1_000, 'ga4', 'session', device, number)
+  const device = toLegalId(row.user_pseudo_id) ?? toLegalId(row.user_id) ?? ''
+  return deriveSessionUuid(Number(number) * 1_000, 'ga4', 'session', device, number)
 }
 
 function putPerson(properties: JsonObject, row: JsonObject): void {
@@ -186,6 +186,6 @@ function findValueThatIsSet(value: JsonValue | undefined): JsonValue | null {
 /** Whole numbers are exported as text, since JSON parsers would round them. Values such as `NaN` are text too. */
 function parseNumber(value: JsonValue): JsonValue {
   if (typeof value !== 'string') return value
-  if (integer.test(value)) return numberOrLiteral(value)
+  if (integer.test(value)) return parseNumberOrLiteral(value)
   return decimal.test(value) && Number.isFinite(Number(value)) ? Number(value) : value
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { JsonObject, JsonValue } from '#core/json.ts'
-import { rootUuid, sessionUuid } from '#importer/records/deterministic-uuid.ts'
+import { deriveImportUuid, deriveSessionUuid } from '#importer/records/deterministic-uuid.ts'
 import { convertRecords, droppedOf, eventsOf, renamedFields } from '../../../../tests/support/convert-records.ts'
 import { ga4 } from './ga4.ts'
 
@@ -28,7 +28,10 @@ describe('a row of the GA4 export', () => {
     }
     const [event] = eventsOf(ga4, [row(parts)])
     assert.equal(event!.timestamp, '2024-05-01T12:00:00.123456Z')
-    assert.equal(event!.uuid, rootUuid('ga4', '55', '111.222', 'login', '1714564800123456', '8', '17', '1', '2'))
+    assert.equal(
+      event!.uuid,
+      deriveImportUuid('ga4', '55', '111.222', 'login', '1714564800123456', '8', '17', '1', '2'),
+    )
     const inSeconds = { rejected: { reason: 'timestamp_out_of_range', field: 'event_timestamp' } }
     assert.deepEqual(convertRecords(ga4, [row({ event_timestamp: '1714564800' })]), [inSeconds])
     assert.deepEqual(event!.properties, { $ga4_user_pseudo_id: '111.222' })
@@ -217,11 +220,11 @@ describe('a row of the GA4 export', () => {
 
   it('belongs to the session that its start and its device identify', () => {
     const event_params = [param('ga_session_id', { int_value: '1714564700' })]
-    const session = sessionUuid(1714564700000, 'ga4', 'session', '111.222', '1714564700')
+    const session = deriveSessionUuid(1714564700000, 'ga4', 'session', '111.222', '1714564700')
     assert.deepEqual(propertiesOf({ event_params }), { ga_session_id: 1714564700, $session_id: session })
     assert.notEqual(propertiesOf({ event_params, user_pseudo_id: '111.333' }).$session_id, session)
     const ofUser = propertiesOf({ event_params, user_pseudo_id: '(not set)', user_id: 'ada' }).$session_id
-    assert.equal(ofUser, sessionUuid(1714564700000, 'ga4', 'session', 'ada', '1714564700'))
+    assert.equal(ofUser, deriveSessionUuid(1714564700000, 'ga4', 'session', 'ada', '1714564700'))
     const odd = [param('ga_session_id', { string_value: 'session_123' })]
     assert.deepEqual(propertiesOf({ event_params: odd }), { ga_session_id: 'session_123' })
   })

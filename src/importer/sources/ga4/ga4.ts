@@ -3,11 +3,11 @@
 
 import { isJsonObject, isRawNumber, type JsonObject, type JsonValue, numberOf, ownValue, setOwn } from '#core/json.ts'
 import { dayMs } from '#core/time.ts'
-import { canonicalJson } from '#importer/records/canonical-json.ts'
+import { toCanonicalJson } from '#importer/records/canonical-json.ts'
 import { defineSource } from '#importer/records/define-source.ts'
-import { contentHash, rootUuid } from '#importer/records/deterministic-uuid.ts'
-import { idText, legalId, requireDistinctId } from '#importer/records/distinct-ids.ts'
-import { createLinks } from '#importer/records/generated-events.ts'
+import { deriveImportUuid, hashCanonicalContent } from '#importer/records/deterministic-uuid.ts'
+import { requireDistinctId, toIdText, toLegalId } from '#importer/records/distinct-ids.ts'
+import { createIdentityLinks } from '#importer/records/generated-events.ts'
 import { ImportConfigError } from '#importer/records/import-source.ts'
 import { type Conversion, skipRecord } from '#importer/records/imported-event.ts'
 import { isEmptyValue, readEventName } from '#importer/records/record-fields.ts'
@@ -42,7 +42,7 @@ function convertRow(row: JsonObject, window: TimeWindow, settleDays: number): Co
   const name = readEventName(ownValue(row, 'event_name'), 'event_name')
   if (sessionMarkers.has(name)) return skipRecord('session_marker')
   // Without consent both are null, and no id may be invented.
-  const [userId, deviceId] = [legalId(row.user_id), legalId(row.user_pseudo_id)]
+  const [userId, deviceId] = [toLegalId(row.user_id), toLegalId(row.user_pseudo_id)]
   const distinctId = requireDistinctId(userId ?? deviceId)
   const timeUs = readRowTime(row, window)
   if (window.nowMs - readTableDayMs(row, timeUs) < settleDays * dayMs) return skipRecord('filtered')
@@ -50,7 +50,7 @@ function convertRow(row: JsonObject, window: TimeWindow, settleDays: number): Co
   const properties = mapGa4Properties(row)
   return {
     events: [{ uuid: deriveUuid(row), event, sourceName: name, distinctId, timeUs, properties }],
-    links: createLinks(userId, deviceId, timeUs),
+    links: createIdentityLinks(userId, deviceId, timeUs),
     dropped: notKept.filter(field => !isEmptyValue(ownValue(row, field))),
   }
 }
@@ -77,9 +77,9 @@ const uuidParts = [
  * events of the same name differ only in their content. Rows without a bundle are identified only by `uuidParts`.
  */
 function deriveUuid(row: JsonObject): string {
-  const parts = uuidParts.map(part => idText(ownValue(row, part)) ?? '')
-  const isPlaced = parts.at(-1) !== '' || idText(ownValue(row, 'event_bundle_sequence_id')) === null
-  return rootUuid('ga4', ...parts, ...(isPlaced ? [] : [hashEvent(row)]))
+  const parts = uuidParts.map(part => toIdText(ownValue(row, part)) ?? '')
+  const isPlaced = parts.at(-1) !== '' || toIdText(ownValue(row, 'event_bundle_sequence_id')) === null
+  return deriveImportUuid('ga4', ...parts, ...(isPlaced ? [] : [hashEvent(row)]))
 }
 
 /**
@@ -91,7 +91,7 @@ function hashEvent(row: JsonObject): string {
   const normalized = normalizeValue(Object.fromEntries(fields)) as JsonObject
   const params = Array.isArray(normalized.event_params) ? normalized.event_params : []
   // The canonical JSON of a parameter starts with its key, so this sorts by key.
-  return contentHash({ ...normalized, event_params: params.map(canonicalJson).toSorted() })
+  return hashCanonicalContent({ ...normalized, event_params: params.map(toCanonicalJson).toSorted() })
 }
 
 /**
@@ -101,7 +101,7 @@ function hashEvent(row: JsonObject): string {
 function normalizeValue(value: JsonValue): JsonValue {
   if (typeof value === 'string') return decimal.test(value) ? String(Number(value)) : value
   if (typeof value === 'boolean') return String(value)
-  if (typeof value === 'number' || isRawNumber(value)) return idText(value) ?? String(numberOf(value))
+  if (typeof value === 'number' || isRawNumber(value)) return toIdText(value) ?? String(numberOf(value))
   if (Array.isArray(value)) return value.map(normalizeValue)
   if (!isJsonObject(value)) return value
   const normalized: JsonObject = {}
@@ -121,7 +121,7 @@ function isNullOrEmpty(value: JsonValue): boolean {
 
 /** @returns the start of the day of the row's table, as if it were a UTC day. */
 function readTableDayMs({ event_date: date }: JsonObject, timeUs: number): number {
-  const [, year, month, day] = /^(\d{4})-?(\d\d)-?(\d\d)$/.exec(idText(date) ?? '') ?? []
+  const [, year, month, day] = /^(\d{4})-?(\d\d)-?(\d\d)$/.exec(toIdText(date) ?? '') ?? []
   if (year !== undefined) return Date.UTC(Number(year), Number(month) - 1, Number(day))
   return Math.floor(timeUs / usPerMs / dayMs) * dayMs
 }

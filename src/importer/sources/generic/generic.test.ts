@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type JsonObject, type JsonValue, parseJson } from '#core/json.ts'
-import { rootUuid } from '#importer/records/deterministic-uuid.ts'
+import { deriveImportUuid } from '#importer/records/deterministic-uuid.ts'
 import { ImportConfigError } from '#importer/records/import-source.ts'
 import { convertRecords, droppedOf, eventsOf } from '../../../../tests/support/convert-records.ts'
 import { generic } from './generic.ts'
@@ -14,7 +14,7 @@ describe('a record with a mapping', () => {
     const record = { ...row, amount: 12, note: '', city: '(not set)', nested: { a: null } }
     assert.deepEqual(eventsOf(generic, [record], { mapping: base }), [
       {
-        uuid: rootUuid('generic', 'id', 'r-1'),
+        uuid: deriveImportUuid('generic', 'id', 'r-1'),
         event: 'Paid',
         distinct_id: 'u-1',
         timestamp: '2024-05-01T12:00:00.000Z',
@@ -139,7 +139,7 @@ describe('a record with a mapping', () => {
     const record = { ...row, org: { id: 42 }, plan: 'pro', device: 'd-1' }
     const [link, event] = eventsOf(generic, [record], { mapping })
     assert.equal(link!.event, '$identify')
-    assert.equal(link!.uuid, rootUuid('identify', 'generic', 'u-1', 'd-1'))
+    assert.equal(link!.uuid, deriveImportUuid('identify', 'generic', 'u-1', 'd-1'))
     assert.deepEqual(event!.properties, {
       org: { id: 42 },
       $groups: { company: '42' },

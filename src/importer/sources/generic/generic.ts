@@ -5,9 +5,9 @@ import { parseUuid } from '#core/events/uuid.ts'
 import type { JsonObject, JsonValue } from '#core/json.ts'
 import { inDocs } from '#distribution.ts'
 import { defineSource } from '#importer/records/define-source.ts'
-import { contentHash, contentUuid, rootUuid } from '#importer/records/deterministic-uuid.ts'
-import { checkIdLength, eventIdText, idText, legalId } from '#importer/records/distinct-ids.ts'
-import { createLinks } from '#importer/records/generated-events.ts'
+import { deriveContentUuid, deriveImportUuid, hashCanonicalContent } from '#importer/records/deterministic-uuid.ts'
+import { checkIdLength, toEventIdText, toIdText, toLegalId } from '#importer/records/distinct-ids.ts'
+import { createIdentityLinks } from '#importer/records/generated-events.ts'
 import {
   ImportConfigError,
   type ImportSource,
@@ -128,7 +128,7 @@ function convert(record: SourceRecord, conversions: Conversions): Conversion {
   const properties = mapProperties(fields, conversions, target, notes)
   return {
     events: [{ uuid, event: target.event, sourceName: name, distinctId, timeUs, properties }],
-    links: createLinks(distinctId, anonId, timeUs),
+    links: createIdentityLinks(distinctId, anonId, timeUs),
     notes,
     dropped: conversions.selector.listDroppedFields(record.value),
   }
@@ -167,7 +167,7 @@ function readIds(fields: TypedFields, mapping: Mapping): { distinctId: string; a
 
 function firstLegalId(fields: TypedFields, paths: string | string[]): string | null {
   for (const path of [paths].flat()) {
-    const id = legalId(fields.at(path))
+    const id = toLegalId(fields.at(path))
     if (id !== null) return id
   }
   return null
@@ -185,16 +185,18 @@ function findFirstValue(fields: TypedFields, paths: string | string[]): [field: 
 
 function deriveUuid({ value, ordinal }: SourceRecord, fields: TypedFields, conversions: Conversions): string {
   const { source, mapping, keepsIdentical } = conversions
-  const id = mapping.uuid === undefined ? null : eventIdText(findFirstValue(fields, mapping.uuid)[1])
-  if (id !== null) return parseUuid(id) ?? rootUuid(source, 'id', id)
-  return keepsIdentical ? rootUuid(source, 'content', contentHash(value), String(ordinal)) : contentUuid(source, value)
+  const id = mapping.uuid === undefined ? null : toEventIdText(findFirstValue(fields, mapping.uuid)[1])
+  if (id !== null) return parseUuid(id) ?? deriveImportUuid(source, 'id', id)
+  return keepsIdentical
+    ? deriveImportUuid(source, 'content', hashCanonicalContent(value), String(ordinal))
+    : deriveContentUuid(source, value)
 }
 
 function readGroups(fields: TypedFields, mapping: Mapping, notes: RecordNote[]): JsonObject {
   const groups: JsonObject = {}
   for (const [type, path] of Object.entries(mapping.groups ?? {})) {
     const value = fields.at(path)
-    const key = idText(value)
+    const key = toIdText(value)
     if (key !== null) putProperty(groups, type, key)
     else if (!isEmptyValue(value)) notes.push(`group_key_illegal:${path}`)
   }

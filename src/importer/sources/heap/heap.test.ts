@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type JsonObject, parseJson } from '#core/json.ts'
-import { rootUuid } from '#importer/records/deterministic-uuid.ts'
+import { deriveImportUuid } from '#importer/records/deterministic-uuid.ts'
 import { convertRecords, eventsOf, renamedFields } from '../../../../tests/support/convert-records.ts'
 import { heap } from './heap.ts'
 
@@ -16,7 +16,7 @@ describe('a row of an event of Heap', () => {
     ) as JsonObject
     assert.deepEqual(eventsOf(heap, [{ table: 'pageviews', value: row }]), [
       {
-        uuid: rootUuid('heap', 'pageviews', '7325461098234567891'),
+        uuid: deriveImportUuid('heap', 'pageviews', '7325461098234567891'),
         event: '$pageview',
         distinct_id: '8123456789012345678',
         timestamp: '2024-05-01T12:00:00.000Z',
@@ -119,14 +119,14 @@ describe('a row of a user of Heap', () => {
     const stamp = '2024-04-30T09:00:00.000Z'
     assert.deepEqual(eventsOf(heap, [row]), [
       {
-        uuid: rootUuid('identify', 'heap', 'ada@example.test', '1003'),
+        uuid: deriveImportUuid('identify', 'heap', 'ada@example.test', '1003'),
         event: '$identify',
         distinct_id: 'ada@example.test',
         timestamp: stamp,
         properties: { $anon_distinct_id: '1003' },
       },
       {
-        uuid: rootUuid('heap', 'user', '1003', stamp),
+        uuid: deriveImportUuid('heap', 'user', '1003', stamp),
         event: '$set',
         distinct_id: 'ada@example.test',
         timestamp: stamp,
@@ -154,7 +154,7 @@ describe('a row of a user of Heap', () => {
   it('belongs to the configured identity, as its events do', () => {
     const row = user({ user_id: 5, identity: null })
     const [link, set] = eventsOf(heap, [row], { identities: { 5: 'five' } })
-    assert.deepEqual([link!.uuid, link!.distinct_id], [rootUuid('identify', 'heap', 'five', '5'), 'five'])
+    assert.deepEqual([link!.uuid, link!.distinct_id], [deriveImportUuid('identify', 'heap', 'five', '5'), 'five'])
     assert.deepEqual([set!.event, set!.distinct_id], ['$set', 'five'])
     const named = user({ user_id: 5, identity: 'row' })
     assert.equal(eventsOf(heap, [named], { identities: { 5: 'five' } })[1]!.distinct_id, 'five')
@@ -164,7 +164,7 @@ describe('a row of a user of Heap', () => {
     for (const last_modified of ['Invalid date', '(not set)', ' ', null])
       assert.deepEqual(eventsOf(heap, [user({ id: 5, last_modified })]), [
         {
-          uuid: rootUuid('heap', 'user', '5', '2024-01-01T08:00:00.000Z'),
+          uuid: deriveImportUuid('heap', 'user', '5', '2024-01-01T08:00:00.000Z'),
           event: '$set',
           distinct_id: '5',
           timestamp: '2024-01-01T08:00:00.000Z',
@@ -195,7 +195,7 @@ describe('a migration of a user of Heap', () => {
   it('makes the old id an alias of the new one', () => {
     assert.deepEqual(eventsOf(heap, [migration({ from_user_id: 11, to_user_id: 12 })]), [
       {
-        uuid: rootUuid('alias', 'heap', '12', '11'),
+        uuid: deriveImportUuid('alias', 'heap', '12', '11'),
         event: '$create_alias',
         distinct_id: '12',
         timestamp: '2024-05-01T12:00:00.000Z',
@@ -208,7 +208,7 @@ describe('a migration of a user of Heap', () => {
     const identities = { identities: { 12: 'ada@example.test' } }
     const [event] = eventsOf(heap, [migration({ from_user_id: 11, to_user_id: 12 })], identities)
     assert.equal(event!.distinct_id, 'ada@example.test')
-    assert.equal(event!.uuid, rootUuid('alias', 'heap', 'ada@example.test', '11'))
+    assert.equal(event!.uuid, deriveImportUuid('alias', 'heap', 'ada@example.test', '11'))
   })
 
   it('is skipped for a user moved to itself, and refused when an id is missing', () => {

@@ -3,9 +3,9 @@
 
 import { type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
 import { defineSource } from '#importer/records/define-source.ts'
-import { contentUuid, rootUuid } from '#importer/records/deterministic-uuid.ts'
-import { eventIdText, idText, legalId, requireDistinctId } from '#importer/records/distinct-ids.ts'
-import { createLinks, isLink } from '#importer/records/generated-events.ts'
+import { deriveContentUuid, deriveImportUuid } from '#importer/records/deterministic-uuid.ts'
+import { requireDistinctId, toEventIdText, toIdText, toLegalId } from '#importer/records/distinct-ids.ts'
+import { createIdentityLinks, isIdentityLink } from '#importer/records/generated-events.ts'
 import type { SourceFact, SourceRecord } from '#importer/records/import-source.ts'
 import { type Conversion, type ConvertedRecord, RecordReject, skipRecord } from '#importer/records/imported-event.ts'
 import {
@@ -36,7 +36,7 @@ export const heap = defineSource(
     const lookups: Lookups = {
       window: context,
       identityOf: userId =>
-        userId === null ? null : (legalId(identities.get(userId)) ?? context.findFact(identityFact, userId)),
+        userId === null ? null : (toLegalId(identities.get(userId)) ?? context.findFact(identityFact, userId)),
     }
     const tableOf = (record: SourceRecord) => configuredTable ?? findTable(record)
     return {
@@ -70,18 +70,18 @@ function convertRow(table: string | null, row: JsonObject, lookups: Lookups): Co
 
 function readIdentityFacts(row: JsonObject): readonly SourceFact[] {
   const userId = readUserId(row)
-  const identity = legalId(row.identity)
+  const identity = toLegalId(row.identity)
   return userId === null || identity === null ? [] : [{ kind: identityFact, key: userId, value: identity }]
 }
 
 /** Two Heap users that are the same person. */
 function convertMigration(row: JsonObject, { identityOf, window }: Lookups): Conversion {
-  const alias = requireDistinctId(legalId(row.from_user_id), 'from_user_id')
-  const target = requireDistinctId(legalId(row.to_user_id), 'to_user_id')
+  const alias = requireDistinctId(toLegalId(row.from_user_id), 'from_user_id')
+  const target = requireDistinctId(toLegalId(row.to_user_id), 'to_user_id')
   const distinctId = identityOf(target) ?? target
   const timeUs = readTimeField(row, 'time', heapTime, window)
-  if (!isLink({ userId: distinctId, deviceId: alias })) return skipRecord('filtered')
-  const uuid = rootUuid('alias', 'heap', distinctId, alias)
+  if (!isIdentityLink({ userId: distinctId, deviceId: alias })) return skipRecord('filtered')
+  const uuid = deriveImportUuid('alias', 'heap', distinctId, alias)
   const sourceName = 'user_migrations'
   return { events: [{ uuid, event: '$create_alias', sourceName, distinctId, timeUs, properties: { alias } }] }
 }
@@ -107,12 +107,12 @@ const eventFields = new Set(['event_id', 'user_id', 'session_id', 'time', 'domai
 
 /** A page view or a labelled event. */
 function convertEvent(table: string, row: JsonObject, lookups: Lookups): ConvertedRecord {
-  const userId = legalId(row.user_id)
+  const userId = toLegalId(row.user_id)
   const distinctId = requireDistinctId(lookups.identityOf(userId) ?? userId)
   const event = table === 'pageviews' ? '$pageview' : readEventName(table, 'table')
   const timeUs = readTimeField(row, 'time', heapTime, lookups.window)
-  const eventId = eventIdText(row.event_id)
-  const uuid = eventId === null ? contentUuid('heap', row) : rootUuid('heap', table, eventId)
+  const eventId = toEventIdText(row.event_id)
+  const uuid = eventId === null ? deriveContentUuid('heap', row) : deriveImportUuid('heap', table, eventId)
   return { events: [{ uuid, event, sourceName: table, distinctId, timeUs, properties: mapProperties(row, userId) }] }
 }
 
@@ -121,7 +121,7 @@ function mapProperties(row: JsonObject, userId: string | null): JsonObject {
   for (const [field, value] of Object.entries(row)) if (!eventFields.has(field)) putField(properties, field, value)
   putPage(properties, row)
   putProperty(properties, '$heap_user_id', userId)
-  putProperty(properties, '$heap_session_id', idText(row.session_id))
+  putProperty(properties, '$heap_session_id', toIdText(row.session_id))
   return properties
 }
 
@@ -154,17 +154,17 @@ const noDate = 'Invalid date'
 
 /** The id assigned by Heap; one-off exports call it `id`. */
 function readUserId(row: JsonObject): string | null {
-  return legalId(ownValue(row, 'user_id') ?? ownValue(row, 'id'))
+  return toLegalId(ownValue(row, 'user_id') ?? ownValue(row, 'id'))
 }
 
 function convertUser(row: JsonObject, { window, identityOf }: Lookups): ConvertedRecord {
   const deviceId = readUserId(row)
-  const identity = identityOf(deviceId) ?? legalId(row.identity)
+  const identity = identityOf(deviceId) ?? toLegalId(row.identity)
   const distinctId = requireDistinctId(identity ?? deviceId)
   const timeUs = readUserTime(row, window)
-  const uuid = rootUuid('heap', 'user', deviceId ?? '', formatTime(timeUs))
+  const uuid = deriveImportUuid('heap', 'user', deviceId ?? '', formatTime(timeUs))
   const events = [{ uuid, event: '$set', sourceName: 'users', distinctId, timeUs, properties: buildUpdates(row) }]
-  return { events, links: createLinks(identity, deviceId, timeUs) }
+  return { events, links: createIdentityLinks(identity, deviceId, timeUs) }
 }
 
 /** The time of the values in a user row. @throws RecordReject */

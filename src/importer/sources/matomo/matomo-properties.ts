@@ -2,7 +2,13 @@
 // its events carries. Source: docs/wire/import.md §1.6.
 
 import { type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
-import { isEmptyValue, putAddress, putProperty, readEventName, readTextField } from '#importer/records/record-fields.ts'
+import {
+  isEmptyValue,
+  putProperty,
+  putUrlProperties,
+  readEventName,
+  readTextField,
+} from '#importer/records/record-fields.ts'
 
 export interface MatomoAction {
   /** The type as exported: a word, or `13` for content, even if it was exported as a number. */
@@ -50,7 +56,7 @@ export function readMatomoEventName({ type, path, value }: MatomoAction): string
 
 export function mapMatomoActionProperties({ value }: MatomoAction): JsonObject {
   const properties: JsonObject = {}
-  putAddress(properties, readTextField(value, 'url'))
+  putUrlProperties(properties, readTextField(value, 'url'))
   for (const [field, fieldValue] of Object.entries(value)) {
     if (consumedOfAction.has(field) || isDisplay(field) || isLesserTitle(value, field)) continue
     putProperty(properties, propertyNames.get(field) ?? field, fieldValue)

@@ -4,7 +4,7 @@
 
 import { type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
 import { maxOf, minOf } from '#core/min-max.ts'
-import { idText } from '#importer/records/distinct-ids.ts'
+import { toIdText } from '#importer/records/distinct-ids.ts'
 import { RecordReject } from '#importer/records/imported-event.ts'
 import { isEmptyValue } from '#importer/records/record-fields.ts'
 import { checkTime, readTime, type TimeWindow, usPerSecond, wallClockToUtc } from '#importer/records/source-time.ts'
@@ -59,7 +59,7 @@ function sortByPosition(actions: readonly MatomoAction[]): readonly MatomoAction
 }
 
 function readPosition({ value }: MatomoAction): number | null {
-  const position = Number(idText(ownValue(value, 'interactionPosition')) ?? Number.NaN)
+  const position = Number(toIdText(ownValue(value, 'interactionPosition')) ?? Number.NaN)
   return Number.isSafeInteger(position) ? position : null
 }
 

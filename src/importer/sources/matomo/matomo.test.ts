@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import type { JsonObject } from '#core/json.ts'
-import { rootUuid, sessionUuid } from '#importer/records/deterministic-uuid.ts'
+import { deriveImportUuid, deriveSessionUuid } from '#importer/records/deterministic-uuid.ts'
 import {
   conversionTimeMs,
   convertRecords,
@@ -23,7 +23,7 @@ const visit = (actionDetails: JsonObject[], value: JsonObject = {}): JsonObject 
   ...value,
 })
 const action = (value: JsonObject): JsonObject => ({ type: 'action', pageId: 1, timestamp: start, ...value })
-const session = sessionUuid(start * 1_000, 'matomo', 'session', '1', '900')
+const session = deriveSessionUuid(start * 1_000, 'matomo', 'session', '1', '900')
 const timesOf = (...args: Parameters<typeof eventsOf>) => eventsOf(...args).map(({ timestamp }) => timestamp)
 
 describe('the times of a Matomo visit', () => {
@@ -211,12 +211,12 @@ describe('an action of a Matomo visit', () => {
       action({ pageId: null, timestamp: String(start + 9) }),
     ]
     const expected = [
-      rootUuid('matomo', '1', '900', '5001', 'action'),
-      rootUuid('matomo', '1', '900', 'ecommerceOrder', 'o-1'),
-      rootUuid('matomo', '1', '900', 'ecommerceOrder', String(start + 5), '2'),
-      rootUuid('matomo', '1', '900', 'ecommerceAbandonedCart', String(start), '1'),
-      rootUuid('matomo', '1', '900', '5002', '13'),
-      rootUuid('matomo', '1', '900', 'action', String(start + 9), '2'),
+      deriveImportUuid('matomo', '1', '900', '5001', 'action'),
+      deriveImportUuid('matomo', '1', '900', 'ecommerceOrder', 'o-1'),
+      deriveImportUuid('matomo', '1', '900', 'ecommerceOrder', String(start + 5), '2'),
+      deriveImportUuid('matomo', '1', '900', 'ecommerceAbandonedCart', String(start), '1'),
+      deriveImportUuid('matomo', '1', '900', '5002', '13'),
+      deriveImportUuid('matomo', '1', '900', 'action', String(start + 9), '2'),
     ]
     const uuids = eventsOf(matomo, [visit(actions)]).map(({ uuid }) => uuid)
     assert.deepEqual(uuids, expected)

@@ -4,9 +4,9 @@
 import { isJsonObject, type JsonObject, mergeObjects, ownValue } from '#core/json.ts'
 import { minOf } from '#core/min-max.ts'
 import { defineSource } from '#importer/records/define-source.ts'
-import { contentUuid, rootUuid, sessionUuid } from '#importer/records/deterministic-uuid.ts'
-import { idText, legalId, requireDistinctId } from '#importer/records/distinct-ids.ts'
-import { createLinks } from '#importer/records/generated-events.ts'
+import { deriveContentUuid, deriveImportUuid, deriveSessionUuid } from '#importer/records/deterministic-uuid.ts'
+import { requireDistinctId, toIdText, toLegalId } from '#importer/records/distinct-ids.ts'
+import { createIdentityLinks } from '#importer/records/generated-events.ts'
 import { type Conversion, type ImportedEvent, RecordReject, skipRecord } from '#importer/records/imported-event.ts'
 import { putProperty } from '#importer/records/record-fields.ts'
 import { checkTime, type TimeWindow, usPerMs } from '#importer/records/source-time.ts'
@@ -43,7 +43,7 @@ function convertVisit(visit: JsonObject, zone: string | null, window: TimeWindow
   if (all.length === 0) return skipRecord('visit_without_actions')
   const [actions, goals] = [all.filter(isOwnEvent), all.filter(action => !isOwnEvent(action))]
   if (actions.length === 0) return skipRecord('goal_conversion_duplicate')
-  const [userId, deviceId] = [legalId(visit.userId), legalId(visit.visitorId)]
+  const [userId, deviceId] = [toLegalId(visit.userId), toLegalId(visit.visitorId)]
   const distinctId = requireDistinctId(userId ?? deviceId)
   const times = findMatomoTimes(visit, all, actions, zone, window)
   const firstUs = minOf(times.values())
@@ -61,7 +61,7 @@ function convertVisit(visit: JsonObject, zone: string | null, window: TimeWindow
   const unknown = actions.filter(({ type }) => !isKnownMatomoType(type))
   return {
     events,
-    links: createLinks(userId, deviceId, firstUs),
+    links: createIdentityLinks(userId, deviceId, firstUs),
     dropped: listDroppedMatomoFields(
       visit,
       actions.map(({ value }) => value),
@@ -94,7 +94,7 @@ function listActions(visit: JsonObject): readonly MatomoAction[] {
   return list.map((value, index) => {
     const path = `actionDetails[${index}]`
     if (!isJsonObject(value)) throw new RecordReject('properties_not_object', path)
-    const type = idText(ownValue(value, 'type')) ?? ''
+    const type = toIdText(ownValue(value, 'type')) ?? ''
     if (type === '') throw new RecordReject('event_missing', `${path}.type`)
     const position = (seen.get(type) ?? 0) + 1
     seen.set(type, position)
@@ -104,10 +104,14 @@ function listActions(visit: JsonObject): readonly MatomoAction[] {
 
 function createVisitProperties(visit: JsonObject, startUs: number): JsonObject {
   const properties = mapMatomoVisitProperties(visit)
-  const visitId = idText(visit.idVisit)
+  const visitId = toIdText(visit.idVisit)
   if (visitId === null) return properties
   const startMs = Math.floor(startUs / usPerMs)
-  putProperty(properties, '$session_id', sessionUuid(startMs, 'matomo', 'session', idText(visit.idSite) ?? '', visitId))
+  putProperty(
+    properties,
+    '$session_id',
+    deriveSessionUuid(startMs, 'matomo', 'session', toIdText(visit.idSite) ?? '', visitId),
+  )
   return properties
 }
 
@@ -118,15 +122,15 @@ function deriveUuid(visit: JsonObject, action: MatomoAction): string {
   const { type, position, value } = action
   const visitId = readIdText(visit, 'idVisit')
   // Actions are only unique within their visit, so without its id the uuid is derived from the whole record.
-  if (visitId === '') return contentUuid('matomo', { visit, type, position })
+  if (visitId === '') return deriveContentUuid('matomo', { visit, type, position })
   const parts = ['matomo', readIdText(visit, 'idSite'), visitId]
   const orderId = readIdText(value, 'orderId')
-  if (type === 'ecommerceOrder' && orderId !== '') return rootUuid(...parts, type, orderId)
+  if (type === 'ecommerceOrder' && orderId !== '') return deriveImportUuid(...parts, type, orderId)
   const pageId = readIdText(value, 'pageId')
-  if (!ecommerceTypes.includes(type) && pageId !== '') return rootUuid(...parts, pageId, type)
-  return rootUuid(...parts, type, readIdText(value, 'timestamp'), String(position))
+  if (!ecommerceTypes.includes(type) && pageId !== '') return deriveImportUuid(...parts, pageId, type)
+  return deriveImportUuid(...parts, type, readIdText(value, 'timestamp'), String(position))
 }
 
 function readIdText(record: JsonObject, field: string): string {
-  return idText(ownValue(record, field)) ?? ''
+  return toIdText(ownValue(record, field)) ?? ''
 }

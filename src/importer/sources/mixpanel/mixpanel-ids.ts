@@ -1,8 +1,8 @@
 // The identities in Mixpanel's events. Source: docs/wire/import.md §1.0 (I1 to I5), §1.2 (identity, id, prefix).
 
 import { type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
-import { checkIdLength, illegalForMixpanel, legalId, requireDistinctId } from '#importer/records/distinct-ids.ts'
-import { createLinks } from '#importer/records/generated-events.ts'
+import { checkIdLength, illegalForMixpanel, requireDistinctId, toLegalId } from '#importer/records/distinct-ids.ts'
+import { createIdentityLinks } from '#importer/records/generated-events.ts'
 import { type IdentityLink, RecordReject } from '#importer/records/imported-event.ts'
 import { isEmptyValue } from '#importer/records/record-fields.ts'
 
@@ -13,7 +13,7 @@ export type Identity =
   | { readonly kind: 'alias' | 'merge'; readonly distinctId: string; readonly alias: string }
 
 /** Whether the record only joins a person with itself. */
-export function joinsItself(ids: Identity): boolean {
+export function isSelfJoin(ids: Identity): boolean {
   return ids.kind === 'identify' ? ids.userId === ids.deviceId : ids.kind !== 'event' && ids.distinctId === ids.alias
 }
 
@@ -50,9 +50,9 @@ export function readIdentity(sourceName: string, from: JsonObject): Identity {
 function chooseDistinctId(from: JsonObject): string {
   const [resolved, userId] = [ownValue(from, 'distinct_id'), ownValue(from, '$user_id')]
   const earlier = ownValue(from, '$distinct_id_before_identity')
-  const id = legalId(resolved, illegalForMixpanel)
+  const id = toLegalId(resolved, illegalForMixpanel)
   // Some products have user ids in capitals, which look like device ids; then `$user_id` has the same value.
-  const isDevice = isDeviceId(id) && id !== legalId(userId, illegalForMixpanel)
+  const isDevice = isDeviceId(id) && id !== toLegalId(userId, illegalForMixpanel)
   return requireDistinctId(
     (isDevice ? readPersonId(earlier) : null) ??
       readPersonId(resolved) ??
@@ -78,7 +78,7 @@ function removeDevicePrefix(id: JsonValue | undefined): JsonValue | undefined {
 
 /** @returns null for a placeholder. */
 export function readPersonId(value: JsonValue | undefined): string | null {
-  return legalId(removeDevicePrefix(value), illegalForMixpanel)
+  return toLegalId(removeDevicePrefix(value), illegalForMixpanel)
 }
 
 /** @throws RecordReject */
@@ -88,8 +88,8 @@ function requireId(value: JsonValue | undefined, field: string): string {
   return checkIdLength(id)
 }
 
-export function readLinks(from: JsonObject, timeUs: number): IdentityLink[] {
+export function readIdentityLinks(from: JsonObject, timeUs: number): IdentityLink[] {
   const userId = readPersonId(ownValue(from, '$user_id'))
   const deviceId = readPersonId(ownValue(from, '$device_id'))
-  return createLinks(userId, deviceId, timeUs, { $mixpanel_user_id: userId, $mixpanel_device_id: deviceId })
+  return createIdentityLinks(userId, deviceId, timeUs, { $mixpanel_user_id: userId, $mixpanel_device_id: deviceId })
 }

@@ -2,7 +2,7 @@
 
 import { countryOf } from '#core/countries.ts'
 import { type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
-import { isEmptyValue, pickProperties, putPersonUpdates, putProperty } from '#importer/records/record-fields.ts'
+import { isEmptyValue, pickRecordProperties, putPersonUpdates, putProperty } from '#importer/records/record-fields.ts'
 import { readPersonId } from './mixpanel-ids.ts'
 
 const autocaptureTypes: ReadonlyMap<string, string> = new Map([
@@ -47,7 +47,7 @@ const personOnceKeys = [
   ...['$initial_utm_campaign', '$initial_utm_content', '$initial_utm_term'],
 ]
 
-export function mapProperties(sourceName: string, from: JsonObject): JsonObject {
+export function mapMixpanelProperties(sourceName: string, from: JsonObject): JsonObject {
   const leftOut = identityKeys.get(sourceName) ?? []
   const properties: JsonObject = {}
   for (const [key, value] of Object.entries(from)) {
@@ -60,8 +60,8 @@ export function mapProperties(sourceName: string, from: JsonObject): JsonObject 
   putProperty(properties, '$device_id', ownValue(from, '$device_id'))
   putProperty(properties, '$event_type', autocaptureTypes.get(sourceName))
   putPersonUpdates(properties, {
-    set: pickProperties(properties, personKeys),
-    setOnce: pickProperties(properties, personOnceKeys),
+    set: pickRecordProperties(properties, personKeys),
+    setOnce: pickRecordProperties(properties, personOnceKeys),
   })
   return properties
 }

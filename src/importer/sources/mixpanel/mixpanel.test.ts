@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
-import { mixpanelUuid, rootUuid } from '#importer/records/deterministic-uuid.ts'
+import { deriveImportUuid, deriveMixpanelUuid } from '#importer/records/deterministic-uuid.ts'
 import { convertRecords, droppedOf, eventsOf, renamedFields } from '../../../../tests/support/convert-records.ts'
 import { mixpanel } from './mixpanel.ts'
 
@@ -66,7 +66,7 @@ describe('an event of Mixpanel', () => {
   })
 
   it("has a uuid derived from $insert_id, as in PostHog's imports, or else from its content", () => {
-    assert.equal(only(row({})).uuid, mixpanelUuid('i'))
+    assert.equal(only(row({})).uuid, deriveMixpanelUuid('i'))
     const written = row({ $insert_id: null, a: 1, b: 2 })
     const reordered = { properties: Object.fromEntries(Object.entries(written.properties!).reverse()), event: 'Opened' }
     assert.equal(only(written).uuid, only(reordered).uuid)
@@ -212,7 +212,7 @@ describe('a link between ids of Mixpanel', () => {
     )
     const [event, ...others] = eventsOf(mixpanel, [identify, row(pair)])
     assert.deepEqual(event, {
-      uuid: rootUuid('identify', 'mixpanel', 'ada', 'd-1'),
+      uuid: deriveImportUuid('identify', 'mixpanel', 'ada', 'd-1'),
       event: '$identify',
       distinct_id: 'ada',
       timestamp: '2024-05-01T12:00:00.000Z',
@@ -248,7 +248,7 @@ describe('a link between ids of Mixpanel', () => {
       only(row({ ...alias, $insert_id: 'j' }, '$create_alias')),
     ]
     assert.deepEqual([first.distinct_id, first.properties], ['d', { alias: 'e' }])
-    assert.equal(first.uuid, rootUuid('alias', 'mixpanel', 'd', 'e'))
+    assert.equal(first.uuid, deriveImportUuid('alias', 'mixpanel', 'd', 'e'))
     assert.deepEqual(again, first)
     const refused = (value: JsonObject[string]) => outcomeOf(row({ alias: value }, '$create_alias'))
     assert.deepEqual(refused('guest'), { rejected: { reason: 'distinct_id_illegal', field: 'properties.alias' } })
@@ -272,7 +272,7 @@ describe('a profile of Mixpanel', () => {
     const from = { ...fields, $country_code: 'KR', $last_seen: '2024-05-01T11:00:00', empty: '' }
     const country = { $geoip_country_code: 'KR', $geoip_country_name: 'South Korea' }
     assert.deepEqual(only({ $distinct_id: '$device:d-1', $properties: from }, config), {
-      uuid: rootUuid('mixpanel', 'profile', 'd-1', '2024-06-01T00:00:00.000Z'),
+      uuid: deriveImportUuid('mixpanel', 'profile', 'd-1', '2024-06-01T00:00:00.000Z'),
       event: '$set',
       distinct_id: 'd-1',
       timestamp: '2024-06-01T00:00:00.000Z',

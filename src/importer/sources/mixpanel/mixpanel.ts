@@ -2,17 +2,17 @@
 
 import { isJsonObject, type JsonObject, ownValue } from '#core/json.ts'
 import { defineSource } from '#importer/records/define-source.ts'
-import { contentUuid, mixpanelUuid, rootUuid } from '#importer/records/deterministic-uuid.ts'
-import { eventIdText, requireDistinctId } from '#importer/records/distinct-ids.ts'
+import { deriveContentUuid, deriveImportUuid, deriveMixpanelUuid } from '#importer/records/deterministic-uuid.ts'
+import { requireDistinctId, toEventIdText } from '#importer/records/distinct-ids.ts'
 import { type Conversion, RecordReject, skipRecord } from '#importer/records/imported-event.ts'
 import { putPersonUpdates, readEventName, readObjectField } from '#importer/records/record-fields.ts'
 import { checkTime, formatTime, type TimeWindow } from '#importer/records/source-time.ts'
-import { joinsItself, readIdentity, readLinks, readPersonId } from './mixpanel-ids.ts'
+import { isSelfJoin, readIdentity, readIdentityLinks, readPersonId } from './mixpanel-ids.ts'
 import {
   listDroppedFields,
   listDroppedProfileFields,
+  mapMixpanelProperties,
   mapProfileProperties,
-  mapProperties,
 } from './mixpanel-properties.ts'
 import { createZoneNotes, readEventTime } from './mixpanel-time.ts'
 
@@ -33,9 +33,9 @@ export const mixpanel = defineSource(
     const profileTimeUs = config.time('profile_timestamp')
     return {
       convert: ({ value }) =>
-        isProfile(value) ? convertProfile(value, profileTimeUs, window) : convertEvent(value, settings),
+        isMixpanelProfile(value) ? convertProfile(value, profileTimeUs, window) : convertEvent(value, settings),
       timeOf: ({ value }) =>
-        isProfile(value)
+        isMixpanelProfile(value)
           ? checkProfileTime(profileTimeUs, window)
           : readEventTime(readObjectField(value, 'properties'), settings.zone, window).timeUs,
     }
@@ -62,9 +62,9 @@ function convertEvent(record: JsonObject, settings: Settings): Conversion {
   const ids = readIdentity(sourceName, from)
   const time = readEventTime(from, settings.zone, settings.window)
   const { timeUs } = time
-  if (joinsItself(ids)) return skipRecord('filtered')
-  const properties = mapProperties(sourceName, from)
-  const links = readLinks(from, timeUs)
+  if (isSelfJoin(ids)) return skipRecord('filtered')
+  const properties = mapMixpanelProperties(sourceName, from)
+  const links = readIdentityLinks(from, timeUs)
   const dropped = listDroppedFields(from, ids.kind === 'event' ? '$insert_id' : null)
   const notes = createZoneNotes(from, time, settings.zone)
   if (ids.kind === 'identify') return { events: [], links: [{ ...ids, timeUs, properties }, ...links], dropped, notes }
@@ -75,18 +75,18 @@ function convertEvent(record: JsonObject, settings: Settings): Conversion {
     return { events: [{ uuid, event, sourceName, distinctId, timeUs, properties }], links, dropped, notes }
   }
   // The uuid of an event that joins two ids depends only on them, so that repeated rows are one event.
-  const uuid = rootUuid(ids.kind, name, distinctId, ids.alias)
+  const uuid = deriveImportUuid(ids.kind, name, distinctId, ids.alias)
   const joining = { uuid, event, sourceName, distinctId, timeUs, properties: { ...properties, alias: ids.alias } }
   return { events: [joining], links, dropped, notes }
 }
 
 function deriveUuid(record: JsonObject, from: JsonObject): string {
-  const insertId = eventIdText(ownValue(from, '$insert_id'))
-  return insertId === null ? contentUuid(name, record) : mixpanelUuid(insertId)
+  const insertId = toEventIdText(ownValue(from, '$insert_id'))
+  return insertId === null ? deriveContentUuid(name, record) : deriveMixpanelUuid(insertId)
 }
 
 /** A row of the profile export has no event. */
-export function isProfile(record: JsonObject): boolean {
+export function isMixpanelProfile(record: JsonObject): boolean {
   return !Object.hasOwn(record, 'event') && Object.hasOwn(record, '$distinct_id')
 }
 
@@ -109,7 +109,7 @@ function convertProfile(record: JsonObject, exportedUs: number | null, window: T
   const timeUs = checkProfileTime(exportedUs, window)
   const properties: JsonObject = {}
   putPersonUpdates(properties, { set: mapProfileProperties(from) })
-  const uuid = rootUuid('mixpanel', 'profile', distinctId, formatTime(timeUs))
+  const uuid = deriveImportUuid('mixpanel', 'profile', distinctId, formatTime(timeUs))
   return {
     events: [{ uuid, event: '$set', sourceName: 'profile', distinctId, timeUs, isTimeFilledIn: true, properties }],
     dropped: listDroppedProfileFields(from),

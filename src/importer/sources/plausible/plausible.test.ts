@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import type { JsonObject } from '#core/json.ts'
-import { contentUuid } from '#importer/records/deterministic-uuid.ts'
+import { deriveContentUuid } from '#importer/records/deterministic-uuid.ts'
 import { ImportConfigError } from '#importer/records/import-source.ts'
 import { conversionTimeMs, convertRecords, eventsOf } from '../../../../tests/support/convert-records.ts'
 import { plausible } from './plausible.ts'
@@ -25,7 +25,7 @@ describe('a Plausible row imported as one event with totals', () => {
     const row = page({ exits: '2', time_on_page: '140' })
     assert.deepEqual(eventsOf(plausible, [row], sums), [
       {
-        uuid: contentUuid('plausible', row),
+        uuid: deriveContentUuid('plausible', row),
         event: 'plausible_imported_pages',
         distinct_id: 'plausible:blog.example.test',
         timestamp: '2024-04-30T22:00:00.000Z',

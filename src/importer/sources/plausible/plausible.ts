@@ -4,8 +4,8 @@
 
 import { type JsonObject, ownValue } from '#core/json.ts'
 import { defineSource } from '#importer/records/define-source.ts'
-import { contentUuid, rootUuid } from '#importer/records/deterministic-uuid.ts'
-import { checkIdLength, idText } from '#importer/records/distinct-ids.ts'
+import { deriveContentUuid, deriveImportUuid } from '#importer/records/deterministic-uuid.ts'
+import { checkIdLength, toIdText } from '#importer/records/distinct-ids.ts'
 import { ImportConfigError, type SourceRecord } from '#importer/records/import-source.ts'
 import { type Conversion, type ImportedEvent, RecordReject, skipRecord } from '#importer/records/imported-event.ts'
 import { putProperty, readEventName, readTextField } from '#importer/records/record-fields.ts'
@@ -45,7 +45,7 @@ export const plausible = defineSource(
       throw new ImportConfigError('visitors in the configuration of plausible must be at least 1')
     const settings = { site, zone, visitors, window: context }
     const tableOf = (record: SourceRecord) => configuredTable ?? findTable(record)
-    const dateOf = ({ value }: SourceRecord) => idText(ownValue(value, 'date')) ?? ''
+    const dateOf = ({ value }: SourceRecord) => toIdText(ownValue(value, 'date')) ?? ''
     // Only two tables count page views as such, and both count the same views. The other tables break these views down by
     // source, device and so on, so they stay sums; otherwise each view would be synthesized nine times.
     const countsViews = (record: SourceRecord, table: string) =>
@@ -85,7 +85,7 @@ function convertToSum(table: string, row: JsonObject, settings: Settings): Conve
   properties.$process_person_profile = false
   const event = readEventName(`plausible_${table}`, 'table')
   const distinctId = checkIdLength(`plausible:${settings.site}`)
-  const uuid = contentUuid('plausible', row)
+  const uuid = deriveContentUuid('plausible', row)
   const filledIn = { isIdFilledIn: true, isTimeFilledIn: true } as const
   return { events: [{ uuid, event, sourceName: table, distinctId, timeUs, ...filledIn, properties }] }
 }
@@ -98,7 +98,7 @@ function synthesizeViews(table: string, row: JsonObject, settings: Settings): Co
     throw new RecordReject('record_too_large', 'pageviews', `a row may make at most ${viewsMax} page views`)
   const day = findLocalDay(row, settings)
   if (viewCount === 0) return skipRecord('filtered')
-  const date = idText(row.date) ?? ''
+  const date = toIdText(row.date) ?? ''
   const [host, page] = [readTextField(row, 'hostname'), readTextField(row, 'page')]
   const visitorCount = Math.max(1, settings.visitors ?? readCount(row, 'visitors') ?? 1)
   // All events share one object, since a row may count very many.
@@ -106,7 +106,7 @@ function synthesizeViews(table: string, row: JsonObject, settings: Settings): Co
   const events = Array.from({ length: viewCount }, (_, index): ImportedEvent => {
     const parts = [settings.site, 'synthetic', date, host ?? '', page ?? '', String(index)]
     return {
-      uuid: rootUuid('plausible', ...parts),
+      uuid: deriveImportUuid('plausible', ...parts),
       event: '$pageview',
       sourceName: table,
       distinctId: checkIdLength(`plausible:${settings.site}:${date}:${index % visitorCount}`),
@@ -124,7 +124,7 @@ function synthesizeViews(table: string, row: JsonObject, settings: Settings): Co
 /** The time between two local midnights: 23 or 25 hours when clocks change. */
 function findLocalDay(row: JsonObject, settings: Settings): { readonly startMs: number; readonly lengthMs: number } {
   const startUs = readDayStart(row, settings)
-  const [, year, month, day] = /^(\d{4})-(\d\d)-(\d\d)$/.exec(idText(row.date) ?? '') ?? []
+  const [, year, month, day] = /^(\d{4})-(\d\d)-(\d\d)$/.exec(toIdText(row.date) ?? '') ?? []
   const { zone } = settings
   if (zone === null || year === undefined) throw new RecordReject('timestamp_invalid', 'date')
   const endUs = wallClockToUtc(Date.UTC(Number(year), Number(month) - 1, Number(day) + 1) * usPerMs, zone)

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type JsonObject, parseJson } from '#core/json.ts'
 import { parseCsvHeader, parseCsvRow } from '#importer/read/parse-record.ts'
-import { contentUuid, rootUuid } from '#importer/records/deterministic-uuid.ts'
+import { deriveContentUuid, deriveImportUuid } from '#importer/records/deterministic-uuid.ts'
 import type { ExportEncoder } from '#wire/exports/export-column.ts'
 import { type EventRow, eventColumns } from '#wire/exports/exported-columns.ts'
-import { csvEncoder, jsonlEncoder } from '#wire/exports/text-formats.ts'
+import { createCsvEncoder, createJsonlEncoder } from '#wire/exports/text-formats.ts'
 import type { EventToEncode } from '#wire/management/events.ts'
 import { convertRecords, droppedOf, eventsOf } from '../../../../tests/support/convert-records.ts'
 import { posthog } from './posthog.ts'
@@ -59,8 +59,8 @@ describe('an event of PostHog', () => {
     const rows = [{ event: event as EventToEncode, cursor: 'c-1' }]
     const text = async (encoder: ExportEncoder<EventRow>) =>
       [encoder.begin(), ...(await Array.fromAsync(encoder.encode(rows)))].join('')
-    const line = parseJson(await text(jsonlEncoder(eventColumns))) as JsonObject
-    const [header, cells] = (await text(csvEncoder(eventColumns))).trim().split('\r\n')
+    const line = parseJson(await text(createJsonlEncoder(eventColumns))) as JsonObject
+    const [header, cells] = (await text(createCsvEncoder(eventColumns))).trim().split('\r\n')
     const columns = parseCsvHeader(Buffer.from(header!))
     assert.ok('columns' in columns)
     const row = parseCsvRow(Buffer.from(cells!), columns)
@@ -95,10 +95,10 @@ describe('an event of PostHog', () => {
   it('gets a derived uuid if its own is invalid, with a note', () => {
     const [outcome] = convertRecords(posthog, [{ ...row, uuid: 'x-1' }])
     assert.ok('events' in outcome!)
-    assert.equal(outcome.events[0]!.uuid, rootUuid('posthog', 'uuid', 'x-1'))
+    assert.equal(outcome.events[0]!.uuid, deriveImportUuid('posthog', 'uuid', 'x-1'))
     assert.deepEqual(outcome.notes, ['invalid_uuid'])
     const { uuid: _, ...without } = row
-    assert.equal(eventsOf(posthog, [without])[0]!.uuid, contentUuid('posthog', without))
+    assert.equal(eventsOf(posthog, [without])[0]!.uuid, deriveContentUuid('posthog', without))
   })
 
   it('warns of groups without the dollar sign unless they are promoted', () => {
@@ -139,7 +139,7 @@ describe('the ids of a person of PostHog', () => {
     assert.equal(merged.length, 1)
     const ids = [merged[0]!.distinct_id, merged[0]!.properties.alias as string]
     assert.deepEqual(ids.toSorted(), ['u-1', 'u-2'])
-    assert.equal(merged[0]!.uuid, rootUuid('merge', 'posthog', ...ids))
+    assert.equal(merged[0]!.uuid, deriveImportUuid('merge', 'posthog', ...ids))
   })
 
   /** @returns each merge as `into alias`. */

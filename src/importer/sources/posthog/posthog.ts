@@ -4,8 +4,8 @@
 import { parseUuid } from '#core/events/uuid.ts'
 import { isJsonObject, type JsonObject, type JsonValue, ownValue, setOwn } from '#core/json.ts'
 import { defineSource } from '#importer/records/define-source.ts'
-import { contentUuid, rootUuid } from '#importer/records/deterministic-uuid.ts'
-import { eventIdText, idText, isIllegalId, legalId, requireDistinctId } from '#importer/records/distinct-ids.ts'
+import { deriveContentUuid, deriveImportUuid } from '#importer/records/deterministic-uuid.ts'
+import { isIllegalId, requireDistinctId, toEventIdText, toIdText, toLegalId } from '#importer/records/distinct-ids.ts'
 import type { SourceContext, SourceFact, SourceRecord } from '#importer/records/import-source.ts'
 import { type Conversion, type RecordNote, RecordReject, skipRecord } from '#importer/records/imported-event.ts'
 import { isEmptyValue, parseJsonText, readEventName, readTextField } from '#importer/records/record-fields.ts'
@@ -63,7 +63,7 @@ function convertEvent({ value: record }: SourceRecord, options: PostHogOptions):
   if (unsupportedEvents.has(name)) throw new RecordReject('unsupported_event', 'event')
   const given = readProperties(record)
   const distinctId = requireDistinctId(
-    legalId(ownValue(record, 'distinct_id')) ?? legalId(ownValue(given, 'distinct_id')),
+    toLegalId(ownValue(record, 'distinct_id')) ?? toLegalId(ownValue(given, 'distinct_id')),
   )
   const timeUs = readEventTime(record, options.window)
   const notes: RecordNote[] = []
@@ -128,11 +128,11 @@ function isStripped(key: string, { stripPersonUpdates }: PostHogOptions): boolea
 }
 
 function readOrDeriveUuid(record: JsonObject, notes: RecordNote[]): string {
-  const written = eventIdText(ownValue(record, 'uuid'))
-  if (written === null) return contentUuid('posthog', record)
+  const written = toEventIdText(ownValue(record, 'uuid'))
+  if (written === null) return deriveContentUuid('posthog', record)
   const uuid = parseUuid(written)
   if (uuid === null) notes.push('invalid_uuid')
-  return uuid ?? rootUuid('posthog', 'uuid', written)
+  return uuid ?? deriveImportUuid('posthog', 'uuid', written)
 }
 
 // Rows of the persons export, each with one id of one person. It is the only record of merges made through an API.
@@ -162,7 +162,7 @@ const ownerKind = 'person_of_id'
 /** Ids can move between persons, and tables also contain replaced rows, so the highest version counts. */
 function readPersonRowFacts({ value }: SourceRecord, findFact: FindFact): SourceFact[] {
   const personId = readTextField(value, 'person_id')
-  const distinctId = idText(ownValue(value, 'distinct_id'))
+  const distinctId = toIdText(ownValue(value, 'distinct_id'))
   if (personId === null || distinctId === null || isIllegalId(distinctId)) return []
   const version = readVersion(value)
   const isDeleted = isTrue(ownValue(value, 'is_deleted'))
@@ -187,14 +187,14 @@ function convertPersonRow(
   findFact: FindFact,
 ): Conversion {
   const { value } = record
-  const alias = requireDistinctId(legalId(ownValue(value, 'distinct_id')))
+  const alias = requireDistinctId(toLegalId(ownValue(value, 'distinct_id')))
   const personId = readTextField(value, 'person_id') ?? ''
   if (isTrue(ownValue(value, 'is_deleted')) || !belongsTo(alias, personId, findFact)) return skipRecord('filtered')
   const distinctId = findMergeTarget(personId, findFact)
   if (distinctId === null || distinctId === alias) return skipRecord('filtered')
   if (!allowsMerges) throw new RecordReject('merge_needs_approval', 'distinct_id')
   const timeUs = readPersonRowTime(value, window)
-  const uuid = rootUuid('merge', 'posthog', distinctId, alias)
+  const uuid = deriveImportUuid('merge', 'posthog', distinctId, alias)
   return {
     events: [{ uuid, event: '$merge_dangerously', sourceName: 'persons', distinctId, timeUs, properties: { alias } }],
   }
@@ -225,11 +225,11 @@ function formatNextKey(personId: string, distinctId: string): string {
 }
 
 function readVersion(row: JsonObject): number | null {
-  const text = idText(ownValue(row, 'person_distinct_id_version') ?? ownValue(row, 'version'))
+  const text = toIdText(ownValue(row, 'person_distinct_id_version') ?? ownValue(row, 'version'))
   return text !== null && /^\d{1,15}$/.test(text) ? Number(text) : null
 }
 
 /** ClickHouse writes booleans as 0 and 1. */
 function isTrue(value: JsonValue | undefined): boolean {
-  return ['true', '1'].includes(idText(value)?.toLowerCase() ?? String(value))
+  return ['true', '1'].includes(toIdText(value)?.toLowerCase() ?? String(value))
 }

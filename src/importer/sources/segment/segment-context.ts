@@ -20,7 +20,7 @@ const targets: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 /** The property of each field of the context itself. */
 const ownTargets = { ip: '$ip', locale: '$locale', timezone: '$timezone', userAgent: '$raw_user_agent' }
 
-export function putContext(properties: JsonObject, context: JsonObject): void {
+export function putContextProperties(properties: JsonObject, context: JsonObject): void {
   for (const [field, target] of Object.entries(ownTargets)) putProperty(properties, target, ownValue(context, field))
   for (const [part, byField] of Object.entries(targets)) {
     const from = readObjectField(context, part)
@@ -29,7 +29,7 @@ export function putContext(properties: JsonObject, context: JsonObject): void {
   putProperty(properties, '$device_type', toDeviceType(readTextField(readObjectField(context, 'device'), 'type')))
   for (const [field, value] of Object.entries(readObjectField(context, 'campaign')))
     putProperty(properties, `utm_${field === 'name' ? 'campaign' : field}`, value)
-  putPage(properties, readObjectField(context, 'page'))
+  putPageProperties(properties, readObjectField(context, 'page'))
 }
 
 const readObjects: ReadonlySet<string> = new Set([...Object.keys(targets), 'campaign', 'page'])
@@ -59,7 +59,7 @@ const readFields: Readonly<Record<string, readonly string[]>> = {
  * Moves the fields of a page to the properties that live events have. If `page` is `properties` itself, its fields overwrite
  * those of the context.
  */
-export function putPage(properties: JsonObject, page: JsonObject): void {
+export function putPageProperties(properties: JsonObject, page: JsonObject): void {
   const moved = { url: '$current_url', path: '$pathname', referrer: '$referrer', title: 'title' }
   for (const [field, target] of Object.entries(moved)) {
     const value = ownValue(page, field)

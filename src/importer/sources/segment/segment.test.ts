@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
-import { rootUuid } from '#importer/records/deterministic-uuid.ts'
+import { deriveImportUuid } from '#importer/records/deterministic-uuid.ts'
 import { convertRecords, droppedOf, eventsOf, renamedFields } from '../../../../tests/support/convert-records.ts'
 import { segment } from './segment.ts'
 
@@ -121,7 +121,7 @@ describe('a message of Segment', () => {
   it('has a uuid derived from its own id', () => {
     const uuid = '022BB90C-BBAC-41E4-8DFC-AA07A5B09302'
     assert.equal(only({ messageId: uuid }).uuid, uuid.toLowerCase())
-    assert.equal(only({ messageId: 'ajs-1' }).uuid, rootUuid('segment', 'message', 'ajs-1'))
+    assert.equal(only({ messageId: 'ajs-1' }).uuid, deriveImportUuid('segment', 'message', 'ajs-1'))
     assert.deepEqual(only({ messageId: null }).properties, {})
   })
 

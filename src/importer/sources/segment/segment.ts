@@ -4,16 +4,16 @@
 import { isUuid } from '#core/events/uuid.ts'
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
 import { defineSource } from '#importer/records/define-source.ts'
-import { contentUuid, rootUuid } from '#importer/records/deterministic-uuid.ts'
+import { deriveContentUuid, deriveImportUuid } from '#importer/records/deterministic-uuid.ts'
 import {
   checkIdLength,
-  eventIdText,
-  idText,
   isIllegalId,
-  legalId,
   requireDistinctId,
+  toEventIdText,
+  toIdText,
+  toLegalId,
 } from '#importer/records/distinct-ids.ts'
-import { createLinks, isLink } from '#importer/records/generated-events.ts'
+import { createIdentityLinks, isIdentityLink } from '#importer/records/generated-events.ts'
 import { type Conversion, type ImportedEvent, RecordReject, skipRecord } from '#importer/records/imported-event.ts'
 import {
   isEmptyValue,
@@ -24,7 +24,7 @@ import {
   readTextField,
 } from '#importer/records/record-fields.ts'
 import { checkTime, findFirstTime, type TimeWindow } from '#importer/records/source-time.ts'
-import { listUnreadContext, putContext, putPage } from './segment-context.ts'
+import { listUnreadContext, putContextProperties, putPageProperties } from './segment-context.ts'
 
 const name = 'segment'
 
@@ -61,15 +61,15 @@ type OwnEvent = Pick<ImportedEvent, 'event' | 'properties'>
 function convertMessage(record: JsonObject, { window, zone, groupType }: Settings): Conversion {
   if (ownValue(readObjectField(record, 'integrations'), 'PostHog') === false) return skipRecord('destination_disabled')
   const { toEvent } = readType(record)
-  const userId = legalId(ownValue(record, 'userId'))
-  const anonymousId = legalId(ownValue(record, 'anonymousId'))
+  const userId = toLegalId(ownValue(record, 'userId'))
+  const anonymousId = toLegalId(ownValue(record, 'anonymousId'))
   const own = toEvent({ record, userId, anonymousId, properties: mapProperties(record, groupType), groupType })
   const distinctId = requireDistinctId(userId ?? anonymousId)
   const { timeUs, field: timeField } = readMessageTime(record, zone, window)
   // A person cannot be joined with itself.
   if (own.event === '$create_alias' && own.properties.alias === distinctId) return skipRecord('filtered')
   const isOwnEvent = own.event === '$identify'
-  const links = createLinks(userId, anonymousId, timeUs).map(link => ({ ...link, isOwnEvent }))
+  const links = createIdentityLinks(userId, anonymousId, timeUs).map(link => ({ ...link, isOwnEvent }))
   const type = readTextField(record, 'type')
   const sourceName = type === 'track' || type === null ? {} : { sourceName: type }
   const events = [{ uuid: deriveUuid(record), ...own, ...sourceName, distinctId, timeUs }]
@@ -116,7 +116,7 @@ function createIdentifyEvent({ record, userId, anonymousId, properties }: Messag
   const set: JsonObject = {}
   putProperties(set, readTraits(record))
   if (Object.keys(set).length > 0) properties.$set = set
-  const links = userId !== null && anonymousId !== null && isLink({ userId, deviceId: anonymousId })
+  const links = userId !== null && anonymousId !== null && isIdentityLink({ userId, deviceId: anonymousId })
   if (!links) return { event: '$set', properties }
   return { event: '$identify', properties: { ...properties, $anon_distinct_id: anonymousId } }
 }
@@ -156,7 +156,7 @@ function createAliasEvent({ record, properties }: Message): OwnEvent {
 function requireText(record: JsonObject, field: string): string {
   const value = ownValue(record, field)
   if (isEmptyValue(value)) throw new RecordReject('distinct_id_missing', field)
-  const text = idText(value)
+  const text = toIdText(value)
   if (text === null) throw new RecordReject('distinct_id_illegal', field)
   return text
 }
@@ -186,9 +186,9 @@ function estimateClockErrorUs(record: JsonObject, zone: string | null): number {
 }
 
 function deriveUuid(record: JsonObject): string {
-  const messageId = eventIdText(ownValue(record, 'messageId'))
-  if (messageId === null) return contentUuid(name, record)
-  return isUuid(messageId) ? messageId.toLowerCase() : rootUuid(name, 'message', messageId)
+  const messageId = toEventIdText(ownValue(record, 'messageId'))
+  if (messageId === null) return deriveContentUuid(name, record)
+  return isUuid(messageId) ? messageId.toLowerCase() : deriveImportUuid(name, 'message', messageId)
 }
 
 /** Fields that events of every type are made from. */
@@ -211,10 +211,10 @@ function mapProperties(record: JsonObject, groupType: string): JsonObject {
     if (!isUsedField(record, field) && !notKept.includes(field) && !isEmptyObject(value))
       putProperty(properties, field, value)
   const context = readObjectField(record, 'context')
-  putContext(properties, context)
+  putContextProperties(properties, context)
   putProperties(properties, readObjectField(record, 'properties'))
-  if (messageTypes.get(ownValue(record, 'type'))?.toEvent === createViewEvent) putPage(properties, properties)
-  putProperty(properties, '$segment_message_id', idText(ownValue(record, 'messageId')))
+  if (messageTypes.get(ownValue(record, 'type'))?.toEvent === createViewEvent) putPageProperties(properties, properties)
+  putProperty(properties, '$segment_message_id', toIdText(ownValue(record, 'messageId')))
   const groupId = readGroupId(context)
   if (groupId !== null) properties.$groups = { [groupType]: groupId }
   return properties
@@ -232,7 +232,7 @@ function isEmptyObject(value: JsonValue): boolean {
 /** Texts that are illegal as ids of persons, such as 0 or guest, are valid keys of groups. */
 function readGroupId(context: JsonObject): string | null {
   const value = ownValue(context, 'groupId')
-  return isEmptyValue(value) ? null : idText(value)
+  return isEmptyValue(value) ? null : toIdText(value)
 }
 
 /** @param timeField the field of the event's time. */

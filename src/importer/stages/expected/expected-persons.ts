@@ -8,9 +8,9 @@ import { isJsonObject, type JsonObject, ownValue } from '#core/json.ts'
 import { isSameJson } from '#core/json-equal.ts'
 import { emptyProfile, type Profile } from '#core/persons/profile.ts'
 import { applyImportUpdate } from '#core/processing/properties/import-update.ts'
-import { clientMap, liftPersonMaps, type PersonMaps } from '#core/processing/properties/mapped-properties.ts'
-import { unsetKeys } from '#core/processing/properties/person-update.ts'
-import { findJoinedId } from '../../records/generated-events.ts'
+import { buildPersonMaps, type PersonMaps, readClientMap } from '#core/processing/properties/mapped-properties.ts'
+import { parseUnsetKeys } from '#core/processing/properties/person-update.ts'
+import { findMergedDistinctId } from '../../records/generated-events.ts'
 import type { ImportedEvent } from '../../records/imported-event.ts'
 import { usPerMs } from '../../records/source-time.ts'
 
@@ -34,15 +34,15 @@ export function createExpectedPerson(id: string): ExpectedPerson {
 
 /** Whether the event says anything about its person that can be compared. */
 function describesPerson(event: ImportedEvent): boolean {
-  if (findJoinedId(event) !== null) return true
+  if (findMergedDistinctId(event) !== null) return true
   const { set, setOnce } = readPersonMaps(event)
   return set !== null || setOnce !== null || readUnset(event).length > 0
 }
 
-export function addToPerson(person: ExpectedPerson, event: ImportedEvent): void {
+export function addEventToPerson(person: ExpectedPerson, event: ImportedEvent): void {
   const { distinctId, timeUs, uuid } = event
   person.ids.add(distinctId)
-  const other = event.event === '$identify' ? findJoinedId(event) : null
+  const other = event.event === '$identify' ? findMergedDistinctId(event) : null
   if (other !== null) person.ids.add(other)
   const { set, setOnce } = readPersonMaps(event)
   const timestampMs = Math.floor(timeUs / usPerMs)
@@ -51,7 +51,7 @@ export function addToPerson(person: ExpectedPerson, event: ImportedEvent): void 
 }
 
 function readUnset(event: ImportedEvent): readonly string[] {
-  return hasProfile(event) ? unsetKeys(event.properties.$unset) : []
+  return hasProfile(event) ? parseUnsetKeys(event.properties.$unset) : []
 }
 
 /** @param stored the person from the private API. */
@@ -116,7 +116,7 @@ export class PersonChoice {
       return
     }
     this.#chosen.set(id, person)
-    addToPerson(person, event)
+    addEventToPerson(person, event)
     if (this.#chosen.size < 2 * this.#kept) return
     const best = this.chosen()
     this.#chosen = new Map(best.map(each => [each.id, each]))
@@ -140,7 +140,12 @@ export function readPersonMaps(event: ImportedEvent): PersonMaps {
   if (!hasProfile(event)) return { set: null, setOnce: null }
   const { properties } = event
   const keys = Object.keys(properties)
-  return liftPersonMaps(properties, keys, clientMap(properties.$set, null), clientMap(properties.$set_once, null))
+  return buildPersonMaps(
+    properties,
+    keys,
+    readClientMap(properties.$set, null),
+    readClientMap(properties.$set_once, null),
+  )
 }
 
 /** Whether the event may change its person. AI events never do. */

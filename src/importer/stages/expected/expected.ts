@@ -5,7 +5,7 @@
 import type { JsonObject } from '#core/json.ts'
 import type { PropertyMarks } from '#core/persons/person.ts'
 import type { JobFolder } from '../../job/job-folder.ts'
-import { readState, writeState } from '../../job/job-state.ts'
+import { readJobState, writeJobState } from '../../job/job-state.ts'
 import type { StagedPart } from '../../job/staged-part.ts'
 import type { ImportedEvent } from '../../records/imported-event.ts'
 import { type ExpectedEvents, ExpectedTally } from './expected-events.ts'
@@ -72,12 +72,12 @@ export function storeExpected(folder: JobFolder, { sent, refused }: SentEvents, 
     persons:
       storedPersons !== null && countWithin(storedPersons, charsMax) === storedPersons.length ? storedPersons : null,
   }
-  writeState(folder, expectedName, stored)
+  writeJobState(folder, expectedName, stored)
 }
 
 /** @returns null if nothing is stored, or if something else was sent. */
 export function readExpected(folder: JobFolder, { sent, refused }: SentEvents): Expected | null {
-  const stored = readState<Stored>(folder, expectedName)
+  const stored = readJobState<Stored>(folder, expectedName)
   if (stored?.sent !== sent || stored.refused !== refused) return null
   const { rows, counts, otherCounts, idBuckets, samples, persons } = stored
   return {

@@ -3,7 +3,7 @@
 import { hash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import type { JobFolder } from '#importer/job/job-folder.ts'
-import { checkPause } from '#importer/job/job-paused.ts'
+import { throwIfPaused } from '#importer/job/job-paused.ts'
 import { isYieldDue, yieldToEventLoop } from '#importer/read/event-loop.ts'
 import { appendToFile } from '#importer/read/own-files.ts'
 import type { Rehearsal } from './import-report.ts'
@@ -128,7 +128,7 @@ export class ReusedIds {
     let reused = 0
     for (let index = 0; index < fileCount; index++) {
       if (isYieldDue()) await yieldToEventLoop()
-      checkPause(signal)
+      throwIfPaused(signal)
       this.#flush(index)
       const path = this.#pathOf(index)
       if (!existsSync(path)) continue

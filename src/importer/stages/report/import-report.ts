@@ -258,7 +258,7 @@ export function readRehearsal(folder: JobFolder): Rehearsal | null {
   return folder.readJson(reportNames.json, rehearsalSchema)
 }
 
-export function isBalanced(sums: Omit<Balance, 'isBalanced'>): boolean {
+export function isReportBalanced(sums: Omit<Balance, 'isBalanced'>): boolean {
   const { read, givingEvents, skipped, rejected, collapsed, fromRecords, generated, toSend } = sums
   return read === givingEvents + skipped + rejected + collapsed && toSend === fromRecords + generated
 }

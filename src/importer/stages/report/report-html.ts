@@ -1,8 +1,8 @@
 // Renders a report as a self-contained page for the person who approves it.
 
-import { firstFew, formatCount } from '#core/format-count.ts'
-import { printableName } from '#core/printable.ts'
-import { dayMs, dayNumber } from '#core/time.ts'
+import { formatCount, truncateList } from '#core/format-count.ts'
+import { toPrintableName } from '#core/printable.ts'
+import { dayMs, parseDayNumber } from '#core/time.ts'
 import { utcDay } from '#core/usage.ts'
 import type { JobFolder } from '#importer/job/job-folder.ts'
 import { formatNumber } from './format-figures.ts'
@@ -120,7 +120,7 @@ const barWidth = 10
  */
 export function renderDayChart(days: readonly DayCount[]): string {
   if (days.length === 0) return ''
-  const [first, last] = [dayNumber(days[0]!.day), dayNumber(days.at(-1)!.day)]
+  const [first, last] = [parseDayNumber(days[0]!.day), parseDayNumber(days.at(-1)!.day)]
   const counts = new Map(days.map(({ day, count }) => [day, count]))
   const all = Array.from({ length: last - first + 1 }, (_, index) => utcDay((first + index) * dayMs))
   const most = days.reduce((best, day) => (day.count > best.count ? day : best))
@@ -148,7 +148,7 @@ function renderBar(day: string, index: number, count: number, max: number): stri
 
 function describeGaps(gaps: readonly string[]): string {
   if (gaps.length === 0) return 'There is no day without events between them.'
-  return `${formatCount(gaps.length, 'day')} between them without events, marked red: ${firstFew(gaps, 5).join(', ')}.`
+  return `${formatCount(gaps.length, 'day')} between them without events, marked red: ${truncateList(gaps, 5).join(', ')}.`
 }
 
 function renderSamples(samples: readonly Sample[]): string {
@@ -188,5 +188,5 @@ const entities: Readonly<Record<string, string>> = {
 
 /** Line breaks and tabs are kept for `pre`; other control and bidirectional characters are shown as escapes. */
 function escapeHtml(text: string): string {
-  return text.replaceAll(/[^\n\t]+/g, piece => printableName(piece)).replaceAll(/[&<>"']/g, char => entities[char]!)
+  return text.replaceAll(/[^\n\t]+/g, piece => toPrintableName(piece)).replaceAll(/[&<>"']/g, char => entities[char]!)
 }

@@ -1,6 +1,6 @@
 // The content of a report as headings, sentences and tables, independent of the output format.
 
-import { firstFew, formatCount } from '#core/format-count.ts'
+import { formatCount, truncateList } from '#core/format-count.ts'
 import type { JsonObject } from '#core/json.ts'
 import { formatDuration, formatNumber, formatPercent } from './format-figures.ts'
 import type { DayCount, EventCount, ImportReport, ReasonCount, Rehearsal, Sent } from './import-report.ts'
@@ -196,7 +196,7 @@ function createChoicesSection({ choices }: Rehearsal): Section {
 function createDamagedFilesSection({ damagedFiles }: Rehearsal): readonly Section[] {
   if (damagedFiles.length === 0) return []
   const line = 'Download these files again, and plan the import again.'
-  return [createSection('Damaged files', [...firstFew(damagedFiles.map(describeDamage)), line])]
+  return [createSection('Damaged files', [...truncateList(damagedFiles.map(describeDamage)), line])]
 }
 
 /** Once sending has begun, its figures are shown next to the figures of the rehearsal. */

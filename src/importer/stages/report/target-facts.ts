@@ -2,7 +2,7 @@
 // it. Source: docs/wire/import.md §2.7 ("Ask the target", "Warn").
 
 import { groupEventNames, mergeEventNames } from '#core/events/event-names.ts'
-import { firstFew, formatCount } from '#core/format-count.ts'
+import { formatCount, truncateList } from '#core/format-count.ts'
 import { dayMs } from '#core/time.ts'
 import type { OverlapDay, TargetAnswer, TargetFacts, Warning } from './import-report.ts'
 
@@ -33,7 +33,7 @@ export function createTargetWarnings(answer: TargetAnswer, imported: AnsweredImp
   const earlier = describeOverlap(overlap, 'imported')
   const jobs = [...new Set(overlap.flatMap(day => (day.imported > 0 ? day.jobs : [])))]
   const pending = pendingJobs.map(({ id, name, state }) => `${id} (${name}, ${state})`)
-  const names = firstFew(
+  const names = truncateList(
     listUnfamiliarNames(answer).map(name => JSON.stringify(name)),
     10,
   )

@@ -1,6 +1,6 @@
 // Finds what is suspicious in a rehearsal, to warn before anything is sent. Source: docs/wire/import.md §1.1 to §1.9, §2.7.
 
-import { firstFew, formatCount } from '#core/format-count.ts'
+import { formatCount, truncateList } from '#core/format-count.ts'
 import type { Manifest } from '#importer/job/manifest.ts'
 import { formatRenameOption } from '#importer/records/define-source.ts'
 import type { ImportedEvent } from '#importer/records/imported-event.ts'
@@ -98,7 +98,7 @@ export class Suspicions {
     return warnIf(
       ids.length > 0,
       'frequent_distinct_id',
-      `Of all events, ${firstFew(shown, 5).join(', ')}: often ids that do not stand for a person.`,
+      `Of all events, ${truncateList(shown, 5).join(', ')}: often ids that do not stand for a person.`,
     )
   }
 
@@ -193,7 +193,7 @@ function warnOfFilesWithoutRecords({ raw, objects }: Counted['manifest']): reado
   // For a file in an archive, the name of the archive comes first. Blank lines count as records.
   const given = new Set(objects.flatMap(({ object }) => [object, ...listEnclosingFiles(object)]))
   const names = raw.filter(({ object, bytes }) => bytes > 0 && !given.has(object)).map(({ object }) => object)
-  const text = `${firstFew(names, 5).join(', ')} ${names.length === 1 ? 'holds' : 'hold'} no records.`
+  const text = `${truncateList(names, 5).join(', ')} ${names.length === 1 ? 'holds' : 'hold'} no records.`
   return warnIf(names.length > 0, 'no_record_in_file', text)
 }
 
@@ -216,7 +216,11 @@ function warnOfDayGaps(days: readonly DayCount[]): readonly Warning[] {
     const missing = (Date.parse(day) - Date.parse(before)) / 86_400_000 - 1
     return missing > 0 ? [`${missing} after ${before}`] : []
   })
-  return warnIf(gaps.length > 0, 'day_gap', `Days without events within the range: ${firstFew(gaps, 10).join(', ')}.`)
+  return warnIf(
+    gaps.length > 0,
+    'day_gap',
+    `Days without events within the range: ${truncateList(gaps, 10).join(', ')}.`,
+  )
 }
 
 export function describeSharedDevices({ sharedDevices, devices: { all, shared } }: Counted['identity']): string {

@@ -46,15 +46,15 @@ export const bulkArchivedSchema = Type.Object({
   errors: Type.Array(errorSchema),
 })
 
-export function encodeRetired({ id, key }: Flag): Static<typeof bulkArchivedSchema>['archived'][number] {
+export function encodeRetiredFlag({ id, key }: Flag): Static<typeof bulkArchivedSchema>['archived'][number] {
   return { id, key }
 }
 
-export function encodeDeleted(flag: Flag): Static<typeof bulkDeletedSchema>['deleted'][number] {
+export function encodeDeletedFlag(flag: Flag): Static<typeof bulkDeletedSchema>['deleted'][number] {
   const rollout = rolloutOf(flag.filters)
   const states = { everybody: 'fully_rolled_out', nobody: 'not_rolled_out', some: 'partial', unreadable: 'partial' }
   return {
-    ...encodeRetired(flag),
+    ...encodeRetiredFlag(flag),
     rollout_state: states[rollout.kind],
     active_variant: rollout.kind === 'everybody' ? rollout.variant : null,
   }

@@ -3,23 +3,23 @@
 import Type from 'typebox'
 import { type EarlyAccessFeature, earlyAccessFeatureResource } from '#core/resources/early-access-feature.ts'
 import { type LinkedFlagJson, linkedFlagSchema } from '../linked-flag.ts'
-import { bodySchemas, encodeItem, itemSchema } from '../resource-json.ts'
+import { buildBodySchemas, buildItemSchema, encodeItem } from '../resource-json.ts'
 import { nullable } from '../shapes.ts'
 
 const flagId = (description: string) => ({
   feature_flag_id: Type.Optional(nullable(Type.Integer({ minimum: 1, description }))),
 })
 
-export const updateEarlyAccessFeatureSchema = bodySchemas(
+export const updateEarlyAccessFeatureSchema = buildBodySchemas(
   earlyAccessFeatureResource,
   flagId('Must be the id of its current flag, which cannot be changed.'),
 ).update
-export const createEarlyAccessFeatureSchema = bodySchemas(
+export const createEarlyAccessFeatureSchema = buildBodySchemas(
   earlyAccessFeatureResource,
   flagId('Flag to offer for early access; created if omitted.'),
 ).create
 
-export const earlyAccessFeatureSchema = itemSchema(earlyAccessFeatureResource, {
+export const earlyAccessFeatureSchema = buildItemSchema(earlyAccessFeatureResource, {
   feature_flag: nullable(linkedFlagSchema),
 })
 

@@ -1,16 +1,16 @@
 // The filters of an explanation, each with the value that was compared, the source of that value, and the result.
 
 import { type CohortEntry, readCohortReference } from '#core/flags/definitions/cohort-tree.ts'
-import { dependencyId } from '#core/flags/definitions/flag-dependencies.ts'
+import { parseDependencyId } from '#core/flags/definitions/flag-dependencies.ts'
 import type { StoredFilter } from '#core/flags/definitions/flag-filters.ts'
 import { configVersion } from '#core/flags/definitions/read-rules.ts'
 import type { CompiledCohort } from '#core/flags/evaluation/compiled-cohort.ts'
 import type { ReadScope, TracedAnswer } from '#core/flags/evaluation/evaluation-trace.ts'
 import type { ExplainedFlag } from '#core/flags/evaluation/explained-flag.ts'
-import { flagValue } from '#core/flags/evaluation/flag-outcome.ts'
-import { matchNote } from '#core/flags/match/match-note.ts'
-import { compactJson, type JsonValue } from '#core/json.ts'
-import { reasonDescription } from '#wire/flags/flag-texts.ts'
+import { flagValueOf } from '#core/flags/evaluation/flag-outcome.ts'
+import { explainMismatch } from '#core/flags/match/match-note.ts'
+import { type JsonValue, toCompactJson } from '#core/json.ts'
+import { describeReason } from '#wire/flags/flag-texts.ts'
 import type { CohortLeafJson, ComparedJson, ExplainedFilterJson } from './explanation-shapes.ts'
 
 export interface ExplanationView {
@@ -94,7 +94,7 @@ export class ExplainedFilters {
         ...leaf,
         result: 'error',
         compared: null,
-        note: reasonDescription({ reason: answer, conditionIndex: null }),
+        note: describeReason({ reason: answer, conditionIndex: null }),
       }
     const holds = answer !== isNegated
     if (type === 'flag') return { ...leaf, result: resultOf(answer), ...this.#compareFlag(filter) }
@@ -109,15 +109,18 @@ export class ExplainedFilters {
     const compared = scope === null ? absent : this.read(scope, key)
     if (holds) return { compared, note: null }
     const property = scope === null ? undefined : trace.readOf(scope, key)?.value
-    return { compared, note: matchNote({ operator: operator ?? 'exact', filter: value, property }, project.project) }
+    return {
+      compared,
+      note: explainMismatch({ operator: operator ?? 'exact', filter: value, property }, project.project),
+    }
   }
 
   #compareFlag(filter: StoredFilter): Comparison {
     const { evaluation, project } = this.#explained
-    const id = dependencyId(filter.key)
+    const id = parseDependencyId(filter.key)
     const outcome = evaluation.outcomes[project.flags.findIndex(flag => flag !== undefined && flag.id === id)]
     const stored = project.definitions.flags.find(flag => flag.id === id)
-    const value = outcome === undefined ? false : (flagValue(outcome) ?? null)
+    const value = outcome === undefined ? false : (flagValueOf(outcome) ?? null)
     const compared: ComparedJson = { source: 'flag', value, substitute: null }
     if (id === null) return { compared: absent, note: `"${truncateText(filter.key)}" is not a flag id: never matches` }
     if (filter.operator !== 'flag_evaluates_to')
@@ -130,7 +133,7 @@ export class ExplainedFilters {
       return { compared, note: `${named} is a version 2 flag, which filters cannot test` }
     if (!stored.active) return { compared, note: `${named} is inactive, which counts as false` }
     if (outcome === undefined) return { compared, note: `${named} is not served to this caller, which counts as false` }
-    return { compared, note: outcome.kind === 'unknown' ? `${named} failed: ${reasonDescription(outcome)}` : named }
+    return { compared, note: outcome.kind === 'unknown' ? `${named} failed: ${describeReason(outcome)}` : named }
   }
 
   #encodeCohort(
@@ -221,7 +224,7 @@ export function truncateValue(value: JsonValue): JsonValue {
   if (typeof value !== 'object' || value === null) return value
   // Many filters may show the same value, and a stored value may be as large as 640 KiB.
   return shortened.getOrInsertComputed(value, () => {
-    const text = compactJson(value)
+    const text = toCompactJson(value)
     return text.length <= valueCharsMax ? value : truncateText(text)
   })
 }

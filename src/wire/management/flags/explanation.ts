@@ -1,18 +1,22 @@
 // The explanation of one flag for one subject: its value and the reason, and the evaluator's trace next to the definition.
 // Its size is bounded for any definition. Source: ours, docs/operating/explain.md.
 
-import { filtersInTestOrder, readFilters } from '#core/flags/definitions/flag-filters.ts'
+import { orderFiltersForTest, readStoredFilters } from '#core/flags/definitions/flag-filters.ts'
 import type { Rule } from '#core/flags/definitions/rules-document.ts'
 import type { CompiledFlag } from '#core/flags/evaluation/compile-flag.ts'
-import { usableGroupKey } from '#core/flags/evaluation/evaluation-subject.ts'
+import { readUsableGroupKey } from '#core/flags/evaluation/evaluation-subject.ts'
 import type { TracedHoldout, TracedSet } from '#core/flags/evaluation/evaluation-trace.ts'
-import { dependencyCycle, type ExplainedFlag, missingDependencies } from '#core/flags/evaluation/explained-flag.ts'
-import { type FlagOutcome, flagValue } from '#core/flags/evaluation/flag-outcome.ts'
+import {
+  type ExplainedFlag,
+  findDependencyCycle,
+  listMissingDependencies,
+} from '#core/flags/evaluation/explained-flag.ts'
+import { type FlagOutcome, flagValueOf } from '#core/flags/evaluation/flag-outcome.ts'
 import type { PreparedOutcome } from '#core/flags/evaluation/prepared-outcomes.ts'
 import { type JsonValue, ownValue } from '#core/json.ts'
 import type { Result } from '#core/result.ts'
-import { reasonCode, reasonDescription } from '#wire/flags/flag-texts.ts'
-import { instant } from '../shapes.ts'
+import { describeReason, reasonCodeOf } from '#wire/flags/flag-texts.ts'
+import { formatInstant } from '../shapes.ts'
 import {
   ExplainedFilters,
   type ExplanationView,
@@ -36,7 +40,7 @@ export function encodeExplanation(explained: ExplainedFlag, view: ExplanationVie
     payload: stored.hasEncryptedPayloads ? null : (outcome?.payload ?? null),
     failed: outcome?.kind === 'unknown',
     reason: encodeReason(outcome),
-    evaluated_at: instant(subject.nowMs),
+    evaluated_at: formatInstant(subject.nowMs),
     loaded: encodeLoaded(explained),
     ...(flag === undefined ? nothingEvaluated : encodeSteps(explained, flag, outcome, view)),
     ...encodeDependencies(explained),
@@ -48,13 +52,13 @@ export function encodeExplanation(explained: ExplainedFlag, view: ExplanationVie
 
 function decidedValue(outcome: FlagOutcome | undefined): JsonValue {
   if (outcome === undefined || outcome.kind === 'unknown') return null
-  return outcome.typed === undefined ? (flagValue(outcome) ?? null) : truncateValue(outcome.typed.value)
+  return outcome.typed === undefined ? (flagValueOf(outcome) ?? null) : truncateValue(outcome.typed.value)
 }
 
 function encodeReason(outcome: FlagOutcome | undefined): ExplanationJson['reason'] {
   if (outcome === undefined) return null
   const { reason, conditionIndex } = outcome
-  return { code: reasonCode(reason), condition_index: conditionIndex, description: reasonDescription(outcome) }
+  return { code: reasonCodeOf(reason), condition_index: conditionIndex, description: describeReason(outcome) }
 }
 
 type Steps = Pick<ExplanationJson, 'enrollment' | 'holdout' | 'conditions' | 'conditions_left_out' | 'variant'>
@@ -136,11 +140,11 @@ function definitionOf(
       variants: variants.map(({ key, weight }, index) => encodeBounds(key, weight, index, served!.variantBounds)),
     }
   }
-  const stored = readFilters(project.definitions.flags.find(({ id }) => id === flag.id)!.filters)
+  const stored = readStoredFilters(project.definitions.flags.find(({ id }) => id === flag.id)!.filters)
   return {
     conditions: stored.sets.map((set, index) => {
       const { groupTypeIndex: typeIndex, cohortTests, rolloutPercentage } = flag.sets[index]!
-      const { others, cohorts } = filtersInTestOrder(set)
+      const { others, cohorts } = orderFiltersForTest(set)
       const group = typeIndex === null ? undefined : project.groupTypeNames[typeIndex]
       return {
         aggregation: typeIndex === null ? 'person' : (group ?? `group type ${typeIndex} (does not exist)`),
@@ -240,7 +244,7 @@ function encodeLoaded(explained: ExplainedFlag): ExplanationJson['loaded'] {
     person: leftAside ? 'left_aside' : readsPerson ? loadedResult(subject.person) : 'not_needed',
     groups: groupTypesRead.map(typeIndex => {
       const name = project.groupTypeNames[typeIndex]!
-      const key = usableGroupKey(ownValue(subject.groups, name))
+      const key = readUsableGroupKey(ownValue(subject.groups, name))
       return { group_type: name, group_key: truncateText(key), result: loadedResult(subject.groupRows.get(typeIndex)!) }
     }),
     geoip: project.readsGeoip ? found : 'not_needed',
@@ -260,13 +264,13 @@ function encodeDependencies(
     dependencies: before.slice(0, dependencyCountMax).map(at => {
       const { id, key } = project.flags[at]!
       const outcome = evaluation.outcomes[at]
-      const value = outcome === undefined ? false : (flagValue(outcome) ?? null)
+      const value = outcome === undefined ? false : (flagValueOf(outcome) ?? null)
       return { id, key, value, failed: outcome?.kind === 'unknown', reason: encodeReason(outcome) }
     }),
     dependencies_left_out: Math.max(0, before.length - dependencyCountMax),
-    missing_dependencies: missingDependencies(explained)
+    missing_dependencies: listMissingDependencies(explained)
       .slice(0, dependencyCountMax)
       .map(({ id, testedBy }) => ({ id, tested_by: testedBy })),
-    dependency_cycle: dependencyCycle(explained)?.slice(0, dependencyCountMax) ?? null,
+    dependency_cycle: findDependencyCycle(explained)?.slice(0, dependencyCountMax) ?? null,
   }
 }

@@ -3,10 +3,10 @@
 // ours, docs/guides/flags.md.
 
 import { cohortIdOf } from '#core/flags/definitions/cohort-tree.ts'
-import { dependencyId } from '#core/flags/definitions/flag-dependencies.ts'
+import { parseDependencyId } from '#core/flags/definitions/flag-dependencies.ts'
 import { mapReferenceValues, type ReferenceValueMaps } from '#core/flags/definitions/map-references.ts'
 import { configVersion } from '#core/flags/definitions/read-rules.ts'
-import { withExperimentsOf } from '#core/flags/definitions/rule-identity.ts'
+import { copyExperimentsFrom } from '#core/flags/definitions/rule-identity.ts'
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 
@@ -122,7 +122,7 @@ export interface Naming {
   cohort(cohort: JsonObject): FileCohort
 }
 
-export function createNaming({ flags, cohorts, groupTypes }: ApiLists): Naming {
+export function createReferenceNaming({ flags, cohorts, groupTypes }: ApiLists): Naming {
   const keyOf = new Map(flags.filter(isNotDeleted).map(({ id, key }) => [numberOf(id ?? null), key]))
   const nameOfCohort = new Map(cohorts.filter(isNotDeleted).map(({ id, name }) => [numberOf(id ?? null), name]))
   const nameOfType = new Map(
@@ -130,7 +130,7 @@ export function createNaming({ flags, cohorts, groupTypes }: ApiLists): Naming {
   )
   const maps: ReferenceValueMaps = {
     cohort: value => nameOfCohort.get(cohortIdOf(value) ?? undefined) ?? value,
-    flag: key => String(keyOf.get(dependencyId(key) ?? undefined) ?? key),
+    flag: key => String(keyOf.get(parseDependencyId(key) ?? undefined) ?? key),
     groupType: value => nameOfType.get(numberOf(value)) ?? value,
   }
   return {
@@ -158,7 +158,7 @@ export function isNotDeleted({ deleted }: JsonObject): boolean {
  * else.
  */
 function nameReferences(filters: JsonObject, maps: ReferenceValueMaps): JsonObject {
-  return configVersion(filters) === 2 ? withExperimentsOf(filters, null) : mapReferenceValues(filters, maps)
+  return configVersion(filters) === 2 ? copyExperimentsFrom(filters, null) : mapReferenceValues(filters, maps)
 }
 
 /** A reference of the filters by name, with its place. */
@@ -169,7 +169,7 @@ export interface NamedReference {
   readonly path: string
 }
 
-export function namedReferences(filters: JsonObject): NamedReference[] {
+export function listNamedReferences(filters: JsonObject): NamedReference[] {
   if (configVersion(filters) === 2) return []
   const found: NamedReference[] = []
   const note =

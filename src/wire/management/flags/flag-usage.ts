@@ -4,7 +4,7 @@ import Type, { type Static } from 'typebox'
 import type { Buckets } from '#core/insights/buckets.ts'
 import type { ShareTest, VariantExposure } from '#core/insights/exposure.ts'
 import type { FlagUsage } from '#core/insights/flag-usage.ts'
-import { instant, instantSchema, nullable } from '../shapes.ts'
+import { formatInstant, instantSchema, nullable } from '../shapes.ts'
 
 /** PostHog's names for all values that are not listed, and for a missing value. */
 const otherValue = '$$_posthog_breakdown_other_$$'
@@ -35,10 +35,10 @@ export function encodeFlagUsage(
   timezone: string,
   lastCalledAtMs: number | null,
 ): Static<typeof flagUsageSchema> {
-  const starts = bucketStarts(buckets, timezone)
+  const starts = formatBucketStarts(buckets, timezone)
   const lines = rest === null ? values : [...values, { ...rest, value: otherValue }]
   return {
-    last_called_at: lastCalledAtMs === null ? null : instant(lastCalledAtMs),
+    last_called_at: lastCalledAtMs === null ? null : formatInstant(lastCalledAtMs),
     results: lines.map(({ value, calls, persons }) => ({
       value: value === '' ? noValue : value,
       calls: [...calls],
@@ -49,7 +49,7 @@ export function encodeFlagUsage(
 }
 
 /** @param timezone the IANA name that the buckets were made in. */
-export function bucketStarts({ edges }: Buckets, timezone: string): string[] {
+export function formatBucketStarts({ edges }: Buckets, timezone: string): string[] {
   return edges.slice(0, -1).map(ms => {
     const start = Temporal.Instant.fromEpochMilliseconds(ms).toZonedDateTimeISO(timezone)
     return start.toString({ timeZoneName: 'never', smallestUnit: 'second' })
@@ -101,7 +101,7 @@ export function encodeFlagExposure(
       expected_share: expectedShare,
     })),
     multiple,
-    buckets: bucketStarts(buckets, timezone),
+    buckets: formatBucketStarts(buckets, timezone),
     cumulative: Object.fromEntries(cumulative.map(({ variant, line }) => [variant, line])),
     srm:
       shareTest === null

@@ -12,7 +12,7 @@ import type { EarlyAccessFeature } from '#core/resources/early-access-feature.ts
 import type { WireName } from '#wire/wire-name.ts'
 import { changeSchema } from '../activity.ts'
 import { authorSchema, encodeAuthor } from '../author.ts'
-import { instant, instantSchema, jsonObjectSchema, nullable } from '../shapes.ts'
+import { formatInstant, instantSchema, jsonObjectSchema, nullable } from '../shapes.ts'
 
 const filtersDescription =
   'Condition sets in `groups` (each: `properties`, `rollout_percentage`, `variant`), `multivariate.variants`, ' +
@@ -141,8 +141,8 @@ export function encodeFlag(flag: Flag, owners: FlagOwnersToShow = noOwners): Fla
     has_encrypted_payloads: flag.hasEncryptedPayloads,
     is_remote_configuration: flag.isRemoteConfiguration,
     tags: [...flag.tags],
-    created_at: instant(flag.createdAtMs),
-    updated_at: instant(flag.updatedAtMs),
+    created_at: formatInstant(flag.createdAtMs),
+    updated_at: formatInstant(flag.updatedAtMs),
     created_by: encodeAuthor(flag.createdBy),
     experiment_set: [...owners.experimentIds],
     features: owners.features.map(({ id, name, description, stage, documentationUrl, payload }) => ({
@@ -162,7 +162,7 @@ export function encodeFlagInUse(
 ): FlagJson {
   return {
     ...encodeFlag(flag, owners),
-    last_called_at: lastCalledAtMs === null ? null : instant(lastCalledAtMs),
+    last_called_at: lastCalledAtMs === null ? null : formatInstant(lastCalledAtMs),
     status: statusOfFlag(flag, lastCalledAtMs, nowMs).status,
   }
 }
@@ -210,13 +210,13 @@ export function encodeFlagVersion(
   return {
     version: version.version,
     changed_by: encodeAuthor(version.changedBy),
-    created_at: instant(version.createdAtMs),
-    flag: encodeFlag(hidesPayloads ? withoutPayloads(version.flag) : version.flag),
+    created_at: formatInstant(version.createdAtMs),
+    flag: encodeFlag(hidesPayloads ? removePayloads(version.flag) : version.flag),
   }
 }
 
 /** The flag with its payloads redacted. */
-export function withoutPayloads(flag: Flag): Flag {
+export function removePayloads(flag: Flag): Flag {
   return { ...flag, filters: redactPayloads(flag.filters) }
 }
 

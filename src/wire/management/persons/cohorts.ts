@@ -8,10 +8,10 @@ import type { JsonObject } from '#core/json.ts'
 import { readFields } from '#core/resource.ts'
 import { err } from '#core/result.ts'
 import { flagWarningSchema } from '../flags/flags.ts'
-import { bodySchemas, encodeItem, itemSchema } from '../resource-json.ts'
+import { buildBodySchemas, buildItemSchema, encodeItem } from '../resource-json.ts'
 import { nullable } from '../shapes.ts'
 
-export const cohortSchema = itemSchema(cohortResource, {
+export const cohortSchema = buildItemSchema(cohortResource, {
   groups: Type.Array(Type.Unknown(), { description: 'Older form of `filters`; always empty.' }),
   count: nullable(Type.Integer({ description: 'Number of members as of `last_calculation`; null if never counted.' })),
   is_calculating: Type.Boolean({ description: 'Whether this process is counting the members.' }),
@@ -50,8 +50,8 @@ const memberLists = {
 }
 
 const { deleted: _onlyUpdates, ...fieldsOfNew } = cohortResource.fields
-export const createCohortSchema = bodySchemas({ ...cohortResource, fields: fieldsOfNew }, memberLists).create
-export const updateCohortSchema = bodySchemas(cohortResource, {
+export const createCohortSchema = buildBodySchemas({ ...cohortResource, fields: fieldsOfNew }, memberLists).create
+export const updateCohortSchema = buildBodySchemas(cohortResource, {
   ...memberLists,
   version: Type.Optional(
     nullable(Type.Integer({ description: 'Version the change is based on. 409 if it is no longer current.' })),
@@ -82,7 +82,7 @@ export function decodeCohort(body: object): Partial<Cohort> {
 }
 
 /** The members that a body names, by list, without absent or empty lists. `member-csv.ts` reads tables. */
-export function decodeMembers(body: {
+export function decodeCohortMembers(body: {
   readonly persons?: readonly (number | string)[] | undefined
   readonly distinctIds?: readonly string[] | undefined
 }): MemberIds[] {

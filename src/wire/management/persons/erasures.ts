@@ -3,7 +3,7 @@
 import Type, { type Static } from 'typebox'
 import { type ErasedPerson, erasedPersonsMax } from '#core/persons/erasure.ts'
 import { authorSchema, encodeAuthor } from '../author.ts'
-import { idSchema, instant, instantSchema, nullable, uuidSchema } from '../shapes.ts'
+import { formatInstant, idSchema, instantSchema, nullable, uuidSchema } from '../shapes.ts'
 
 const distinctIdLengthMax = 1_000
 
@@ -58,10 +58,10 @@ export function encodeDeletionStatus(person: ErasedPerson): Static<typeof deleti
   const { removed, doneAtMs } = person
   return {
     person_uuid: person.uuid,
-    created_at: instant(person.requestedAtMs),
+    created_at: formatInstant(person.requestedAtMs),
     created_by: encodeAuthor(person.requestedBy),
     status: doneAtMs === null ? 'pending' : 'completed',
-    delete_verified_at: doneAtMs === null ? null : instant(doneAtMs),
+    delete_verified_at: doneAtMs === null ? null : formatInstant(doneAtMs),
     erasure: {
       id: person.erasureId,
       persons: person.personCount,

@@ -2,7 +2,7 @@
 
 import Type, { type Static } from 'typebox'
 import type { Group, GroupType } from '#core/groups/group.ts'
-import { instant, instantSchema, jsonObjectSchema } from '../shapes.ts'
+import { formatInstant, instantSchema, jsonObjectSchema } from '../shapes.ts'
 
 export const groupTypeSchema = Type.Object({
   group_type: Type.String(),
@@ -32,7 +32,7 @@ export function encodeGroup(group: GroupToEncode): string {
   const head: Omit<GroupJson, 'group_properties'> = {
     group_type_index: group.typeIndex,
     group_key: group.key,
-    created_at: instant(group.createdAtMs),
+    created_at: formatInstant(group.createdAtMs),
     version: group.version,
   }
   return `${JSON.stringify(head).slice(0, -1)},"group_properties":${group.propertiesJson}}`

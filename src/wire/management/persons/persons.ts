@@ -10,7 +10,7 @@ import {
 } from '#core/persons/person.ts'
 import { pickProperties } from '#core/pick-properties.ts'
 import { personDistinctIdCountMax } from '#core/processing/person-merge.ts'
-import { instant, instantSchema, jsonObjectSchema, nullable, uuidSchema } from '../shapes.ts'
+import { formatInstant, instantSchema, jsonObjectSchema, nullable, uuidSchema } from '../shapes.ts'
 
 export const personSchema = Type.Object({
   id: Type.Integer(),
@@ -47,11 +47,11 @@ export interface PersonToEncode extends Omit<Person, 'marks' | 'properties'> {
 
 /** JSON text of a person; its properties are spliced in as stored. */
 export function encodePerson(person: PersonToEncode): string {
-  return `${JSON.stringify(personHead(person)).slice(0, -1)},"properties":${person.propertiesJson}}`
+  return `${JSON.stringify(encodePersonHead(person)).slice(0, -1)},"properties":${person.propertiesJson}}`
 }
 
 /** The members of a shown person besides the properties. */
-export function personHead(person: PersonToEncode): Omit<PersonJson, 'properties'> {
+export function encodePersonHead(person: PersonToEncode): Omit<PersonJson, 'properties'> {
   const distinctIds = sortAnonymousLast(person.distinctIds.map(({ distinctId }) => distinctId))
   const versions = person.distinctIds.map(({ distinctId, version }) => [distinctId, version] as const)
   return {
@@ -60,7 +60,7 @@ export function personHead(person: PersonToEncode): Omit<PersonJson, 'properties
     name: displayName(person.propertiesJson) ?? distinctIds[0] ?? person.uuid,
     distinct_ids: distinctIds,
     distinct_id_count: person.distinctIdCount,
-    created_at: instant(person.createdAtMs),
+    created_at: formatInstant(person.createdAtMs),
     is_identified: person.isIdentified,
     version: person.version,
     distinct_id_versions: Object.fromEntries(versions), // defines own keys, `__proto__` too

@@ -3,7 +3,7 @@
 import Type, { type Static } from 'typebox'
 import { type PersonRepair, type RebuildRequest, repairedIdsMax } from '#core/persons/person-repair.ts'
 import { authorSchema, encodeAuthor } from '../author.ts'
-import { idSchema, instant, instantSchema, nullable, uuidSchema } from '../shapes.ts'
+import { formatInstant, idSchema, instantSchema, nullable, uuidSchema } from '../shapes.ts'
 
 const distinctIdSchema = Type.String({ minLength: 1, maxLength: 1_000 })
 
@@ -70,9 +70,9 @@ export function encodeRebuild(rebuild: PersonRepair<RebuildRequest>): Static<typ
     id: rebuild.id,
     status: doneAtMs === null ? 'pending' : 'completed',
     apply: rebuild.request.applies,
-    created_at: instant(rebuild.requestedAtMs),
+    created_at: formatInstant(rebuild.requestedAtMs),
     created_by: encodeAuthor(rebuild.requestedBy),
-    completed_at: doneAtMs === null ? null : instant(doneAtMs),
+    completed_at: doneAtMs === null ? null : formatInstant(doneAtMs),
     report: report && {
       distinct_ids: report.idCount,
       changed: report.changedCount,

@@ -4,7 +4,7 @@
 import { type JsonObject, type JsonValue, mergeObjects, ownValue, setOwn } from '#core/json.ts'
 import { type RecordNote, RecordReject } from '#importer/records/imported-event.ts'
 import { isEmptyValue, putProperty } from '#importer/records/record-fields.ts'
-import { findValue, parseMembers } from './field-path.ts'
+import { findValueAtPath, parseObjectMembers } from './field-path.ts'
 import { fieldTypes, type TypeForm } from './field-types.ts'
 import type { FieldSelection, Mapping } from './mapping-schema.ts'
 import { listMappedFields } from './mapping-watch.ts'
@@ -26,7 +26,7 @@ export class TypedFields {
   }
 
   at(path: string): JsonValue | undefined {
-    return this.typed(findValue(this.record, path), path)
+    return this.typed(findValueAtPath(this.record, path), path)
   }
 
   /** A value that does not have the field's type is returned unchanged, with a note, so that nothing is lost. */
@@ -51,7 +51,7 @@ export function selectFields(fields: TypedFields, selection: FieldSelection): Js
   if (typeof selection === 'string') {
     const value = fields.at(selection)
     if (value === undefined || isEmptyValue(value)) return selected
-    const members = parseMembers(value)
+    const members = parseObjectMembers(value)
     if (members === null) throw new RecordReject('properties_not_object', selection)
     for (const [key, member] of Object.entries(members))
       putProperty(selected, key, fields.typed(member, `${selection}.${key}`))
@@ -108,7 +108,7 @@ function selectRemainingFields(
   const inner: JsonObject = {}
   for (const [key, value] of Object.entries(fields.record)) {
     if (used.has(key)) continue
-    const members = spread.has(key) ? parseMembers(value) : null
+    const members = spread.has(key) ? parseObjectMembers(value) : null
     if (members === null && spread.has(key) && !isEmptyValue(value)) fields.note(`spread_no_object:${key}`)
     if (members === null) putProperty(remaining, key, fields.typed(value, key))
     else

@@ -1,6 +1,6 @@
 // Converts values, such as the texts of CSV, to the types in a mapping. Source: docs/wire/import.md §1.9 (`types`).
 
-import { isRawNumber, type JsonValue, numberOrLiteral } from '#core/json.ts'
+import { isRawNumber, type JsonValue, parseNumberOrLiteral } from '#core/json.ts'
 import { parseJsonText } from '#importer/records/record-fields.ts'
 import { formatTime, readTime, type TimeForm } from '#importer/records/source-time.ts'
 
@@ -62,7 +62,7 @@ function toNumber(value: JsonValue, { hasDecimalComma }: TypeForm): JsonValue | 
   const text = hasDecimalComma === true ? replaceDecimalComma(written) : written
   if (!decimal.test(text)) return undefined
   // Only integers keep their literal: a price of `12.50` is the number 12.5.
-  if (integer.test(text)) return numberOrLiteral(text)
+  if (integer.test(text)) return parseNumberOrLiteral(text)
   const number = Number(text)
   return Number.isFinite(number) ? number : undefined
 }

@@ -1,7 +1,7 @@
 // The schema of mapping files, which name the fields of a record for each part of an event. Source: docs/wire/import.md §1.9.
 
-import { type JsonObject, withPlainNumbers } from '#core/json.ts'
-import { nearMiss } from '#core/nearest-name.ts'
+import { type JsonObject, toPlainNumbers } from '#core/json.ts'
+import { findNearMiss } from '#core/nearest-name.ts'
 import { ImportConfigError } from '#importer/records/import-source.ts'
 import { type Fault, type Static, Type } from '../../../records/file-schema.ts'
 import { fieldTypes } from './field-types.ts'
@@ -71,7 +71,7 @@ export type RenamedEvent = NonNullable<Mapping['event_names']>[string]
 /** @throws ImportConfigError that names the key at fault. */
 export function checkMapping(value: JsonObject): Mapping {
   // The mapping keeps literals such as 9.50 as written, but the schema checks plain numbers.
-  const faults = mappingSchema.faults(withPlainNumbers(value))
+  const faults = mappingSchema.faults(toPlainNumbers(value))
   if (faults.length > 0) {
     const unknown = describeUnknownKey(faults)
     if (unknown !== null) throw new ImportConfigError(`the mapping cannot be used: ${unknown}`)
@@ -100,7 +100,7 @@ function describeUnknownKey(faults: readonly Fault[]): string | null {
     const keys = knownKeys.find(([place]) => place.test(at))?.[1]
     const key = unknownKeys.find(each => keys?.includes(each) === false)
     if (keys === undefined || key === undefined) continue
-    const near = nearMiss(key, keys)
+    const near = findNearMiss(key, keys)
     const where = at === '' ? 'it' : at
     return `${where} has no key ${JSON.stringify(key)}: ${near === null ? `its keys are ${keys.join(', ')}` : `did you mean ${near}?`}`
   }

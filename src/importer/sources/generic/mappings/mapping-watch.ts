@@ -4,7 +4,7 @@
 import { isRawNumber, type JsonObject, type JsonValue } from '#core/json.ts'
 import { isEmptyValue } from '#importer/records/record-fields.ts'
 import type { UnseenNames, WatchedName } from '#importer/records/unseen-names.ts'
-import { findValue, parseMembers } from './field-path.ts'
+import { findValueAtPath, parseObjectMembers } from './field-path.ts'
 import type { FieldSelection, Mapping } from './mapping-schema.ts'
 
 /** @returns a function that looks at a record, which costs nothing when all names have been seen. */
@@ -14,13 +14,13 @@ export function watchMapping(mapping: Mapping, names: UnseenNames): (record: Jso
   const eventPaths = [mapping.event ?? []].flat()
   return record => {
     if (events.isWaiting) {
-      const value = eventPaths.map(path => findValue(record, path)).find(each => !isEmptyValue(each))
+      const value = eventPaths.map(path => findValueAtPath(record, path)).find(each => !isEmptyValue(each))
       const name = value === undefined ? mapping.event_constant : readText(value)
       if (name !== undefined) events.see(name)
     }
     if (!fields.isWaiting) return
     const unseen = fields.seeFields(({ paths, isOwn }) =>
-      paths.some(path => (isOwn === true ? Object.hasOwn(record, path) : findValue(record, path) !== undefined)),
+      paths.some(path => (isOwn === true ? Object.hasOwn(record, path) : findValueAtPath(record, path) !== undefined)),
     )
     for (const key of Object.keys(record)) fields.addKnown(key)
     for (const { paths } of unseen)
@@ -33,7 +33,7 @@ function listSiblings(record: JsonObject, path: string): string[] {
   const dot = path.lastIndexOf('.')
   if (dot < 0) return []
   const parent = path.slice(0, dot)
-  return Object.keys(parseMembers(findValue(record, parent)) ?? {}).map(key => `${parent}.${key}`)
+  return Object.keys(parseObjectMembers(findValueAtPath(record, parent)) ?? {}).map(key => `${parent}.${key}`)
 }
 
 function readText(value: JsonValue | undefined): string | undefined {

@@ -4,7 +4,7 @@ import { isRawNumber, type JsonObject, type JsonValue } from '#core/json.ts'
 import { type Static, Type } from '#importer/records/file-schema.ts'
 import { ImportConfigError } from '#importer/records/import-source.ts'
 import { isEmptyValue } from '#importer/records/record-fields.ts'
-import { findValue } from './field-path.ts'
+import { findValueAtPath } from './field-path.ts'
 
 type Operator = (value: JsonValue | undefined, others: readonly JsonValue[]) => boolean
 
@@ -59,7 +59,7 @@ export function createRecordFilter(filters: Static<typeof filtersSchema> = []): 
         return { field, meets, others: [value ?? null].flat() }
       })
     : Object.entries(filters).map(([field, value]) => ({ field, meets: equalsAny, others: [value].flat() }))
-  return record => conditions.every(({ field, meets, others }) => meets(findValue(record, field), others))
+  return record => conditions.every(({ field, meets, others }) => meets(findValueAtPath(record, field), others))
 }
 
 function compareWith(hasOrder: (order: number) => boolean): Operator {
