@@ -17,13 +17,13 @@ function banner(settings: Record<string, string>, personalKey: string | null = '
 }
 
 describe('the text that a start prints', () => {
-  it('mentions no limit that still leaves enough space, and shows how to send an event', () => {
+  it('mentions no disk limit that leaves enough space, and shows how to send an event', () => {
     const text = banner({})
     assert.ok(!text.includes('503') && !text.includes('Import-only'), text)
     assert.match(text, /\/capture\//)
   })
 
-  it('evaluates the flag for a user who gets it, and names one who does not', () => {
+  it('evaluates the flag for a user who gets it, and names a user who does not', () => {
     const text = banner({})
     const [, flagKey, percentage] = /"key": "([^"]+)".*"rollout_percentage": (\d+)/.exec(text)!
     const [, id] = /flags\?v=2.*"distinct_id": "([^"]+)"/.exec(text)!
@@ -33,7 +33,7 @@ describe('the text that a start prints', () => {
     assert.deepEqual([isOn(has!), isOn(hasNot!)], [true, false])
   })
 
-  it('shows a generated personal key, and never one from the settings', () => {
+  it('shows a generated personal key, but never one from the settings', () => {
     const secret = 'phx_0123456789abcdefghij0123456789'
     assert.match(banner({}, secret), new RegExp(`Personal API key +${secret} .*shown only now`))
     assert.match(banner({}, secret), /new-key --label "Ada"\n.*DELETE .*personal_api_keys\/@current\/.*Bearer phx_0123/)
@@ -58,7 +58,7 @@ describe('the text that a start prints', () => {
     assert.ok(!text.includes('curl'), text)
   })
 
-  it('warns when the limit of the disk leaves no space for any event', () => {
+  it('warns when the disk limit leaves no space for any event', () => {
     assert.match(
       banner({ PENNON_MIN_FREE_BYTES: '99999TiB' }),
       /503: [\d.]+ [KMGT]iB of disk space are free, PENNON_MIN_FREE_BYTES is 99999\.0 TiB\. Free disk space, or lower it/,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { formatBytes } from './readable-bytes.ts'
 
-it('a readable size has the largest unit that it fills, to a tenth', () => {
+it('a readable size uses the largest unit that gives at least 1, to one decimal', () => {
   for (const [bytes, text] of [
     [0, '0 bytes'],
     [1_023, '1023 bytes'],

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { backOffMs } from './back-off.ts'
 
-describe('the wait between tries', () => {
+describe('the wait between retries', () => {
   const waits = { firstMs: 50, longestMs: 5_000 }
 
   it('doubles from the first to the longest, and stays there however often it fails', () => {
@@ -10,7 +10,7 @@ describe('the wait between tries', () => {
     assert.deepEqual(full, [50, 100, 200, 3_200, 5_000, 5_000, 5_000])
   })
 
-  it('is at least half as long with jitter, or as short as its jitter allows', () => {
+  it('is at least half as long with jitter, or as short as the given jitter allows', () => {
     assert.deepEqual(
       [0, 0.5].map(random => backOffMs(waits, 1, random)),
       [50, 75],

@@ -37,7 +37,7 @@ const notAsInCldr: Readonly<Record<string, string>> = {
 }
 
 describe('countries', () => {
-  it('have the names of GeoLite2, which are those of CLDR except for the listed ones', () => {
+  it('have the names that GeoLite2 uses, which are those of CLDR with listed exceptions', () => {
     const cldr = new Intl.DisplayNames('en', { type: 'region', fallback: 'none' })
     assert.equal(codes.length, 252)
     assert.deepEqual(
@@ -46,7 +46,7 @@ describe('countries', () => {
     )
   })
 
-  it('lie on the continents of GeoLite2', () => {
+  it('lie on the continents that GeoLite2 assigns to them', () => {
     const samples = ['NO', 'RU', 'TR', 'CX', 'AQ', 'US', 'BR', 'KE', 'JP']
     assert.deepEqual(
       samples.map(code => countryOf(code)?.continentCode),
@@ -55,7 +55,7 @@ describe('countries', () => {
     for (const code of codes) assert.ok(continentNameOf(countryOf(code)!.continentCode) !== null, code)
   })
 
-  it('do not include a code that no country has', () => {
+  it('do not include a code that belongs to no country', () => {
     assert.equal(countryOf('ZZ'), null)
     assert.equal(countryOf('constructor'), null)
     assert.equal(countryOf(''), null)

@@ -10,7 +10,7 @@ const job = (sender: string, n: number, bytes = 1, group = sender): TestJob => (
 const names = (jobs: readonly { sender: string; n: number }[]) => jobs.map(({ sender, n }) => `${sender}${n}`)
 
 describe('FairQueue', () => {
-  it('serves senders in turn, and keeps the order of each', () => {
+  it('serves senders in turn, and keeps the order of each sender’s jobs', () => {
     const queue = new FairQueue<TestJob>({ jobCountMax: 20, bytesMax: 100 })
     for (let n = 0; n < 5; n++) queue.push(job('a', n))
     for (let n = 0; n < 2; n++) queue.push(job('b', n))
@@ -19,7 +19,7 @@ describe('FairQueue', () => {
     assert.deepEqual(names(queue.clear()), ['b0', 'a1', 'c0', 'b1', 'a2', 'a3', 'a4'])
     assert.equal(queue.jobCount, 0)
   })
-  it('evicts jobs of the largest sender to admit a smaller one', () => {
+  it('evicts jobs of the largest sender to admit a job of a smaller one', () => {
     const queue = new FairQueue<TestJob>({ jobCountMax: 4, bytesMax: 100 })
     for (let n = 0; n < 4; n++) assert.deepEqual(queue.push(job('a', n)), [])
     assert.deepEqual(names(queue.push(job('a', 4))), ['a4'])
@@ -28,7 +28,7 @@ describe('FairQueue', () => {
     assert.deepEqual(names(queue.push(job('b', 2))), ['b2'], 'no sender has more than this one would have')
     assert.deepEqual(names(queue.clear()), ['a0', 'b0', 'a1', 'b1'])
   })
-  it('counts bytes as well, and refuses a job that never fits', () => {
+  it('also counts bytes, and refuses a job that can never fit', () => {
     const queue = new FairQueue<TestJob>({ jobCountMax: 10, bytesMax: 100 })
     assert.deepEqual(names(queue.push(job('a', 0, 101))), ['a0'])
     for (let n = 0; n < 3; n++) queue.push(job('a', n, 30))
@@ -44,7 +44,7 @@ describe('FairQueue', () => {
     assert.deepEqual(names(queue.push(job('b', 3))), ['b3'], 'its group would have more than the other one')
     assert.deepEqual(names(queue.clear()), ['a3.0', 'b0', 'a4.0', 'b1', 'a5.0', 'b2'])
   })
-  it('is fair inside a group as well', () => {
+  it('is also fair among the senders inside a group', () => {
     const queue = new FairQueue<TestJob>({ jobCountMax: 5, bytesMax: 100 })
     for (let n = 0; n < 3; n++) queue.push(job('a', n, 1, 'g'))
     for (let n = 0; n < 2; n++) queue.push(job('b', n, 1, 'other'))
@@ -62,7 +62,7 @@ describe('FairQueue', () => {
     assert.deepEqual(names(queue.clear()), ['a1', 'c0'])
     assert.equal(queue.remove(second), false)
   })
-  it('stays within its limits, loses nothing, and refuses no sender below its share', () => {
+  it('stays within its limits, loses nothing, and refuses no sender that is below its share', () => {
     const sent = fc.array(fc.tuple(fc.constantFrom('a', 'b', 'c', 'd'), fc.integer({ min: 1, max: 12 })), {
       maxLength: 60,
     })

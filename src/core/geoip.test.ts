@@ -17,13 +17,13 @@ describe('evaluationProperties', () => {
     })
   })
 
-  it('leave out unknown values, so that stored values show', () => {
+  it('leave out unknown values, so that stored values apply', () => {
     assert.deepEqual(toEvaluationProperties({ country_code: 'NO', city_name: null }), { $geoip_country_code: 'NO' })
   })
 })
 
 describe('geoipProperties', () => {
-  it('set known values on the event, and on the person also null for unknown ones', () => {
+  it('set known values on the event, and on the person also null for unknown values', () => {
     const { event, set, setOnce } = toGeoipProperties({ country_code: 'NO', city_name: null })
     assert.deepEqual(event, { $geoip_country_code: 'NO' })
     assert.deepEqual(

@@ -7,13 +7,13 @@ function diff(before: string, after: string) {
   return diffJson(parseJson(before), parseJson(after))
 }
 
-test('names the smallest place that differs', () => {
+test('a difference is reported at the smallest part that differs', () => {
   assert.deepEqual(diff('{"a":{"b":[1,{"c":2}]}}', '{"a":{"b":[1,{"c":3}]}}'), [
     { path: 'a.b.1.c', action: 'changed', before: 2, after: 3 },
   ])
 })
 
-test('distinguishes created and deleted from changed to null', () => {
+test('a created or deleted member is distinguished from one that was changed to null', () => {
   assert.deepEqual(diff('{"gone":1,"nulled":1}', '{"nulled":null,"new":[2]}'), [
     { path: 'gone', action: 'deleted', before: 1, after: null },
     { path: 'nulled', action: 'changed', before: 1, after: null },
@@ -21,19 +21,19 @@ test('distinguishes created and deleted from changed to null', () => {
   ])
 })
 
-test('treats different number literals as changes, and does not report equal values', () => {
+test('a different number literal is reported as a change, and an equal value is not', () => {
   assert.equal(diff('[1]', '[1.0]').length, 1)
   assert.deepEqual(diff('{"a":[1.0,"x",{"b":null}]}', '{"a":[1.0,"x",{"b":null}]}'), [])
 })
 
-test('walks __proto__ and constructor like any other key', () => {
+test('__proto__ and constructor are compared like any other key', () => {
   assert.deepEqual(
     diff('{"__proto__":{"a":1}}', '{"__proto__":{"a":2},"constructor":3}').map(change => change.path),
     ['__proto__.a', 'constructor'],
   )
 })
 
-test('lists a member as a whole where its changes would take more text than the member before and after', () => {
+test('a member is listed as a whole if its changes would take more text than its old and new values', () => {
   const list = (value: number) => Array<number>(1_000).fill(value)
   const long = 'k'.repeat(5_000)
   const [before, after] = [
@@ -50,7 +50,7 @@ test('lists a member as a whole where its changes would take more text than the 
   ])
 })
 
-test('lists changes of a large member one by one where they are small', () => {
+test('changes of a large member are listed one by one if they are small', () => {
   const rest = 'x'.repeat(1_000_000)
   const list = (value: number) => Array<number>(1_000).fill(value)
   assert.equal(diffJson({ a: { rest, list: list(0) } }, { a: { rest, list: list(1) } }).length, 1_000)

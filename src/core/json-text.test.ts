@@ -17,7 +17,7 @@ import {
   truncateToFirstMembers,
 } from './json-text.ts'
 
-it('a member of an object is found by its name, however it is written, and nowhere else', () => {
+it('a member of an object is found by its name, however the name is escaped, and only at the top level', () => {
   for (const [text, expected] of [
     ['{"b":1,"a$":2}', true],
     [' { "b" : [ "a$" ] , "a$" : 1 } ', true],
@@ -29,7 +29,7 @@ it('a member of an object is found by its name, however it is written, and nowhe
     assert.equal(findMembersNamed(text, new MemberNames(['a$'])).length > 0, expected, text)
 })
 
-it('members are edited one by one, each with the position of its value', () => {
+it('members are edited separately, each by the position of its value', () => {
   const text = ' { "a" : 1.0 , "b":{"a":2} ,"c":"x", "a":3 } '
   const seen: string[] = []
   const members = findMembersNamed(text, new MemberNames(['a', 'b', 'c']))
@@ -42,8 +42,8 @@ it('members are edited one by one, each with the position of its value', () => {
   assert.equal(edited, ' { "a" : [1], "b":{"a":2} , "a":[4]} ')
 })
 
-describe('the text of an object without some members', () => {
-  it('keeps the other members as they were written', () => {
+describe('the text of an object from which members were removed', () => {
+  it('keeps the remaining members as they were written', () => {
     const names = new Set(['$lib', 'a'])
     for (const [text, expected] of [
       ['{}', '{}'],
@@ -63,7 +63,7 @@ describe('the text of an object without some members', () => {
       assert.equal(removeMembers(text, names), expected)
   })
 
-  it('means what the object means without those members, whatever it contains', () => {
+  it('parses to the object without those members, whatever it contains', () => {
     const key = fc.oneof(fc.constantFrom('a', 'b', '"', '\\', '\n', '{', '__proto__'), fc.string())
     const value = fc.json({ maxDepth: 3 })
     fc.assert(
@@ -86,7 +86,7 @@ describe('the text of an object without some members', () => {
     )
   })
 
-  it('takes time proportional to the text', () => {
+  it('is made in time proportional to the length of the text', () => {
     for (const part of ['"a":1,"b":2', '"b":"\\\\\\\\","a":1', '"b":[[[[]]]],"a":{}']) {
       const parse = (times: number) => {
         const text = `{${Array(100 * times).fill(part)}}`
@@ -98,7 +98,7 @@ describe('the text of an object without some members', () => {
 })
 
 describe('the members of an object', () => {
-  it('are as they were written, each once', () => {
+  it('are returned as they were written, each once', () => {
     const members = [
       '"a":1.0',
       '"b":{"x":[1,"}"],"y":"\\\\"}',
@@ -111,7 +111,7 @@ describe('the members of an object', () => {
   })
 })
 
-describe('a repeated key', () => {
+describe('the repeated key', () => {
   for (const [text, key] of [
     ['{"a":1,"b":{"a":2},"c":[{"a":3},{"a":4}]}', null],
     ['{"a":"a","b":["a","a"],"c":"}{"}', null],
@@ -125,7 +125,7 @@ describe('a repeated key', () => {
 })
 
 describe('the first members of an object', () => {
-  it('are valid JSON wherever it is cut, and more of them the more there is room', () => {
+  it('are valid JSON wherever the text is truncated, and no fewer if more text is left', () => {
     const json = '{"a\\"":"x\\\\","b,":[1,{"c":"]"}],"d":{"e":"}"} , "f":null}'
     const whole = Object.keys(JSON.parse(json))
     let before = 0
@@ -140,17 +140,17 @@ describe('the first members of an object', () => {
   })
 })
 
-it('counts lists and objects, but not brackets inside strings', () => {
+it('brackets of lists and objects are counted, but not brackets inside strings', () => {
   assert.equal(isNestedDeeperThan('[[{}]]', 3), false)
   assert.equal(isNestedDeeperThan('[[{}]]', 2), true)
   assert.equal(isNestedDeeperThan('["[[[[", "\\"[[[["]', 1), false)
 })
 
-it('brackets beside each other do not add up', () => {
+it('the depth of adjacent brackets does not add up', () => {
   assert.equal(isNestedDeeperThan('[[],[],[],{}]', 2), false)
 })
 
-it('counts the values of lists and objects at any depth, but not text inside strings', () => {
+it('values of lists and objects are counted at any depth, but not text inside strings', () => {
   const counted = (text: string) => [1, 2, 3, 4, 5, 6, 7].find(max => !hasMoreValuesThan(text, max))
   assert.equal(counted('[0,{"a":1,"b":[0,0]}]'), 7)
   assert.equal(counted('["0,0,0,0,[[{{","\\",0,0,0"]'), 3)
@@ -158,7 +158,7 @@ it('counts the values of lists and objects at any depth, but not text inside str
   assert.equal(counted(`"${',[{'.repeat(10)}`), 1)
 })
 
-it('counts the fields of objects at any depth, the objects and the lists, but not the values of lists', () => {
+it('fields, objects and lists are counted at any depth, but not the values of lists', () => {
   const counted = (text: string) => [0, 1, 2, 3, 4, 5, 6, 7].find(max => !hasMoreFieldsThan(text, max))
   assert.equal(counted('{"a":1,"b":[0,0,0,{"c":2}]}'), 6)
   assert.equal(counted('[":[{",0,0,0,0,0,0,0,0]'), 1)
@@ -166,7 +166,7 @@ it('counts the fields of objects at any depth, the objects and the lists, but no
 })
 
 describe('hasLoneSurrogateEscape', () => {
-  it('agrees with what the parsed text holds', () => {
+  it('is true exactly if the parsed text contains a lone surrogate', () => {
     const piece = fc.constantFrom(
       '\\ud83d',
       '\\ude00',

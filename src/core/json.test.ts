@@ -46,7 +46,7 @@ describe('parseJson', () => {
     }
   })
 
-  it('reads any text as what it spells, whatever keys were read before', () => {
+  it('decodes the escapes of any text, whatever keys were read before', () => {
     const key = fc.string({ unit: fc.constantFrom(...'\\"u06n/a\n\0é中\ud83d1'), maxLength: 3 })
     const scalar = fc.constantFrom(0, true, null, '\\', '"', 'é', [])
     const { object } = fc.letrec<{ object: object; value: unknown }>(tie => ({
@@ -65,7 +65,7 @@ describe('parseJson', () => {
     )
   })
 
-  it('reads keys with escapes as what they spell, whatever keys others sent before', () => {
+  it('decodes the escapes in keys, whatever keys other requests sent before', () => {
     const cases = [
       ['{"first 1":"pro","pr\\u00e9nom":"Ada"}', 'pr\\u00e9nom', 'pr\u00e9nom'],
       ['{"first 2":"\\u00e9","\\"" : 1}', '\\"', '"'],
@@ -80,7 +80,7 @@ describe('parseJson', () => {
     assert.equal(others.length, cases.length)
   })
 
-  it('reads a text that nests deeper than the stack allows', () => {
+  it('reads a text that is nested more deeply than the stack allows', () => {
     const depth = 50_000
     const nested = parseJson(`${'['.repeat(depth)}{"\\u0061":1.0}${']'.repeat(depth)}`)
     let inner = nested
@@ -110,7 +110,7 @@ describe('parseJson', () => {
     }
   })
 
-  it('passes no reviver to JSON.parse, which would cost a microsecond or two per value', t => {
+  it('passes no reviver to JSON.parse, since that would cost a microsecond or two per value', t => {
     const text = `[${'0,'.repeat(32_000)}{},[],"",1.0]`
     const parses = t.mock.method(JSON, 'parse').mock
     const literals = t.mock.method(JSON as unknown as { rawJSON(text: string): unknown }, 'rawJSON').mock
@@ -122,14 +122,14 @@ describe('parseJson', () => {
     assert.equal(literals.callCount(), 1)
   })
 
-  it('returns numbers that a double reproduces as plain numbers', () => {
+  it('returns a number that a double reproduces as an ordinary number', () => {
     const value = parseJson('{"time":1700000000.123,"price":19.99,"count":3,"agent":"Gecko rv:120.0) 5e3"}')
     for (const key of ['time', 'price', 'count'])
       assert.equal(typeof (value as { [key: string]: JsonValue })[key], 'number')
     assert.ok(isRawNumber((parseJson('{"v":1.0}') as { v: JsonValue }).v))
   })
 
-  it('stays linear on text designed to be slow', () => {
+  it('takes linear time even for text designed to be slow', () => {
     const texts = [
       (times: number) => `["${',      '.repeat(50 * times)}", ${'1'.repeat(300 * times)}]`,
       (times: number) => `["${':1111.1111'.repeat(50 * times)}"]`,
@@ -161,7 +161,7 @@ function messageOf(work: () => unknown): string | null {
 }
 
 describe('textOf', () => {
-  it('writes whole literals of 64 bits as digits, and longer ones as doubles without converting them to integers', t => {
+  it('writes 64-bit integer literals as digits, and longer ones as doubles without converting them to integers', t => {
     const integers = t.mock.method(globalThis, 'BigInt').mock
     for (const digits of ['18446744073709551615', '-9223372036854775808', '12345678901234567890'])
       assert.equal(textOf(parseJson(digits)), digits)
@@ -182,7 +182,7 @@ describe('textOf', () => {
   })
 })
 
-it('a value nests as deep as its text, also one that no recursion could follow', () => {
+it('a value may be nested as deeply as its text, even more deeply than recursion could follow', () => {
   for (const text of ['[[{}]]', '{"a":[{"b":1}],"c":[]}', '[[],{"a":1.0,"b":null}]', '1', '[-0]', '{"__proto__":[[]]}'])
     for (const depthMax of [0, 1, 2, 3])
       assert.equal(isDeeperThan(parseJson(text), depthMax), isNestedDeeperThan(text, depthMax), `${text} ${depthMax}`)

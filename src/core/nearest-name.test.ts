@@ -5,7 +5,7 @@ import { findNearestName, findNearMiss, shortenName } from './nearest-name.ts'
 describe('nearMiss', () => {
   const names = ['key', 'name', 'filters', 'active', 'tags', 'distinct_id', 'rollout_percentage']
 
-  it('finds the name that a slip leads to: a letter added, missing, replaced, swapped or in another case', () => {
+  it('finds the name that was misspelt: with a letter added, missing, replaced, swapped or in another case', () => {
     for (const [name, meant] of [
       ['filter', 'filters'],
       ['fliters', 'filters'],
@@ -21,12 +21,12 @@ describe('nearMiss', () => {
       assert.equal(findNearMiss(name, names), meant, name)
   })
 
-  it('ignores names that are further away than a slip, however long they are', () => {
+  it('ignores names that differ by more than a slip, however long they are', () => {
     for (const name of ['foo', 'id', '', 'features', 'archived', 'status', 'rollout_conditions', 'x'.repeat(1_000_000)])
       assert.equal(findNearMiss(name, names), null, name.slice(0, 20))
   })
 
-  it('takes the nearest name, the first of equals', () => {
+  it('chooses the nearest name, and the first of equally near names', () => {
     assert.equal(findNearMiss('tagz', ['tagsy', 'tagy', 'tags']), 'tagy')
   })
 })
@@ -34,14 +34,14 @@ describe('nearMiss', () => {
 describe('shortenedName', () => {
   const names = ['geoip_enabled', 'drop_events_older_than_seconds', 'linked_flag_id', 'linked_flag']
 
-  it('finds the name that the text abbreviates by leaving out words, the shortest of several', () => {
+  it('finds the shortest name that the text abbreviates by leaving out words', () => {
     assert.equal(shortenName('geoip', names), 'geoip_enabled')
     assert.equal(shortenName('drop_events_older_than', names), 'drop_events_older_than_seconds')
     assert.equal(shortenName('drop_older_seconds', names), 'drop_events_older_than_seconds')
     assert.equal(shortenName('Linked', names), 'linked_flag')
   })
 
-  it('finds none for parts of words, other words, another order or another start', () => {
+  it('finds no name for parts of words, other words, another order or another start', () => {
     for (const name of [
       'geo',
       'geoip_on',
@@ -56,7 +56,7 @@ describe('shortenedName', () => {
 })
 
 describe('nearestName', () => {
-  it('always finds one when there are any names', () => {
+  it('finds a name whenever there are any', () => {
     assert.equal(findNearestName('foo', ['port', 'host_address']), 'port')
     assert.equal(findNearestName('foo', []), null)
   })

@@ -14,7 +14,7 @@ const odd: JsonObject = {
   yes: true,
 }
 
-it('gives each property as reading the whole text does', () => {
+it('each picked property equals the one from parsing the whole text', () => {
   const text = JSON.stringify(odd)
   for (const key of Object.keys(odd)) assert.deepEqual(pickProperties(text, new Set([key])), { [key]: odd[key] })
   assert.deepEqual(pickProperties(text, new Set(Object.keys(odd))), odd)
@@ -22,7 +22,7 @@ it('gives each property as reading the whole text does', () => {
   assert.deepEqual(pickProperties('{}', new Set(['plan'])), {})
 })
 
-it('keeps number literals, and reads the own key __proto__ as any key', () => {
+it('picked properties keep number literals, and an own key __proto__ is read like any other', () => {
   const text = '{"v":1.0,"id":12345678901234567890,"__proto__":{"polluted":1}}'
   const picked = pickProperties(text, new Set(['v', 'id', '__proto__']))
   assert.equal(JSON.stringify(picked), text)
@@ -30,7 +30,7 @@ it('keeps number literals, and reads the own key __proto__ as any key', () => {
   assert.deepEqual(pickProperties(text, new Set(['v'])), parseJson('{"v":1.0}'))
 })
 
-it('refuses text that is not an object', () => {
+it('text that is not an object is refused', () => {
   const names = new Set(['a'])
   for (const text of ['', '[1]', '{"a":1', '{"a"', '{"a":"x}', '{a:1}', '{"a":1}}', '{"b":1}x', '{"a":}'])
     assert.throws(() => pickProperties(text, names), SyntaxError, text)

@@ -5,7 +5,7 @@ import { ProjectQueue } from './project-queue.ts'
 const full = () => new Error('full')
 
 describe('ProjectQueue', () => {
-  it('runs as many as allowed, lets as many wait, and refuses the rest, without affecting other projects', async () => {
+  it('runs as many queries as allowed, queues as many, and refuses the rest, without affecting other projects', async () => {
     const queue = new ProjectQueue({ runningMax: 2, waitingMax: 1 }, full)
     const gates: Array<() => void> = []
     const started: string[] = []
@@ -26,7 +26,7 @@ describe('ProjectQueue', () => {
     assert.equal(await queue.run(7, undefined, async () => 'again'), 'again')
   })
 
-  it('removes an aborted query that waits, and frees the place of one that fails', async () => {
+  it('removes an aborted query that is waiting, and frees the slot of a query that fails', async () => {
     const queue = new ProjectQueue({ runningMax: 1, waitingMax: 1 }, full)
     let fail = () => {}
     const failing = queue.run(

@@ -32,7 +32,7 @@ describe('isRecordedPage', () => {
     assert.equal(of(domains), false)
   })
 
-  it('matches any text with *, including the dots around it', () => {
+  it('lets * match any text, including the dots around it', () => {
     assert.equal(of(['*.shop.example'], 'https://a.b.shop.example'), true)
     assert.equal(of(['*.shop.example'], 'https://shop.example'), false)
     assert.equal(of(['app-*.eu*.example'], 'https://app-7.eu-west.example'), true)
@@ -41,7 +41,7 @@ describe('isRecordedPage', () => {
     assert.equal(of(['*'], 'https://anything.example'), true)
   })
 
-  it('allows apps, which have no page', () => {
+  it('allows mobile apps, which have no page', () => {
     assert.equal(isRecordedPage(['shop.example'], { 'user-agent': 'posthog-ios/3.2 (iPhone)' }), true)
     assert.equal(isRecordedPage(['shop.example'], { 'user-agent': 'Mozilla/5.0' }), false)
   })

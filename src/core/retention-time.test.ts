@@ -26,7 +26,7 @@ describe('the retention time', () => {
     ['ahead', 31 * dayMs],
     ['back', -31 * dayMs],
   ] as const)
-    it(`advances as time passes while the clock has jumped ${what}, and follows it once it has stayed there for a day`, () => {
+    it(`advances with elapsed time after the clock jumped ${what}, and follows the clock once it stayed there for a day`, () => {
       const looks = looksEachHour(trusted, startMs + jumpMs, 25)
       const before = looks.slice(0, -1)
       assert.deepEqual(
@@ -37,7 +37,7 @@ describe('the retention time', () => {
       assert.deepEqual(looks.at(-1), { atMs: startMs + jumpMs + standingMs, aheadMs: 0, stoodMs: 0 })
     })
 
-  it('ignores a clock that was ahead for less than a day, and follows at once one that comes back', () => {
+  it('ignores a clock that was ahead for less than a day, and follows at once when it is corrected', () => {
     const ahead = looksEachHour(trusted, startMs + 31 * dayMs, 24).at(-1)!
     assert.deepEqual(updateTrustedTime(ahead, startMs + 24 * hourMs, hourMs), {
       ...trusted,
@@ -45,7 +45,7 @@ describe('the retention time', () => {
     })
   })
 
-  it('is never later than what the clock showed a day of running before, however often it jumps', () => {
+  it('is never later than what the clock showed after one day of running, however often it jumps', () => {
     let last = trusted
     for (let day = 1; day < 40; day++) {
       last = looksEachHour(last, startMs + day * 31 * dayMs, 20).at(-1)!
@@ -55,13 +55,13 @@ describe('the retention time', () => {
     assert.ok(last.atMs > startMs + 30 * 31 * dayMs)
   })
 
-  it('adds up what several short runs have seen of a clock that stays where it was', () => {
+  it('adds up the observations of several short runs if the clock did not jump again', () => {
     let last = trusted
     for (let run = 0; run < 13; run++) last = looksEachHour(last, startMs + 31 * dayMs + run * 2 * hourMs, 3).at(-1)!
     assert.ok(isTimeTrusted(last))
   })
 
-  it('has not begun before the clock was first observed for a day', () => {
+  it('does not begin until the clock was observed for a day', () => {
     const looks = looksEachHour(updateTrustedTime(null, startMs, 0), startMs, 25)
     assert.ok(looks.slice(0, -1).every(({ atMs }) => atMs < dayMs))
     assert.equal(looks.at(-1)!.atMs, startMs + dayMs)

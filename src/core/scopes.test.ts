@@ -10,7 +10,7 @@ describe('scopes', () => {
     }
   })
 
-  it('are suggested for an unknown one, never wider than what was requested', () => {
+  it('are suggested for an unknown scope, and never wider than what was requested', () => {
     for (const [scope, nearest] of [
       ['feature_flags:read', 'feature_flag:read'],
       ['feature-flag:write', 'feature_flag:write'],

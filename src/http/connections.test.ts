@@ -57,8 +57,8 @@ async function boundedServer(t: TestContext, max: number) {
 
 const [crowd, other, third] = ['127.0.0.1', '127.0.0.2', '127.0.0.3'] as const
 
-describe('the bound of connections', () => {
-  it('refuses newcomers of the address with most connections, and closes its connections for others', async t => {
+describe('the limit of connections', () => {
+  it('refuses new connections of the address with the most, and closes connections of that address for others', async t => {
     const { connections, ended, open, isGone } = await boundedServer(t, 4)
     const many = [await open(crowd), await open(crowd), await open(crowd), await open(crowd)]
     await isGone(await open(crowd))
@@ -72,7 +72,7 @@ describe('the bound of connections', () => {
     for (const client of [many[2]!, many[3]!, first, second]) assert.equal(client.closed, false)
   })
 
-  it('closes idle connections first, even of the newcomer’s own address', async t => {
+  it('closes idle connections first, even those of the address that asks for a new one', async t => {
     const { ended, open, ask, isGone } = await boundedServer(t, 3)
     const [asking, idle, silent] = [await open(crowd), await open(crowd), await open(crowd)]
     await ask(asking, '/later')
@@ -85,7 +85,7 @@ describe('the bound of connections', () => {
     assert.equal(asking.closed || next.closed, false)
   })
 
-  it('breaks off an answer only of an address with clearly more connections', async t => {
+  it('aborts an answer only at an address with clearly more connections', async t => {
     const { ended, waiting, open, ask, isGone } = await boundedServer(t, 3)
     const busy = [await open(crowd), await open(crowd), await open(other)]
     for (const client of busy) await ask(client, '/later')
@@ -111,7 +111,7 @@ describe('the bound of connections', () => {
     assert.deepEqual([ended.length, next.closed, connections.count], [0, false, 2])
   })
 
-  it('examines only some of very many connections, and the following ones the next time', async t => {
+  it('examines only some of very many connections, and continues with the next ones later', async t => {
     const { open, ask, isGone, ended } = await boundedServer(t, 100)
     const many: Socket[] = []
     for (let index = 0; index < 100; index++) many.push(await open(crowd))
@@ -130,7 +130,7 @@ describe('the bound of connections', () => {
   })
 })
 
-describe('pipelined requests', () => {
+describe('pipelined HTTP requests', () => {
   const requests = (path: string, count: number) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`.repeat(count)
   const countAnswers = (client: Socket) => {
     let text = ''
@@ -150,7 +150,7 @@ describe('pipelined requests', () => {
       assert.equal(requestCount(), 1)
     })
 
-  it('are answered while few are pending, however many come in all', async t => {
+  it('are answered while few are pending, however many arrive in total', async t => {
     const { ended, open } = await boundedServer(t, 4)
     const client = await open(crowd)
     const answers = countAnswers(client)
@@ -161,7 +161,7 @@ describe('pipelined requests', () => {
     assert.deepEqual([ended, client.closed], [[], false])
   })
 
-  it('are begun one at a time, in order', async t => {
+  it('are started one at a time, in order', async t => {
     const { ended, waiting, open } = await boundedServer(t, 4)
     const client = await open(crowd)
     const answers = countAnswers(client)
@@ -175,7 +175,7 @@ describe('pipelined requests', () => {
     assert.deepEqual([ended, client.closed], [[], false])
   })
 
-  it('are begun when the previous answer was taken by the system', async t => {
+  it('are started when the system has taken the previous answer', async t => {
     const { open, ask, waiting, requestCount } = await boundedServer(t, 4)
     const client = await open(crowd)
     client.pause().write(requests('/large', 1) + requests('/later', 1))

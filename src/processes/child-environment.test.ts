@@ -18,11 +18,11 @@ const all = {
 }
 
 describe('the environment of a child process', () => {
-  it('contains only machine variables for the engine', () => {
+  it('contains only general system variables for the engine', () => {
     assert.deepEqual(pickMachineEnvironment(all), { PATH: '/bin', LC_ALL: 'C', NODE_OPTIONS: '--no-warnings' })
   })
 
-  it('omits the keys that the worker does not need, and for a front the first personal key', () => {
+  it('omits keys that the worker does not need, and for a front the first personal key', () => {
     const missing = (environment: NodeJS.ProcessEnv) => Object.keys(all).filter(name => environment[name] === undefined)
     assert.deepEqual(missing(pickWorkerEnvironment(all)), ['PENNON_PERSONAL_KEY', 'PENNON_ENCRYPTION_KEY'])
     assert.deepEqual(missing(pickFrontEnvironment(all)), ['PENNON_PERSONAL_KEY'])

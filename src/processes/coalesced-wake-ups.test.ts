@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import type { LogStream } from '#core/events/log-stream.ts'
 import { coalesceWakeUps } from './coalesced-wake-ups.ts'
 
-test('wake-ups of a stream: the first is sent at once, later ones are combined, and other streams are independent', t => {
+test('the first wake-up of a stream is sent at once, later ones are combined, and other streams are independent', t => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const sent: LogStream[] = []
   const wakeUp = coalesceWakeUps(stream => sent.push(stream))

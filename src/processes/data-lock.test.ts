@@ -78,7 +78,7 @@ describe('the lock of a data folder', () => {
     await takesAtOnce(folder)
   })
 
-  it('is free if its file names zombies, as under a process 1 that does not reap', async t => {
+  it('is free if its file names zombie processes, as under a process 1 that does not reap', async t => {
     const folder = tempDir(t)
     const dying = `'${process.execPath}' -e "process.title = 'pennon work'; console.log(process.pid)" & exec sleep 60`
     const parent = spawn('sh', ['-c', dying], { stdio: ['ignore', 'pipe', 'ignore'] })
@@ -90,7 +90,7 @@ describe('the lock of a data folder', () => {
     await takesAtOnce(folder)
   })
 
-  it('is held while its process lives, and released however that dies', async t => {
+  it('is held while its process lives, and is released however that process dies', async t => {
     const folder = tempDir(t)
     const holder = await lockingProcess(t, holding(folder))
     assert.match(await refusal(folder), new RegExp(`in use by process ${holder.pid} .*PENNON_DATA`))
@@ -137,7 +137,7 @@ describe('the lock of a data folder', () => {
     await Promise.all([lockingProcess(t, asChild(folder)), lockingProcess(t, asChild(folder))])
   })
 
-  it('ends a child whose parent died before the child had locked anything', async t => {
+  it('makes a child end if its parent died before the child had locked anything', async t => {
     const folder = tempDir(t)
     const source = `import * as lock from ${JSON.stringify(lockModule)}; ${asChild(folder)}; console.log('goes on')`
     const child = spawn(
@@ -179,7 +179,7 @@ describe('the lock of a data folder', () => {
     assert.match(lines[0]!, new RegExp(`process ${holder.pid} \\(pennon backup\\); waiting`))
   })
 
-  it('is taken again if its file was removed while it was held', async t => {
+  it('is taken again if its file was removed while the lock was held', async t => {
     const folder = tempDir(t)
     const held = await acquireDataLock(folder, { command: 'serve', waitMsMax: 0 })
     assert.ok(held.ok)
@@ -194,7 +194,7 @@ describe('the lock of a data folder', () => {
     }
   })
 
-  it('is reported lost, once, if another process has locked the file that replaced its own', async t => {
+  it('is reported as lost, once, if another process has locked a file that replaced the original', async t => {
     const folder = tempDir(t)
     const held = await acquireDataLock(folder, { command: 'serve', waitMsMax: 0 })
     assert.ok(held.ok)

@@ -8,7 +8,7 @@ import { eventually } from '../../tests/support/eventually.ts'
 import { tempDir } from '../../tests/support/temp-dir.ts'
 import { SupervisedChild } from './supervisor.ts'
 
-it('a child that cannot be started is retried until it can', async t => {
+it('a child that cannot be started is retried until it starts', async t => {
   const mainPath = join(tempDir(t), 'main.mjs')
   writeFileSync(mainPath, "process.on('message', () => process.exit())\nprocess.send({ type: 'ready' })\n")
   const program = process.execPath
@@ -40,7 +40,7 @@ it('a child that cannot be started is retried until it can', async t => {
   await eventually(() => isReady)
 })
 
-it('a child whose arguments cannot be made is retried after growing pauses, which is logged once a minute', async t => {
+it('a child whose arguments cannot be computed is retried after growing pauses, which is logged once a minute', async t => {
   t.mock.timers.enable({ apis: ['setTimeout', 'Date'] })
   const lines: string[] = []
   let attempts = 0
@@ -64,7 +64,7 @@ it('a child whose arguments cannot be made is retried after growing pauses, whic
   assert.equal(lines.length, 2, lines.join(''))
 })
 
-it('a child may take longer for its first message than for later ones, and is replaced if it sends none', async t => {
+it('a child may take longer for its first message than for later ones, and is replaced if it stays silent', async t => {
   const folder = tempDir(t)
   const slowPath = join(folder, 'slow.mjs')
   writeFileSync(
@@ -117,7 +117,7 @@ it('a child that is expected to end is not restarted, and its end is not logged'
   assert.deepEqual([startCount, child.pid, lines], [1, undefined, []])
 })
 
-it('the end of a child by Ctrl-C is no warning, since this process may receive the same signal later', async t => {
+it('a child ended by Ctrl-C causes no warning, since this process may receive the same signal later', async t => {
   const mainPath = join(tempDir(t), 'main.mjs')
   writeFileSync(mainPath, 'setInterval(() => {}, 1e6)\n')
   for (const [signal, level] of [

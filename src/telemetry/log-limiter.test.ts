@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { createLogLimiter } from './log-limiter.ts'
 
-it('a line is written at most once a minute, with the number of events since the last one', () => {
+it('a line is written at most once a minute, with the number of events since the last line', () => {
   let nowMs = 0
   const lines: [number, number][] = []
   const note = createLogLimiter(() => nowMs)

@@ -89,7 +89,7 @@ describe('a log line on a terminal', () => {
     assert.match(line, /odd\\u000dname\\u202e {2}name="a\\u001b\[2Jb"\n$/)
   })
 
-  it('has colours only on request, and leaves text that is no JSON unchanged', () => {
+  it('has colours only on request, and leaves text that is not JSON unchanged', () => {
     const esc = String.fromCharCode(27)
     assert.ok(shown(logger => logger.info('x'), true).includes(`${esc}[32minfo`))
     assert.ok(!shown(logger => logger.info('x')).includes(esc))

@@ -30,7 +30,7 @@ async function scraped(except?: string): Promise<Record<string, string>> {
 }
 
 describe('the metrics of other processes', () => {
-  it('keep the counters of an ended process, and add the counters of the next', async () => {
+  it('keep the counters of an ended process, and add the counters of its successor', async () => {
     numbers.report('work', await snapshotOf(3, 7))
     numbers.report('front 1', await snapshotOf(2))
     assert.equal((await scraped())['events_total{lane="main"}'], '5')
@@ -71,7 +71,7 @@ describe('the metrics of other processes', () => {
     assert.equal((await scraped())['lag{lane="main"}'], '6')
   })
 
-  it('leave out the process that asks, which has newer ones', async () => {
+  it('leave out the process that answers the request, which has newer values itself', async () => {
     numbers.report('front 1', await snapshotOf(3))
     numbers.report('front 2', await snapshotOf(4))
     assert.equal((await scraped('front 1'))['events_total{lane="main"}'], '4')

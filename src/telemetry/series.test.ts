@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { AggregatorRegistry, Counter, Histogram, Registry } from 'prom-client'
 import { SeriesCounter, SeriesHistogram } from './series.ts'
 
-describe('series of metrics', () => {
+describe('the series of metrics', () => {
   it('equal prom-client’s series, in one process and summed over several', async () => {
     const [ours, theirs] = [new Registry(), new Registry()]
     const timed = { name: 'seconds', help: 'How long.', labelNames: ['route'] as const, buckets: [0.001, 0.01, 1] }

@@ -31,8 +31,8 @@ function residentMiB(pennon: Pennon, field: 'VmRSS' | 'VmHWM'): number {
   return Math.round(Number(new RegExp(`^${field}:\\s+(\\d+)`, 'm').exec(status)![1]) / 1024)
 }
 
-describe('answers that clients do not read', () => {
-  it('they use no more memory than their budget, delay no other client, and are cut off', async t => {
+describe('clients that do not read their answers', () => {
+  it('use no more memory than the budget, delay no other client, and are disconnected', async t => {
     const { pennon, attacks } = await attackedPennon(t, { settings: { PENNON_LOG_LEVEL: 'error' } })
     await addPayloads(pennon, 16, 250_000)
     await bystander(pennon, { rounds: 10, localAddress: bystanders })

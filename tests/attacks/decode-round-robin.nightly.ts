@@ -16,7 +16,7 @@ describe('a decode queue filled by one sender', () => {
     ['gzip of 99 MiB', 20, '/e/', gzipSync(Buffer.alloc(99 * 1024 * 1024, 0x20))],
     ['a form of 2 MiB of plus signs', 80, '/e/', Buffer.from(`data=${'+'.repeat(2 * 1024 * 1024)}`)],
   ] as const) {
-    it(`good batches of others are decoded in round robin: ${name}`, async t => {
+    it(`does not keep the batches of other senders from being decoded in turn: ${name}`, async t => {
       const server = await startCaptureServer(t)
       const from = () => ({ 'x-forwarded-for': '192.0.2.1' })
       const attack = attackers(attackerCount, { url: server.url + path, body, from })
@@ -37,13 +37,13 @@ describe('a decode queue filled by one customer of a provider', () => {
     'x-forwarded-for': `2001:db8:0:${n.toString(16)}::1`,
   })
 
-  it('good batches of others are decoded in round robin even if the attacker uses a different network for each body', async t => {
+  it('does not keep other batches from being decoded in turn, even if each body comes from a different network', async t => {
     const server = await startCaptureServer(t)
     const attack = attackers(70, { url: `${server.url}/batch/`, body: escapes, from })
     await assertRoundRobin(server, attack, `70 networks of one /48, ${escapes.length} bytes each`)
   })
 
-  it('bodies of clients that hung up are not decoded', async t => {
+  it('does not contain bodies of clients that have disconnected', async t => {
     const server = await startCaptureServer(t)
     const attack = attackers(60, { url: `${server.url}/batch/`, body: escapes, from: () => from(0) })
     await eventually(() => attack.statuses.length > 0)

@@ -29,7 +29,7 @@ const partOfBody = `${partOfHeaders}Content-Length: 100000\r\n\r\n{`
 
 describe('more connections than a process may open files', () => {
   for (const [what, text] of Object.entries({ silent, partOfHeaders, partOfBody })) {
-    it(`they leave the log its files and other clients their connections (${what})`, async t => {
+    it(`do not use up the files of the log or the connections of other clients (${what})`, async t => {
       const { pennon, attacks } = await pennonOfFewFiles(t)
       const before = await bystander(pennon, { rounds: 5, localAddress: '127.0.0.2' })
       assertAllServed(before)
@@ -50,7 +50,7 @@ describe('more connections than a process may open files', () => {
     })
   }
 
-  it('they close no idle connection of other clients, even with several fronts', async t => {
+  it('do not close idle connections of other clients, even with several fronts', async t => {
     const { pennon, attacks } = await pennonOfFewFiles(t, { PENNON_FRONT_PROCESSES: '2' })
     const fronts = await eventually(() => (startedFronts(pennon).length === 2 ? startedFronts(pennon) : undefined))
     const others = await rawConnections({

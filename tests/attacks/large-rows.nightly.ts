@@ -31,7 +31,7 @@ const giant = '11111111-1111-5111-8111-000000000000'
 const properties = `{"plan":"pro","n":1.0,"many":[${'1.0,'.repeat(160_000)}1.0]}`
 
 describe('rows of unlimited size', () => {
-  it('pages from SQLite block no other request', async t => {
+  it('do not block other requests when pages are read from SQLite', async t => {
     const api = await startManagement(t, {
       wrap: async (_, dataFolder) => {
         seedSqlite(dataFolder)
@@ -44,7 +44,7 @@ describe('rows of unlimited size', () => {
     await evaluate(api)
   })
 
-  it('pages from PostgreSQL block no other request', { skip: noPostgres() }, async t => {
+  it('do not block other requests when pages are read from PostgreSQL', { skip: noPostgres() }, async t => {
     const postgres = await startPostgres()
     t.after(() => postgres.stop())
     const url = await postgres.createDatabase({ template: await migratedTemplate(postgres) })
@@ -74,7 +74,7 @@ describe('rows of unlimited size', () => {
     assert.deepEqual(found[4]?.properties, { plan: 'pro' })
   })
 
-  it('pages from the event store have a bounded size', async t => {
+  it('do not exceed the page size when pages are read from the event store', async t => {
     const engine = await startEngine()
     t.after(() => engine.stop())
     const store = createClickHouseEventStore({ endpoint: engine.endpoint, clock: { nowMs: Date.now } })

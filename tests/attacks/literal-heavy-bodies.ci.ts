@@ -30,7 +30,7 @@ async function counted(t: TestContext, name: string, work: () => Promise<unknown
 }
 
 describe('bodies with very many tiny literals', () => {
-  it('as an OFREP context, they cost the event loop little', async t => {
+  it('cost the event loop little if they are an OFREP context', async t => {
     const server = await startOfrep(t)
     for (const value of values) {
       // About the maximum number of values in a body, where a list counts twice; more are refused.
@@ -43,7 +43,7 @@ describe('bodies with very many tiny literals', () => {
     }
   })
 
-  it('as the distinct id of an event, they are left to a decode thread', async t => {
+  it('are decoded in a thread if they are the distinct id of an event', async t => {
     const server = await startCaptureServer(t)
     for (const [index, value] of values.entries()) {
       const path = index % 2 === 0 ? '/e/' : '/e/?verbose=1'
@@ -62,7 +62,7 @@ describe('bodies with very many tiny literals', () => {
     assert.ok(ids.every(id => id.startsWith('[') && id.length === 200))
   })
 
-  it('as properties and options of a v1 event, they are not read again', async t => {
+  it('are not parsed again if they are the properties and options of a v1 event', async t => {
     const server = await startCaptureServer(t)
     for (const value of values) {
       const list = listOf(value, 60_000)

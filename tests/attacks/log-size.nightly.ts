@@ -14,7 +14,7 @@ const logBytesMax = 64 * MiB
 const batchSize = 2_000
 const timesTheLimit = 3
 
-test('events are accepted again as soon as none wait, whatever the log was filled with', async t => {
+test('events are accepted again as soon as none are waiting, whatever the log was filled with', async t => {
   const pennon = await startPennonFor(t, { settings: { PENNON_LOG_MAX_BYTES: String(logBytesMax) } })
   let [wireBytes, plainBytes, eventCount, refusedCount, largestLog] = [0, 0, 0, 0, 0]
   for (let n = 0; plainBytes < timesTheLimit * logBytesMax; n++) {

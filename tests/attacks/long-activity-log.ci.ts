@@ -25,7 +25,7 @@ const [ada, bob] = [aChange('ada'), aChange('bob')]
 const byAda = { by: [computeAuthorNumber(ada.by)] }
 
 function testSearches(openState: (t: TestContext) => Promise<State>): void {
-  it('searches a bounded number of entries at a time, those of the item or of the project alone', async t => {
+  it('searches a bounded number of entries at a time, and only those of the item or of the project', async t => {
     const { store, run } = await openState(t)
     const record = (itemId: string, projectId: number, change: typeof ada) => {
       const item = { kind: 'survey', projectId, itemId, itemName: '', activity: 'updated' } as const

@@ -25,7 +25,7 @@ describe('small bodies that cause much work', () => {
     ['a window of 16 MiB for flags', '/flags?v=2', wideWindow, 'br', 413],
   ]
   for (const [what, path, body, encoding, status] of decoded)
-    it(`they are decoded outside the event loop: ${what}`, async t => {
+    it(`are decoded outside the event loop: ${what}`, async t => {
       const headers = { 'content-type': 'application/json', 'content-encoding': encoding }
       const seen = await attacked(async () => post(path, body, headers))
       t.diagnostic(`${bodyCount} × ${body.length} bytes of ${encoding}, ${what}: ${seen.text}`)
@@ -53,7 +53,7 @@ describe('small bodies that cause much work', () => {
     ],
   ]
   for (const [what, path, body, headers, status] of refused)
-    it(`they are refused unread: ${what}`, async t => {
+    it(`are refused without being parsed: ${what}`, async t => {
       const seen = await attacked(() => post(path, body, { 'content-type': 'application/json', ...headers }))
       t.diagnostic(`${bodyCount} × ${body.length} bytes, ${what}: ${seen.text}`)
       assert.deepEqual(seen.statuses, new Set([status]))

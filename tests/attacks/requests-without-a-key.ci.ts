@@ -17,7 +17,7 @@ describe('very many requests in one write', () => {
     'made-up personal keys': (n: number) =>
       `GET /api/users/@me/ HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer phx_madeup${n}\r\n\r\n`,
   })) {
-    it(`they end their connection, and cost no more than a few requests (${what})`, async t => {
+    it(`end their connection, and cost no more than a few requests (${what})`, async t => {
       const { pennon, attacks } = await attackedPennon(t, { waitForProcessing: false })
       await bystander(pennon, { rounds: 5, localAddress: '127.0.0.2' })
       const [cpuBefore, linesBefore] = [processCpuMs(pennon.pid), pennon.output().split('\n').length]

@@ -155,7 +155,7 @@ function opens(scope: string, needed: string): boolean {
 }
 
 describe('a key with one scope', () => {
-  it('a key is accepted only by operations that require just its scope', async t => {
+  it('is accepted only by operations that require just its scope', async t => {
     const api = await startManagement(t)
     const operations = new Set(api.routes.map(({ operation }) => operation.id))
     assert.deepEqual([...operations].sort(), Object.keys(scopesOf).sort())
@@ -182,7 +182,7 @@ describe('a key with one scope', () => {
     t.diagnostic(`${calls} calls: ${called.size} operations with each of ${everyScope.length} scopes`)
   })
 
-  it('a key reads no other objects through those of its scope', async t => {
+  it('reads no other objects through the objects in its scope', async t => {
     const api = await startWorld(t)
     const secrets = Object.values(readable).flat()
     const seen = new Set<string>()
@@ -206,7 +206,7 @@ describe('a key with one scope', () => {
     assert.deepEqual([...seen].sort(), secrets.toSorted(), 'each word is shown to a key with its scope')
   })
 
-  it('a key reads no other objects in the entries of the activity log', async t => {
+  it('reads no other objects in the entries of the activity log', async t => {
     const api = await startWorld(t)
     const payloads = { control: '"secret-payload"' }
     const changes: readonly (readonly [resource: string, body: object])[] = [
@@ -244,7 +244,7 @@ describe('a key with one scope', () => {
     }
   })
 
-  it('a key without a scope for flags can neither use, change nor look up existing flags', async t => {
+  it('can neither use, change nor look up existing flags if the scope is not for flags', async t => {
     const api = await startManagement(t)
     const flag = async (key: string, over: object = {}) => {
       const { status, body, text } = await api.call('POST', at('feature_flags'), {
@@ -313,7 +313,7 @@ describe('a key with one scope', () => {
     )
   })
 
-  it('a key for experiments, features or surveys can create, start and end the flags of its own objects', async t => {
+  it('can create, start and end the flags of its own objects if it is for experiments, features or surveys', async t => {
     const api = await startManagement(t)
     const experiments = await api.addKey(['experiment:write'])
     const made = await api.call('POST', at('experiments'), {

@@ -14,8 +14,8 @@ import { removeFolder } from '../support/temp-dir.ts'
 const distances = `SELECT max(editDistance(materialize(repeat('a', 60000)), concat(repeat('b', 60000), toString(number))))
   FROM numbers(500)`
 
-describe('SQL of users that cannot be stopped', () => {
-  it('the engine is ended and restarted by the supervisor, instead of using a core for hours', async t => {
+describe('SQL queries that cannot be stopped', () => {
+  it('make the supervisor end and restart the engine, instead of using a core for hours', async t => {
     const dataFolder = mkdtempSync(join(tmpdir(), 'pennon-runaway-'))
     t.after(() => removeFolder(dataFolder))
     const { args, endpoint } = await prepareEngine(dataFolder, { queryTimeoutSeconds: 1 })

@@ -22,7 +22,7 @@ const pairs = [
 ]
 
 describe('requests that name several hosts', () => {
-  it('every port refuses them', async t => {
+  it('are refused on every port', async t => {
     const ports = { admin: await freePort(), events: await freePort() }
     const pennon = await startPennonFor(t, {
       settings: {

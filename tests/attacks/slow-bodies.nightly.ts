@@ -26,7 +26,7 @@ const partOf = (path: string, announced: number, sent: number) =>
   ])
 
 describe('bodies that never end', () => {
-  it('they use only as much of the budget as has arrived, however many they are', async t => {
+  it('use only as much of the budget as has arrived, however many bodies there are', async t => {
     const { pennon, adminUrl, attacks } = await pennonWithAdminPort(t)
     const attack = await rawConnections({ port: pennon.port, count: 4_200, text: partOf('/batch/', 64 * KiB, 1) })
     attacks.push(attack)
@@ -38,7 +38,7 @@ describe('bodies that never end', () => {
     assert.ok(held <= 4_200 * KiB, `${held} bytes`)
   })
 
-  it('they are cut off when almost no bytes arrive', async t => {
+  it('are aborted when almost no bytes arrive', async t => {
     const { pennon, attacks } = await pennonWithAdminPort(t)
     for (const text of [partOf('/batch/', 64 * KiB, 1), partOf('/flags', 64 * KiB, 60 * KiB), partOf('/e/', 9, 0)])
       attacks.push(await rawConnections({ port: pennon.port, count: 20, text }))
@@ -57,7 +57,7 @@ describe('bodies that never end', () => {
     assert.match(answers, /"body_read_timeout"/)
   })
 
-  it('they are cut off for other clients when they use up the budget', async t => {
+  it('are aborted in favour of other clients when they use up the budget', async t => {
     const { pennon, adminUrl, attacks } = await pennonWithAdminPort(t)
     // 280 MiB in total, each body nearly complete: far more than the budget for bodies.
     const attack = await rawConnections({

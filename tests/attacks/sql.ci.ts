@@ -19,7 +19,7 @@ import { aStoredEvent, imported } from '../support/values.ts'
 const secret = 'the-other-projects-secret'
 const uuid = (n: number) => `0192a4b0-0000-7000-8000-${String(n).padStart(12, '0')}`
 
-describe('SQL of users', () => {
+describe('SQL written by users', () => {
   let api: ManagementApi
   let file: string
   let connections = 0
@@ -211,7 +211,7 @@ describe('SQL of users', () => {
       assert.match((await count(headers, scope, sql)).text, /ACCESS_DENIED/, sql)
   })
 
-  it('reaches no tables, users or functions except the views and harmless lists', async () => {
+  it('reaches no tables, users or functions except the views and harmless system tables', async () => {
     const forbidden = [
       'SELECT * FROM pennon.events',
       'SELECT * FROM `pennon`.`events`',
@@ -249,7 +249,7 @@ describe('SQL of users', () => {
     }
   })
 
-  it('has no table function that reaches files, the network or other tables, or that runs text', async () => {
+  it('can call no table function that reaches files, the network or other tables, or that runs text', async () => {
     const place = `127.0.0.1:${port}`
     const functions = [
       `file('${'secret.txt'}')`,
@@ -302,7 +302,7 @@ describe('SQL of users', () => {
     assert.equal(connections, 0, 'no request reached the server')
   })
 
-  it('reads no file, however the function is written or passed on', async () => {
+  it('reads no file, however a function name is written or passed on', async () => {
     const queries = [
       `SELECT file('${file}')`,
       `SELECT \`file\`('${file}')`,
@@ -331,7 +331,7 @@ describe('SQL of users', () => {
     assert.ok(status === 400 && !text.includes(secret), text)
   })
 
-  it('cannot use functions of this engine that look outside the query', async () => {
+  it('cannot use functions of the engine that look outside the query', async () => {
     const clients = createClickHouseClients({ endpoint: held.engine.endpoint, queryTimeoutSeconds: 8 })
     const functions = await createSqlSetUp(clients, 8).functions()
     const suspicious =
@@ -345,7 +345,7 @@ describe('SQL of users', () => {
     assert.deepEqual(passed, [])
   })
 
-  it('has no function that follows nested JSON until the engine crashes', async () => {
+  it('can call no function that follows nested JSON until the engine crashes', async () => {
     const nested = (value: number) => `concat(repeat('{"a":', 200000), '${value}', repeat('}', 200000))`
     for (const name of ['JSONMergePatch', 'jsonMergePatch', '`JSONMergePatch`']) {
       const { status, text } = await ask(`SELECT length(${name}(${nested(1)}, ${nested(2)}))`)
@@ -408,7 +408,7 @@ describe('SQL of users', () => {
     assert.deepEqual((await ask('SELECT count() FROM events')).body.results, [[3]])
   })
 
-  it('a request without its project sees no project', async () => {
+  it('sees no project if the request names none', async () => {
     const cases = [{}, { 'Pennon-Project': '' }, { 'Pennon-Project': '1 OR 1' }, { 'Pennon-Project': '-1' }] as Record<
       string,
       string
@@ -422,7 +422,7 @@ describe('SQL of users', () => {
     assert.equal(text.trim(), '3', 'the header decides, so no text of a user may set one')
   })
 
-  it('a flood from one project delays no other project', async () => {
+  it('does not delay other projects if one project sends a flood of queries', async () => {
     const ended = new AbortController()
     const refused = new Map<string, number>()
     const flood = Array.from({ length: 60 }, async () => {

@@ -13,8 +13,8 @@ import { startStranger } from '../support/stranger-process.ts'
 const eventCount = 40
 
 for (const frontProcesses of ['1', '2']) {
-  describe(`a stranger on the port of a killed engine, ${frontProcesses} front(s)`, () => {
-    it('nothing is sent to it, and every acknowledged event is stored in the end', async t => {
+  describe(`another process on the port of a killed engine, ${frontProcesses} front(s)`, () => {
+    it('receives nothing, and every acknowledged event is stored in the end', async t => {
       const pennon = await startPennonFor(t, { settings: { PENNON_FRONT_PROCESSES: frontProcesses } })
       const send = (name: string) =>
         pennon.post('/capture/', {

@@ -31,8 +31,8 @@ async function answersTo(url: string, bytes: number, count: number): Promise<Rec
   return counts
 }
 
-describe('bodies over the limit', () => {
-  it('are answered 413, which their clients always receive', async t => {
+describe('bodies above the size limit', () => {
+  it('are answered with 413, and clients always receive that answer', async t => {
     const pennon = await startPennonFor(t, { settings: { PENNON_LOG_LEVEL: 'error' }, waitForProcessing: false })
     const batch = await answersTo(`${pennon.url}/batch/`, 21 * MiB, 20)
     const recording = await answersTo(`${pennon.url}/s/`, 27 * MiB, 10)

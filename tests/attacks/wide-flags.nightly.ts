@@ -11,7 +11,7 @@ const timestampMs = Date.parse('2026-11-05T10:00:00Z')
 const megabyte = 1024 * 1024
 const uuid = (n: number) => `0192a4b0-0000-7000-8000-${String(n).padStart(12, '0')}`
 
-describe('megabytes of flag properties', () => {
+describe('megabytes of flag properties in events', () => {
   const held = eventStoreForTests({
     limits: { queryMemoryBytes: 48 * megabyte },
     begin: async () => {
@@ -61,14 +61,14 @@ describe('megabytes of flag properties', () => {
     return lines.map(({ value, data }) => [value, data])
   }
 
-  it('leave another project’s trends by flag unchanged', async () => {
+  it('do not change another project’s trends by flag', async () => {
     assert.deepEqual(await countByCheckout(2), [
       [['control'], [10]],
       [['test'], [10]],
     ])
   })
 
-  it('are counted like fewer flag properties', async () => {
+  it('are counted in the same way as fewer flag properties', async () => {
     const shared = { projectId: 3, timestampMs, event: 'seen' }
     const flagsOf = (value: string, otherLength: number) =>
       new Map([

@@ -35,7 +35,7 @@ const json = (value: unknown) => JSON.stringify(value)
 const batch = (...items: unknown[]) => json({ api_key: testToken, batch: items })
 
 describe('the capture endpoints, given bad input', () => {
-  it('are refused for what no parser reads, or what is nested or large without end', async t => {
+  it('refuse text that no parser reads, and values that are nested or large without end', async t => {
     const server = await startCaptureServer(t)
     const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth)
     const start = `{"api_key":"${testToken}","event":"e",`
@@ -51,7 +51,7 @@ describe('the capture endpoints, given bad input', () => {
       await assertRefused(server, server.post('/batch/', body), status, code)
   })
 
-  it('counts every event of a malformed request, and every event that is dropped without a reject', async t => {
+  it('count every event of a malformed request, and every event that is dropped without a reject', async t => {
     const server = await startCaptureServer(t)
     const timing = { ...item, event: '$performance_event' }
     const refused = json({ api_key: testToken, batch: [item, item, { ...item, uuid: 'nope' }] })
@@ -73,7 +73,7 @@ describe('the capture endpoints, given bad input', () => {
     assert.deepEqual([...server.refused], [['dropped_performance_event', 5]])
   })
 
-  it('reports the actual fault of a broken envelope, and the index of a bad event, in the answer and in the reject', async t => {
+  it('report the actual fault of a broken envelope, and the index of a bad event, in the answer and in the reject', async t => {
     const server = await startCaptureServer(t)
     const faults: [body: object, code: string, attr: string][] = [
       [{ api_key: testToken, batch: [item, { ...item, uuid: 'nope' }] }, 'invalid_shape', 'batch.1.uuid'],
@@ -104,7 +104,7 @@ describe('the capture endpoints, given bad input', () => {
     }
   })
 
-  it('answers 413 to an oversized body, and to a decompression bomb before it is unpacked', async t => {
+  it('answer 413 to an oversized body, and to a decompression bomb before it is decompressed', async t => {
     const server = await startCaptureServer(t)
     await assertRefused(server, server.post('/batch/', ' '.repeat(20 * 1024 * 1024 + 1)), 413, 'payload_too_large')
     const many = gzipSync(`[${'0,'.repeat(5_000_000)}0]`)
@@ -120,7 +120,7 @@ describe('the capture endpoints, given bad input', () => {
     }
   })
 
-  it('answers 413 to a batch over the limit of events on every path, and accepts one at the limit', async t => {
+  it('answer 413 to a batch above the limit of events on every path, and accept a batch at the limit', async t => {
     const server = await startCaptureServer(t)
     const list = (count: number) => Array<string>(count).fill(json(item)).join(',')
     const bodies: [path: string, body: string][] = [
@@ -142,7 +142,7 @@ describe('the capture endpoints, given bad input', () => {
     assert.equal((await server.records()).events.length, 50_000)
   })
 
-  it('treats __proto__ and constructor as ordinary keys everywhere', async t => {
+  it('treat __proto__ and constructor as ordinary keys everywhere', async t => {
     const server = await startCaptureServer(t)
     const hostile =
       '"__proto__":{"event":"x","distinct_id":"x","polluted":true},"constructor":{"prototype":{"polluted":true}}'
@@ -167,7 +167,7 @@ describe('the capture endpoints, given bad input', () => {
     assert.equal((await answerOf(await server.post('/e/', onlyInherited))).code, 'missing_event_name')
   })
 
-  it('stores what it rejected for the project, within size limits', async t => {
+  it('store what they rejected for the project, within size limits', async t => {
     const server = await startCaptureServer(t)
     const body = batch(item, { event: 'e', note: 'x'.repeat(100_000) })
     for (let count = 0; count < 120; count++) assert.equal((await server.post('/batch/', body)).status, 400)
@@ -187,7 +187,7 @@ describe('the capture endpoints, given bad input', () => {
     assert.deepEqual([last.reason, last.field], ['invalid_shape', 'uuid'])
   })
 
-  it('stores events of an import with unreadable times as rejects, and answers 200', async t => {
+  it('store events of an import with unreadable times as rejects, and answer 200', async t => {
     const server = await startCaptureServer(t)
     const bad = { ...item, timestamp: 'long ago', uuid: '0197c5a0-0000-7000-8000-000000000009' }
     const good = { ...item, timestamp: '2020-01-01T00:00:00Z' }
@@ -201,7 +201,7 @@ describe('the capture endpoints, given bad input', () => {
     )
   })
 
-  it('asks for a retry when the log rejects events, also pages of other origins, and never answers 200', async t => {
+  it('ask for a retry, even pages of other origins, when the log rejects events, and never answer 200', async t => {
     for (const code of ['full', 'unavailable', 'timeout'] as const) {
       const server = await startCaptureServer(t, {
         wrapLog: log => ({ ...log, append: () => Promise.reject(new PortError('event-log', code)) }),
@@ -214,7 +214,7 @@ describe('the capture endpoints, given bad input', () => {
     }
   })
 
-  it('answers only after the log has stored the events', async t => {
+  it('answer only after the log has stored the events', async t => {
     let release = () => {}
     const server = await startCaptureServer(t, {
       wrapLog: log => ({
@@ -236,7 +236,7 @@ describe('the capture endpoints, given bad input', () => {
     assert.equal((await server.records()).events.length, 1)
   })
 
-  it('preserves the literals, the order and the duplicates of properties', async t => {
+  it('preserve the literals, the order and the duplicates of properties', async t => {
     const server = await startCaptureServer(t)
     const properties = '{ "z":1.0, "big":12345678901234567890,"e":1e2, "é":"\\u00e9\\ud83d\\ude00", "z":2 }'
     await server.post(
@@ -249,7 +249,7 @@ describe('the capture endpoints, given bad input', () => {
     assert.equal(stored!.distinctId, '12345678901234567890')
   })
 
-  it('never answers 500', async t => {
+  it('never answer 500', async t => {
     const server = await startCaptureServer(t)
     const field = fc.constantFrom(
       'api_key',

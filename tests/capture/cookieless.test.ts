@@ -62,7 +62,7 @@ const idsOf = (events: readonly CapturedEvent[]) => fieldOf(events, 'distinctId'
 const propertiesOf = (event: CapturedEvent) => JSON.parse(event.propertiesJson)
 
 describe('a cookieless event of a stateless project', () => {
-  it('has ids from the hash, and none of the hashed values', async t => {
+  it('has ids derived from the hash, and none of the hashed values', async t => {
     const server = await start(t)
     const set = { $raw_user_agent: userAgent, plan: 'pro' }
     const setOnce = { $initial_raw_user_agent: userAgent, from: 'ad' }
@@ -90,7 +90,7 @@ describe('a cookieless event of a stateless project', () => {
     assert.deepEqual([event!.setJson, event!.setOnceJson], ['{"plan":"pro"}', '{"from":"ad"}'])
   })
 
-  it('preserves its other literals', async t => {
+  it('keeps its other number literals', async t => {
     const server = await start(t)
     const properties = `{"a":1.0,"$raw_user_agent":${JSON.stringify(userAgent)},"$cookieless_mode":true,"$host":"shop.example.com","b":12345678901234567890}`
     const body = `{"api_key":"${testToken}","event":"e","distinct_id":"${sentinel}","properties":${properties}}`
@@ -126,7 +126,7 @@ describe('a cookieless event of a stateless project', () => {
     for (const event of events) assert.doesNotMatch(JSON.stringify(event), /Mozilla|203\.0/)
   })
 
-  it('can be sent among ordinary events, which stay as they were sent', async t => {
+  it('can be sent along with ordinary events, which stay unchanged', async t => {
     const server = await start(t)
     const ordinary = { event: 'e', distinct_id: 'ada', properties: { $ip: '203.0.113.9', $raw_user_agent: 'x' } }
     await send(server, [ordinary, visit, ordinary, visitWith({ $host: '' }), { ...visit, properties: {} }])
@@ -147,7 +147,7 @@ describe('a cookieless event of a stateless project', () => {
     assert.equal(new Set(ids).size, 4)
   })
 
-  it('gets the same id in a batch as alone, whatever the events before it contain', async t => {
+  it('gets the same id in a batch as on its own, whatever the events before it contain', async t => {
     const at = (hour: string, $timezone: string) => visitWith({ $timezone }, { timestamp: `2026-10-25T${hour}Z` })
     const requests = [
       [at('12:00:00', 'Europe/Berlin')],
@@ -187,7 +187,7 @@ describe('a cookieless event of a stateless project', () => {
     assert.equal(startOf(sessions[1]), '2026-01-15T10:00:00.000Z')
   })
 
-  it('counts towards hot ids by its hash', async t => {
+  it('counts towards hot keys under its hash', async t => {
     const server = await start(t, { hotKeyEventsPerMinute: 2 })
     await send(server, [visit, visit, visitWith({ $ip: '203.0.113.8' }), visit])
     const off = fieldOf((await server.records()).events, 'personProcessingForcedOff')
@@ -217,7 +217,7 @@ describe('the GeoIP location of a cookieless event', () => {
     assert.deepEqual((await place(t, visit, { mode: 2 })).location, located)
   })
 
-  it('is not looked up where an ordinary event would have no look-up', async t => {
+  it('is not looked up if the location of an ordinary event would not be looked up', async t => {
     const nothing = { asked: [], location: null }
     assert.deepEqual(await place(t, visitWith({ $geoip_disable: true })), nothing)
     assert.deepEqual(await place(t, visit, { geoipEnabled: false }), nothing)
@@ -227,7 +227,7 @@ describe('the GeoIP location of a cookieless event', () => {
 })
 
 describe('a cookieless event of a stateful project', () => {
-  it('has its base hash and its day, and the worker assigns its ids', async t => {
+  it('is logged with its base hash and its day, and the worker assigns its ids', async t => {
     const server = await start(t, { mode: 2 })
     const identify = { ...visitWith({ $anon_distinct_id: sentinel }), event: '$identify', distinct_id: 'ada' }
     await send(server, [visitWith({ $session_id: 's' }), identify])
@@ -257,7 +257,7 @@ describe('a cookieless event that is not stored', () => {
     ['cookieless_timestamp_out_of_range', { ...visit, timestamp: '2026-01-11T23:59:59Z' }],
   ]
 
-  it('is reported with its reason in either protocol, also when other events are stored', async t => {
+  it('is reported with its reason in either protocol, even if other events are stored', async t => {
     for (const [reason, event, mode = 1] of dropped) {
       const item = { ...event, properties: { ...(event as typeof visit).properties, $cookieless_mode: true } }
       const server = await start(t, { mode })
@@ -274,7 +274,7 @@ describe('a cookieless event that is not stored', () => {
     }
   })
 
-  it('is an import of the sentinel; an import with another id is stored as sent in every mode', async t => {
+  it('may be an import with the placeholder id, while an import with another id is stored as sent in every mode', async t => {
     for (const mode of [0, 1, 2] as const) {
       const server = await start(t, { mode })
       const exported = {
@@ -350,7 +350,7 @@ describe('unavailable salts', () => {
     assert.deepEqual((await server.records()).events, [])
   })
 
-  it('are requested once per day and request', async t => {
+  it('are requested only once per day and request', async t => {
     const asked: string[] = []
     const saltOf = async (day: string) => {
       asked.push(day)
@@ -416,7 +416,7 @@ describe('a reject with cookieless events', () => {
     }
   })
 
-  it('is stored without its text where that cannot be parsed', async t => {
+  it('is stored without its text if that cannot be parsed', async t => {
     const broken = `{"api_key":"${testToken}","batch":[${JSON.stringify(telling)},]}`
     const reject = await kept(t, `/batch/?token=${testToken}`, broken)
     assert.deepEqual([reject.body, reject.source?.kind ?? null], ['', null])

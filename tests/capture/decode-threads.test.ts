@@ -27,7 +27,7 @@ async function codeOf(response: Response): Promise<string> {
 }
 
 describe('decode threads', () => {
-  it('decode a large plain body, a large gzipped body and a batch of very many events as the event loop would', async t => {
+  it('decode a large plain or gzipped body, and a batch of very many events, with the same result as the event loop', async t => {
     const server = await startCaptureServer(t)
     const bodies = [largeBatch(1_000, 2_000), gzipSync(largeBatch(1_000, 4_000)), gzipSync(largeBatch(5_000, 8))]
     let expectedCount = 0
@@ -53,7 +53,7 @@ describe('decode threads', () => {
     }
   })
 
-  it('decompress large lz64 bodies, plain and in forms, and stop at the size limit', async t => {
+  it('decompress large lz64 bodies, as such and in forms, and stop at the size limit', async t => {
     const server = await startCaptureServer(t)
     const lz64 = lzString.compressToBase64(largeBatch(1_000, 2_000))
     const form = { 'content-type': 'application/x-www-form-urlencoded' }
@@ -65,7 +65,7 @@ describe('decode threads', () => {
     assert.deepEqual([bomb.status, await codeOf(bomb)], [413, 'payload_too_large'])
   })
 
-  it('reject as the event loop would, and store the reject', async t => {
+  it('reject requests in the same way as the event loop, and store the reject', async t => {
     const server = await startCaptureServer(t)
     const body = largeBatch(1_000, 2_000)
     const bad = await server.post('/batch/', body.replace('"u999"', 'null'))

@@ -6,7 +6,7 @@ import { it } from 'node:test'
 import { testSeed } from '../support/seeded-random.ts'
 import { runFuzz } from './fuzz/run-fuzz.ts'
 
-it('mutated requests get documented errors only, and store valid events only', async t => {
+it('mutated requests get only documented errors, and only valid events are stored', async t => {
   const seed = testSeed()
   t.diagnostic(`SEED=${seed}`)
   // A hundred times the duration of an ordinary request, so that only extreme outliers fail on a busy machine.

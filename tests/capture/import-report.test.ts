@@ -93,7 +93,7 @@ describe('a batch that asks for an import report', () => {
     assert.deepEqual([status, report.duplicates], [200, 0])
   })
 
-  it('is delayed by its own project’s backlog only, and not at all when it is live', async t => {
+  it('is delayed only by its own project’s backlog, and not at all if it is live', async t => {
     const project = (id: number) => compileProject(emptyDefinitions({ ...testProject, id }, 1))
     const projects = new Map([
       [testToken, project(1)],

@@ -23,7 +23,7 @@ async function keptOf(server: CaptureServer, path: string, body: object): Promis
 const read = ({ name, distinctId, uuid }: CapturedReject) => [name, distinctId, uuid]
 
 describe('the reject of a v0 request', () => {
-  it('has the name, ids and uuid of its only event, whatever was wrong with it', async t => {
+  it('has the name, ids and uuid of the only event in the request, whatever was wrong with it', async t => {
     const server = await startCaptureServer(t)
     const single = { ...good, api_key: testToken }
     const read400 = async (path: string, body: object) => read(await keptOf(server, path, body))
@@ -45,7 +45,7 @@ describe('the reject of a v0 request', () => {
     assert.deepEqual(await read400('/e/', [{ ...single, timestamp: 5 }]), isRead)
   })
 
-  it('has no event name where there are several events, or where a quota left out the others', async t => {
+  it('has no event name if there are several events, or if a quota left out the others', async t => {
     const bad = { event: 'e', uuid }
     const server = await startCaptureServer(t, { quotas: { exceptions: 0 } })
     const send = (batch: object[]) => keptOf(server, '/batch/', { api_key: testToken, batch })
@@ -54,14 +54,14 @@ describe('the reject of a v0 request', () => {
     assert.deepEqual(read(await send([{ ...good, event: '$exception' }, bad])), ['', '', ''])
   })
 
-  it('has at most 200 characters of a name and an id', async t => {
+  it('has at most 200 characters of an event name and of an id', async t => {
     const server = await startCaptureServer(t)
     const long = { api_key: testToken, event: 'e'.repeat(300), distinct_id: 'd'.repeat(300), timestamp: 5 }
     const { name, distinctId } = await keptOf(server, '/e/', long)
     assert.deepEqual([name.length, distinctId.length], [200, 200])
   })
 
-  it('is in the lane of imports where its envelope says so', async t => {
+  it('is in the lane of imports if the envelope of the request says so', async t => {
     const server = await startCaptureServer(t)
     const single = await keptOf(server, '/e/', {
       ...good,
@@ -124,7 +124,7 @@ describe('a request that is rejected before its body is read', () => {
     assert.equal((await keptOf(await startCaptureServer(t), '/e/?beacon=x', performance)).reason, 'invalid_query')
   })
 
-  it('is stored when it is too large to be read and its key is outside its body', async t => {
+  it('is stored if it is too large to be read and has its key outside its body', async t => {
     const server = await startCaptureServer(t)
     const reasons = async (count: number) =>
       eventually(async () => {
@@ -170,7 +170,7 @@ describe('a v1 request that is rejected as a whole', () => {
     assert.deepEqual((await refusedBy(t, large)).counted, [['duplicate_event_uuid', 3]])
   })
 
-  it('counts as one event when its events cannot be counted', async t => {
+  it('counts as one event if its events cannot be counted', async t => {
     for (const [body, over] of [
       ['{', {}],
       ['[]', {}],

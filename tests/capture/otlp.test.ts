@@ -60,7 +60,7 @@ describe('the OpenTelemetry endpoints', () => {
     assert.equal(await server.logged(), 0)
   })
 
-  it('detect the other format where the content type is wrong, and gzip however it is declared', async t => {
+  it('detect the format even if the content type is wrong, and gzip however it is declared', async t => {
     const server = await startOtlpServer(t)
     const address = `/i/v1/logs?token=${key}`
     const zipped = gzipSync(JSON.stringify(bodies.logs))
@@ -95,7 +95,7 @@ describe('the OpenTelemetry endpoints', () => {
     assert.deepEqual(server.warnings, [])
   })
 
-  it('reject in the format of the content type', async t => {
+  it('reject requests in the format of the content type', async t => {
     const server = await startOtlpServer(t)
     const limit = 2 * 1024 * 1024
     const padded = (bytes: number) => JSON.stringify({ resourceLogs: [] }).padEnd(bytes, ' ')
@@ -135,7 +135,7 @@ describe('the OpenTelemetry endpoints', () => {
     assert.deepEqual(server.warnings, [])
   })
 
-  it('read large bodies in a thread with the same result', async t => {
+  it('decode large bodies in a thread with the same result', async t => {
     const server = await startOtlpServer(t)
     const records = Array(1_000_000).fill([0x12, 0]).flat()
     const scope = Buffer.concat([Buffer.from([0x12, 0x80, 0x89, 0x7a]), Buffer.from(records)])
@@ -162,7 +162,7 @@ describe('the OpenTelemetry endpoints', () => {
     assert.equal((await server.call('/v1/logs', bodies.logs, { headers: { ...json, ...bearer } })).status, 200)
   })
 
-  it('answer pages of any origin, errors too, and accept only POST', async t => {
+  it('answer pages of any origin, also with errors, and accept only POST', async t => {
     const server = await startOtlpServer(t)
     const headers = { origin: 'https://shop.example' }
     const preflight = await server.call('/i/v1/logs/', undefined, { method: 'OPTIONS', headers })
@@ -180,7 +180,7 @@ describe('the OpenTelemetry endpoints', () => {
     }
   })
 
-  it('answer unknown keys like known ones where the instance accepts them, without a warning', async t => {
+  it('answer unknown keys like known keys if the instance accepts unknown keys, but without a warning', async t => {
     const server = await startOtlpServer(t, { unknownKeys: 'accept' })
     const answer = await server.call('/i/v1/logs?token=phc_other', bodies.logs, { headers: json })
     assert.equal(answer.json().partialSuccess.rejectedLogRecords, '2')

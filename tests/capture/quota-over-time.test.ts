@@ -126,7 +126,7 @@ async function start(t: TestContext) {
   }
 }
 
-describe('a quota of events', () => {
+describe('an event quota', () => {
   it('is used up by each stored event once, despite retries and crashes, and not by imports', async t => {
     const { world, captures, setQuotas, send, process, isOver, sums, balance } = await start(t)
     const [first, second] = captures as [CaptureService, CaptureService]

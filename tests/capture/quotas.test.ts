@@ -32,8 +32,8 @@ const mixed = [
   item('last'),
 ]
 
-describe('a quota', () => {
-  it('for one product leaves out its events, and the others keep their order', async t => {
+describe('a quota for v0', () => {
+  it('for one product leaves out the events of that product, and the others keep their order', async t => {
     const server = await startCaptureServer(t, {
       quotas: { exceptions: 0, surveyResponses: 9 },
       usedUp: new Set(['survey_responses']),
@@ -57,7 +57,7 @@ describe('a quota', () => {
     )
   })
 
-  it('that leaves out everything answers 200 on every path, also to a beacon', async t => {
+  it('that leaves out everything answers 200 on every path, even to a beacon', async t => {
     const server = await startCaptureServer(t, { quotas: { events: 0 } })
     const body = JSON.stringify({ api_key: testToken, ...item('e') })
     for (const path of ['/capture/', '/e/?beacon=1', '/i/v0/e', '/track', '/batch', '/i/v0/ai/batch'])
@@ -113,7 +113,7 @@ describe('a quota', () => {
     assert.deepEqual([...server.refused], [['events_over_quota', 1]])
   })
 
-  it('with capacity left drops nothing', async t => {
+  it('with remaining capacity drops nothing', async t => {
     const server = await startCaptureServer(t, {
       quotas: { events: 5, exceptions: 5, llmEvents: 5, surveyResponses: 5 },
     })
@@ -123,7 +123,7 @@ describe('a quota', () => {
   })
 })
 
-describe('a quota, on v1', () => {
+describe('a quota for v1', () => {
   const post = (server: Server, events: readonly object[], over: object = {}) =>
     fetch(`${server.url}/i/v1/analytics/events`, { method: 'POST', headers: v1Headers, body: v1Batch(events, over) })
   const resultsOf = async (response: Response) => {
@@ -157,7 +157,7 @@ describe('a quota, on v1', () => {
     })
   })
 
-  it('answers 402 when no event is left, as a used-up quota for events does for live traffic', async t => {
+  it('answers 402 when no event is left, like a used-up events quota for live traffic', async t => {
     const scoped = await startCaptureServer(t, { quotas: { exceptions: 0 } })
     const emptied = await post(scoped, [v1Event(1, { event: '$exception' }), v1Event(2, { event: '' })])
     assert.deepEqual(
@@ -184,7 +184,7 @@ describe('a quota, on v1', () => {
     assert.deepEqual([...server.refused], [['events_over_quota', 3]])
   })
 
-  it('is not consulted in import-only mode, which drops each event', async t => {
+  it('is not applied in import-only mode, which drops each live event', async t => {
     const server = await startCaptureServer(t, { importOnly: true, quotas: { events: 0 } })
     assert.deepEqual(await resultsOf(await post(server, [v1Event(1), v1Event(2, { event: '' })])), [
       ['drop', 'non_historical_import_drop'],

@@ -24,7 +24,7 @@ const recorded = [...goldenRequests(), ...snapshotRequests(), ...requestsOfSdks(
 const answers = new Map<Recorded, { readonly status: number; readonly text: string }>()
 const storedByKey = new Map<string, readonly StoredEvent[]>()
 
-describe('recorded requests, sent to a whole instance', () => {
+describe('recorded requests that are sent to a complete instance', () => {
   const instances = createInstances()
   before(async () => {
     // One instance serves all of them: its clock follows the requests, oldest first.
@@ -66,7 +66,7 @@ describe('recorded requests, sent to a whole instance', () => {
     })
   }
 
-  it('store each of their events once, and nothing else', () => {
+  it('have each of their events stored once, and nothing else', () => {
     for (const [key, stored] of storedByKey) {
       // Some samples repeat a request, and some SDKs' tests use one uuid for several events.
       const identities = recorded

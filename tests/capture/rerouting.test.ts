@@ -23,7 +23,7 @@ const rerouted = [
   ['historical', true, 1],
 ]
 
-it('old live events go to the lane of imports, in a decode thread as well', async t => {
+it('old live events go to the lane of imports if so configured, in a decode thread as well', async t => {
   const here = await startCaptureServer(t, { rerouteOlderThanDays: 7 })
   assert.equal(await (await here.post('/batch/', body())).text(), '{"status":"Ok"}')
   assert.deepEqual(await lanes(here), rerouted)
@@ -33,7 +33,7 @@ it('old live events go to the lane of imports, in a decode thread as well', asyn
   assert.deepEqual(await lanes(there), rerouted)
 })
 
-it('live events of any age stay in the main lane without the setting', async t => {
+it('live events of any age stay in the main lane if no age is configured', async t => {
   const server = await startCaptureServer(t)
   await server.post('/batch/', body())
   assert.deepEqual(

@@ -109,7 +109,7 @@ describe('the recording endpoint', () => {
     assert.deepEqual(server.refused, [])
   })
 
-  it('rejects an unknown key, unless the instance accepts them', async t => {
+  it('rejects an unknown key, unless the instance accepts unknown keys', async t => {
     const server = await startRecordingServer(t)
     const answer = await server.call('/s/', [anElement({ token: 'phc_other', $session_id: 1 })])
     assert.deepEqual([answer.status, JSON.parse(answer.text).code], [401, 'unknown_api_key'])

@@ -26,7 +26,7 @@ function stores(
   rows: readonly (readonly [what: string, body: string | object, expected: Partial<CapturedEvent>, path?: string])[],
 ) {
   for (const [what, body, expected, path] of rows) {
-    it(`takes ${what}`, async () => {
+    it(`accepts ${what}`, async () => {
       const answer = await sent(body, path)
       assert.equal(answer.status, 200, answer.body)
       assert.equal(answer.events.length, 1)
@@ -74,8 +74,8 @@ const codes: Readonly<Record<string, string>> = {
   [noBoolean]: 'invalid_cookieless_mode',
 }
 
-describe('shapes of v0', () => {
-  it('are a list, a batch, an event, or an update of a person on /engage', async () => {
+describe('v0 capture (body shapes)', () => {
+  it('accepts a list, a batch, an event, and an update of a person on /engage', async () => {
     const bodies: [object, number, string?][] = [
       [[event, { ...item, token: testToken }, item], 3],
       [{ api_key: testToken, batch: [item, item] }, 2],
@@ -103,7 +103,7 @@ describe('shapes of v0', () => {
     ['no mark of imports in an item', { api_key: testToken, batch: [marked] }, { historicalMigration: false }],
     ['no mark of imports in an event', { ...marked, api_key: testToken }, { historicalMigration: false }],
   ])
-  it('hint that a list under events must be sent as batch', async () => {
+  it('hints that a list under `events` must be sent as `batch`', async () => {
     const { body, code } = await sent({ api_key: testToken, events: [item] })
     assert.equal(code, 'missing_event_name')
     assert.match(JSON.parse(body).hint, /a list of events is in `batch`/)
@@ -130,7 +130,7 @@ describe('shapes of v0', () => {
   ])
 })
 
-describe('fields of a v0 event', () => {
+describe('v0 capture (event fields)', () => {
   stores([
     ['no properties', event, { propertiesJson: '{}' }],
     [
@@ -201,7 +201,7 @@ describe('fields of a v0 event', () => {
   })
 })
 
-describe('project keys in v0 bodies', () => {
+describe('v0 capture (project keys)', () => {
   const withKey = (api_key: unknown) => ({ ...item, api_key })
   const keyInside = { ...item, properties: { token: testToken } }
   stores([
@@ -236,7 +236,7 @@ describe('project keys in v0 bodies', () => {
   })
 })
 
-describe('distinct ids of v0', () => {
+describe('v0 capture (distinct ids)', () => {
   const ids: readonly (readonly [literal: string, distinctId: string])[] = [
     ['23', '23'],
     ['-1', '-1'],

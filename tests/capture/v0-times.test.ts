@@ -31,7 +31,7 @@ async function check({ path = '/batch/', envelope = {}, item: fields, expected }
   assert.equal(new Date(answer.events[0]!.timestampMs).toISOString(), expected)
 }
 
-describe('send time, offset and clock of v0', () => {
+describe('v0 capture (send time, offset and clock)', () => {
   const item = { timestamp: ten }
   const corrected = '2025-07-01T09:59:50.000Z'
   const ahead = (ms: number) => new Date(Date.parse(now) + ms).toISOString()

@@ -31,7 +31,7 @@ type Row = readonly [what: string, request: EdgeRequest]
 /** Requires that the event arrives as it was sent and that the answer is exactly PostHog's. */
 function accepts(rows: readonly Row[]): void {
   for (const [what, request] of rows) {
-    it(`takes ${what}`, async () => {
+    it(`accepts ${what}`, async () => {
       const answer = await edge.send(request)
       assert.deepEqual([answer.status, answer.body], [200, '{"status":"Ok"}'])
       assert.equal(answer.headers['content-type'], 'application/json')
@@ -63,7 +63,7 @@ const badLz64Text = 'failed to decode request: decompress_lz64: failed UTF16 to 
 const noForm = 'failed to decode request: expected form data in POST request payload'
 const badQuery = /query string/
 
-describe('paths and methods of v0', () => {
+describe('v0 capture (paths and methods)', () => {
   accepts(paths.map(path => [`POST ${path}`, { path, body }] as const))
   accepts(paths.map(path => [`GET ${path}?data=`, { method: 'GET', path: `${path}?data=${inUrl(body)}` }] as const))
   accepts([
@@ -92,7 +92,7 @@ describe('paths and methods of v0', () => {
   ])
 })
 
-describe('query of v0', () => {
+describe('v0 capture (query)', () => {
   const twoTimes = { path: '/e/?_=1751367610000&sent_at=1751367610000', body }
   accepts([
     ['a body beside empty data', { path: '/e/?data=', body }],
@@ -116,7 +116,7 @@ describe('query of v0', () => {
   })
 })
 
-describe('compression and base64 of v0', () => {
+describe('v0 capture (compression and base64)', () => {
   const gz = gzipSync(body)
   const named = (size: number) => {
     const bytes = gzipSync(body)
@@ -179,7 +179,7 @@ describe('compression and base64 of v0', () => {
   ])
 })
 
-describe('forms of v0', () => {
+describe('v0 capture (forms)', () => {
   accepts([
     ['plus signs that became blanks', { headers: formType, body: `data=${base64(body)}` }],
     [
@@ -226,7 +226,7 @@ describe('forms of v0', () => {
 
 // Without these headers, the browser hides the answer from a page of another origin, and its SDK sends accepted events
 // again. Source: docs/wire/ingestion.md 1.3; docs/wire/clients.md 1 rules 2, 3, 24.
-describe('CORS, limits and stalled clients of v0', () => {
+describe('v0 capture (CORS, limits and stalled clients)', () => {
   const origin = 'https://shop.example'
   it('allows pages of every origin, on errors too, and never with a wildcard', async () => {
     const requests: [EdgeRequest, number][] = [
@@ -266,7 +266,7 @@ describe('CORS, limits and stalled clients of v0', () => {
     }
     assert.equal((await edge.send({ method: 'OPTIONS' })).status, 200)
   })
-  it('accepts exactly 20 MiB on the wire', async () => {
+  it('accepts a body of exactly 20 MiB as sent', async () => {
     const answer = await edge.send({ body: body.padEnd(20 * 1024 * 1024 - 2) })
     assert.deepEqual([answer.status, answer.events.length], [200, 1])
     const over = await edge.send({ body: ' '.repeat(20 * 1024 * 1024 + 1) })

@@ -20,8 +20,8 @@ import {
 const good = v1Batch([v1Event(1)])
 const ok = { result: 'ok' }
 
-describe('v1 capture, headers', () => {
-  it('are validated in the order of the protocol, whatever the body', async t => {
+describe('the headers of v1 capture', () => {
+  it('are validated in the order that the protocol prescribes, whatever the body', async t => {
     const server = await startCaptureServer(t)
     // From the last header checked to the first: each fault hides those before it in this list.
     const faults: [over: V1Headers, status: number, tag: string, text?: string][] = [

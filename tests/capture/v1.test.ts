@@ -14,7 +14,7 @@ const good = v1Batch([v1Event(1)])
 const ok = { result: 'ok' }
 const refusingLog = { append: () => Promise.reject(new PortError('event-log', 'unavailable')) }
 
-describe('v1 capture, bodies', () => {
+describe('the bodies of v1 capture', () => {
   it('are rejected as a whole when anything in them has a wrong type, and stored for the project', async t => {
     const server = await startCaptureServer(t)
     const bad: (readonly [body: string, field: string])[] = [
@@ -49,7 +49,7 @@ describe('v1 capture, bodies', () => {
     await assertV1Error(sendV1(server, latin1), 400, 'request_parsing_error')
   })
 
-  it('are rejected for an invalid batch: first the envelope is checked, then the uuids', async t => {
+  it('are rejected for an invalid batch, and the envelope is checked before the uuids', async t => {
     const server = await startCaptureServer(t)
     await assertV1Error(sendV1(server, ''), 400, 'empty_body', 'request body is empty')
     await assertV1Error(sendV1(server, v1Batch([], { created_at: 'x' })), 400, 'empty_batch', 'request batch is empty')
@@ -68,7 +68,7 @@ describe('v1 capture, bodies', () => {
     assert.deepEqual((await server.records()).events, [])
   })
 
-  it('are accepted in every encoding of the protocol', async t => {
+  it('are accepted in every encoding that the protocol allows', async t => {
     const server = await startCaptureServer(t)
     const encodings: [string, (body: string) => Uint8Array][] = [
       ['gzip', gzipSync],
@@ -111,7 +111,7 @@ describe('v1 capture, bodies', () => {
     assert.deepEqual((await server.records()).events, [])
   })
 
-  it('that would block the event loop are decoded the same in a thread', async t => {
+  it('are decoded in a thread with the same result if they would block the event loop', async t => {
     const server = await startCaptureServer(t)
     const events = Array.from({ length: 3_000 }, (_, index) =>
       v1Event(index, index % 100 === 7 ? { distinct_id: '' } : { properties: { text: 'ü'.repeat(400) } }),
@@ -130,8 +130,8 @@ describe('v1 capture, bodies', () => {
   })
 })
 
-describe('v1 capture, events', () => {
-  it('are validated one by one: valid ones are stored, the others reported, stored as rejects and counted', async t => {
+describe('the events of v1 capture', () => {
+  it('are validated one by one: valid events are stored, invalid ones reported, stored as rejects and counted', async t => {
     const server = await startCaptureServer(t)
     const cases: [over: object, details: string | null][] = [
       [{}, null],
@@ -172,7 +172,7 @@ describe('v1 capture, events', () => {
     assert.deepEqual([countOf('invalid_options'), countOf('event_too_big')], [2, 1])
   })
 
-  it('may have a 64-bit integer as the id of a tour, among options of other kinds', async t => {
+  it('may have a 64-bit integer as the id of a tour, along with options of other kinds', async t => {
     const server = await startCaptureServer(t)
     const options = `{"product_tour_id":9,"unknown":{"a":1},"product_tour_id":18446744073709551615,"process_person_profile":1.0}`
     await sendV1(server, v1Batch([v1Event(1, { distinct_id: 'é' })]).replace('"properties"', `"options":${options},$&`))
@@ -195,7 +195,7 @@ describe('v1 capture, events', () => {
     assert.deepEqual([event!.ip, internal!.ip], ['203.0.113.9', '127.0.0.1'])
   })
 
-  it('of an import keep their times, and are dropped without one', async t => {
+  it('keep their times if they are imported, and are dropped without a time', async t => {
     const appended: Traffic[] = []
     const wrapLog = (log: EventLogAppender): EventLogAppender => ({
       append: (traffic, records) => {
@@ -224,7 +224,7 @@ describe('v1 capture, events', () => {
     assert.deepEqual(appended.toSorted(), ['import', 'import', 'live'])
   })
 
-  it('on the AI path are stored as AI events', async t => {
+  it('are stored as AI events if they are sent to the AI path', async t => {
     const server = await startCaptureServer(t)
     const events = [v1Event(1, { event: '$ai_generation' }), v1Event(2)]
     const { json } = await sendV1(server, v1Batch(events), {}, { to: '/i/v1/ai/events/' })
@@ -234,8 +234,8 @@ describe('v1 capture, events', () => {
   })
 })
 
-describe('v1 capture, keys and the log', () => {
-  it('reject an unknown key once the body was read, unless the instance accepts them', async t => {
+describe('v1 capture (keys and log failures)', () => {
+  it('rejects an unknown key once the body was read, unless the instance accepts unknown keys', async t => {
     const authorization = 'Bearer phc_unknown'
     const refusing = await startCaptureServer(t)
     await assertV1Error(sendV1(refusing, '{', { authorization }), 400, 'request_parsing_error')
@@ -249,7 +249,7 @@ describe('v1 capture, keys and the log', () => {
     assert.deepEqual(await accepting.records(), { events: [], rejects: [] })
   })
 
-  it('ask for a retry only of events that the log rejects', async t => {
+  it('asks for a retry only of events that the log rejects', async t => {
     const server = await startCaptureServer(t, { wrapLog: () => refusingLog })
     const events = [v1Event(1), v1Event(2, { event: '' }), v1Event(3, { distinct_id: 'null' })]
     const { status, headers, json } = await sendV1(server, v1Batch(events))
@@ -267,7 +267,7 @@ describe('v1 capture, keys and the log', () => {
     assert.deepEqual([...server.refused], [['missing_event_name', 2]])
   })
 
-  it('count dropped events once, whichever stream of the log fails', async t => {
+  it('counts dropped events once, whichever stream of the log fails', async t => {
     const wrapLog = (log: EventLogAppender): EventLogAppender => ({
       append: (traffic, records) => (traffic === 'import' ? refusingLog.append() : log.append(traffic, records)),
     })
@@ -279,7 +279,7 @@ describe('v1 capture, keys and the log', () => {
     assert.deepEqual([rejects.length, [...server.refused]], [1, []])
   })
 
-  it('store rejects once when the project’s backlog is full', async t => {
+  it('stores rejects once when the project’s backlog is full', async t => {
     const backlog = { take: () => null, settle: () => undefined, isBelowShare: () => false }
     const server = await startCaptureServer(t, { backlogOf: () => backlog })
     const { json } = await sendV1(server, v1Batch([v1Event(1), v1Event(2, { event: '' })]))
@@ -292,7 +292,7 @@ describe('v1 capture, keys and the log', () => {
     assert.deepEqual([...server.refused], [])
   })
 
-  it('ask for a retry of the whole request when the decode threads or the log fail', async t => {
+  it('asks for a retry of the whole request when the decode threads or the log fail', async t => {
     const threadEntry = new URL('./crashing-decode-thread.ts', import.meta.url)
     const crashing = await startCaptureServer(t, { threadEntry })
     const events = Array.from({ length: 2_500 }, (_, index) => v1Event(index, index === 0 ? { event: 'crash' } : {}))

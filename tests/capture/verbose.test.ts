@@ -79,8 +79,8 @@ const judged: readonly (readonly [item: unknown, verdict: string])[] = [
   [{ ...good, event: '$$client_ingestion_warning' }, 'drop client_ingestion_warning'],
 ]
 
-describe('capture, verbose', () => {
-  it('gives each bad item a separate result and stores the others', async t => {
+describe('capture with verbose answers', () => {
+  it('gives each bad item a separate result and stores the other items', async t => {
     const server = await startCaptureServer(t)
     let [eventCount, rejectCount] = [0, 0]
     for (const [item, verdict] of judged) {
@@ -107,7 +107,7 @@ describe('capture, verbose', () => {
     }
   })
 
-  it('can be requested by a header as well, on every path', async t => {
+  it('can also be requested by a header, on every path', async t => {
     const server = await startCaptureServer(t)
     const body = batch([good, { event: 'e' }])
     for (const path of ['/capture/', '/batch', '/e/', '/i/v0/e/', '/track/', '/engage/', '/i/v0/ai/batch/']) {
@@ -124,7 +124,7 @@ describe('capture, verbose', () => {
     assert.equal((await server.post('/batch/', body, { 'x-pennon-verbose': 'no' })).status, 400)
   })
 
-  it('answers 400 in the form of the first error when no event is left', async t => {
+  it('answers 400 in the format of the first error when no event is left', async t => {
     const server = await startCaptureServer(t)
     const { status, body } = await send(server, [
       { ...good, event: '$performance_event' },
@@ -250,7 +250,7 @@ describe('capture, verbose', () => {
     ])
   })
 
-  it('has the same answers in a decode thread', async t => {
+  it('gives the same answers in a decode thread', async t => {
     const server = await startCaptureServer(t)
     const items = [...judged.map(([item]) => item), good]
     const inline = items.filter(item => json(item).length < 100_000)

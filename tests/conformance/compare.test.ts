@@ -9,7 +9,7 @@ import {
   subsetDifferences,
 } from './compare.ts'
 
-describe('comparing an answer with a vector', () => {
+describe('comparing an answer with a test vector', () => {
   it('reports the path and both values', () => {
     assert.deepEqual(exactDifferences({ a: [1, { b: true }] }, { a: [1, { b: false }] }, 'body'), [
       'body.a[1].b: is false instead of true',
@@ -26,7 +26,7 @@ describe('comparing an answer with a vector', () => {
     assert.equal(exactDifferences(1, '1', 'body').length, 1)
   })
 
-  it('allows additional fields of a subset at its first level only', () => {
+  it('allows additional fields in a `subset`, but only at its first level', () => {
     assert.deepEqual(subsetDifferences({ a: 1 }, { a: 1, b: 2 }, 'properties'), [])
     assert.equal(subsetDifferences({ a: { b: 1 } }, { a: { b: 1, c: 2 } }, 'properties').length, 1)
   })
@@ -48,7 +48,7 @@ describe('comparing an answer with a vector', () => {
     assert.deepEqual(exactDifferences(vector, { n: 1, m: 100, i: 7 }, 'body'), [])
   })
 
-  it('rejects a field that no comparison reads, by its name', () => {
+  it('rejects a field of a vector that no comparison reads, and names it', () => {
     assert.throws(
       () => assertKnownFields({ a: 1, b: 2 }, 'expect', ['a']),
       (error: Error) => {

@@ -40,14 +40,14 @@ export function conformanceSuite(
     ...(engine === 'SQLite' ? exchanges : shareOf(exchanges, 20)),
     ...shareOf(others, 20, engine === 'SQLite' ? 0 : 1),
   ]
-  describe(`the conformance vectors with state in ${engine}`, { skip }, () => {
+  describe(`the conformance test vectors with state in ${engine}`, { skip }, () => {
     let lines: string[]
 
     before(async () => {
       lines = (await run(ids)).trimEnd().split('\n')
     })
 
-    it('are all run, by the ids in their files', () => {
+    it('are all run, as listed by the ids in their files', () => {
       assert.ok(ids.length > 20)
       const reported = lines.slice(0, -1).map(line => /^(?:not )?ok (\S+?):?(?: |$)/.exec(line)![1]!)
       assert.deepEqual(reported.toSorted(), ids.toSorted())
@@ -59,7 +59,7 @@ export function conformanceSuite(
       assert.deepEqual(failed, [])
     })
 
-    it('fail where the list of known failures says so', () => {
+    it('fail if the list of known failures says so', () => {
       const failed = new Set(lines.filter(line => line.startsWith('not ok ')).map(idOf))
       const passing = Object.values(expectedFailures)
         .flat()
@@ -67,7 +67,7 @@ export function conformanceSuite(
       assert.deepEqual(passing, [], 'these pass now: take them off expected-failures.json')
     })
 
-    it('are counted in the last line', () => {
+    it('are counted in the last line of the output', () => {
       const count = (start: string) => lines.filter(line => line.startsWith(start)).length
       assert.equal(lines.at(-1), `${count('ok ')} passed, ${count('not ok ')} failed`)
       assert.ok(count('ok ') > 0)

@@ -30,7 +30,7 @@ const vectors = JSON.parse(readFileSync(file, 'utf8')) as {
 const projectKey = 'phc_test'
 const uuidForm = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
-describe('decoding vectors, over HTTP', () => {
+describe('decoding test vectors, over HTTP', () => {
   for (const vector of vectors.decoding_vectors) {
     it(`${vector.id}: ${vector.description}`, async t => assert.deepEqual(await differences(t, vector), []))
   }
@@ -42,7 +42,7 @@ describe('decoding vectors, over HTTP', () => {
     }
   })
 
-  it('may expect a whole answer, the configuration in it or not', async t => {
+  it('may expect a whole answer, with or without the configuration in it', async t => {
     const flags = { errorsWhileComputingFlags: false, featureFlags: {}, featureFlagPayloads: {} }
     const body = { ...flags, requestId: '<uuid>', evaluatedAt: '<integer milliseconds>' }
     const expect = { status: 200, body, config_keys: 'merged at the top level' }
@@ -67,7 +67,7 @@ describe('decoding vectors, over HTTP', () => {
   }
 })
 
-describe('response vectors, over HTTP', () => {
+describe('response test vectors, over HTTP', () => {
   const { response_vectors: newer } = JSON.parse(readFileSync(newerFile, 'utf8')) as Pick<
     typeof vectors,
     'response_vectors'

@@ -59,7 +59,7 @@ const vector: ExchangeVector = {
   ],
 }
 
-describe('exchange vectors', () => {
+describe('exchange test vectors', () => {
   before(() => new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve)))
   after(() => void server.close())
 
@@ -73,13 +73,13 @@ describe('exchange vectors', () => {
     assert.deepEqual(await passing(wrong, run), [])
   })
 
-  it('fail where a path that must be absent is present, and where the body is not JSON', async () => {
+  it('fail if a path that must be absent is present, or if the body is not JSON', async () => {
     for (const json_absent of [['list.0'], ['authorization']])
       assert.equal((await run(withStep(0, { ...vector.steps[0]!, expect: { json_absent } }))).length, 1)
     assert.equal((await run(withStep(4, { ...vector.steps[4]!, expect: { json_absent: ['a'] } }))).length, 1)
   })
 
-  it('fail where a value to save is absent, and where an unsaved value is used', async () => {
+  it('fail if a value to save is absent, or if a value is used that was not saved', async () => {
     const { save: _, ...unsaved } = vector.steps[0]!
     assert.equal((await run(withStep(0, { ...unsaved, save: { id: 'list.1.id' } }))).length, 1)
     await assert.rejects(run(withStep(0, unsaved)), /no step before has saved id/)
@@ -93,8 +93,8 @@ describe('exchange vectors', () => {
   })
 })
 
-describe('labels', () => {
-  it('stand for the same text everywhere, and for different texts than other labels', () => {
+describe('labels in test vectors', () => {
+  it('stand for the same text everywhere, and each label for a different text', () => {
     const texts = new Map<string, string>()
     const [a, b] = [new Label('a', texts), new Label('b', texts)]
     assert.deepEqual(exactDifferences([a, b, a], ['x', 'y', 'x'], 'ids'), [])
@@ -104,7 +104,7 @@ describe('labels', () => {
     assert.equal(String(a), 'x')
   })
 
-  it('remember nothing from a tentative comparison', () => {
+  it('are not assigned by a tentative comparison', () => {
     const a = new Label('a', new Map())
     assert.equal(
       tried([{ id: a }], () => a.accepts('x')),
@@ -124,7 +124,7 @@ describe('paths in an answer', () => {
   })
 })
 
-describe('vectors of pure functions', () => {
+describe('test vectors of pure functions', () => {
   const domain = { id: 'domain', host: 'a.example.com', root_domain: 'example.com' }
   const run = (version: typeof domain) => {
     const functions = {

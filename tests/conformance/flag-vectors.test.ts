@@ -43,7 +43,7 @@ const descriptions = new Map([
   ['no_group_type', 'No group type'],
 ])
 
-describe('flag vectors', () => {
+describe('flag test vectors', () => {
   const vectors = ['evaluation-vectors.json', 'wire-2026-vectors.json'].flatMap(readVectors)
   for (const vector of vectors) {
     it(`${vector.id}: ${vector.description}`, () => check(vector))
@@ -59,7 +59,7 @@ describe('flag vectors', () => {
 })
 
 /** These cover the corners that the others leave out, with many flags in each. */
-describe('our own flag vectors', () => {
+describe('Pennon’s own flag test vectors', () => {
   for (const vector of readVectors('own-flag-vectors.json')) {
     it(`${vector.id}: ${vector.description}`, () => check(vector))
   }

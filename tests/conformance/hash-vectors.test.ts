@@ -9,7 +9,7 @@ const vectors = ['evaluation', 'wire-2026'].flatMap(name => {
   return (JSON.parse(text) as { hash_vectors: HashVector[] }).hash_vectors
 })
 
-describe('hash vectors', () => {
+describe('hash test vectors', () => {
   for (const vector of vectors)
     it(`${vector.id} gives the same digest and the same double`, () => assert.deepEqual(hashDifferences(vector), []))
 

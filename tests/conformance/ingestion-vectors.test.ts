@@ -14,7 +14,7 @@ import { passing, wrongVersions } from './wrong-versions.ts'
 const text = readFileSync(new URL('./ingestion-vectors.json', import.meta.url), 'utf8')
 const file = parseVectorFile(text) as { meta: IngestionMeta; vectors: (IngestionVector & { description: string })[] }
 
-describe('ingestion vectors, in memory', () => {
+describe('ingestion test vectors, in memory', () => {
   for (const vector of file.vectors) {
     it(`${vector.id}: ${vector.description}`, async t => assert.deepEqual(await differences(t, vector), []))
   }

@@ -33,7 +33,7 @@ const fixedFlags: JsonObject[] = [
 ]
 
 describe('flag answers', () => {
-  it('have the exact v=3 body', async t => {
+  it('have exactly the v=3 body', async t => {
     const server = await startDecideServer(t, { flags: fixedFlags })
     const body = { api_key: 'phc_test', distinct_id: 'user-1' }
     const answer = await server.post('/decide?v=3', body, { 'x-request-id': requestId.toUpperCase() })
@@ -52,7 +52,7 @@ describe('flag answers', () => {
     )
   })
 
-  it('have the exact v=2 body', async t => {
+  it('have exactly the v=2 body', async t => {
     const server = await startDecideServer(t, { flags: [fixedFlags[0]!, fixedFlags[4]!] })
     const body = { token: 'phc_test', distinct_id: 'user-1' }
     const answer = await server.post('/flags/?v=2', body, { 'x-request-id': requestId })
@@ -68,7 +68,7 @@ describe('flag answers', () => {
     )
   })
 
-  it('contain payloads that are not strings as JSON text', async t => {
+  it('contain payloads as JSON text if they are not strings', async t => {
     const server = await startDecideServer(t, { flags: fixedFlags })
     const answer = await server.post('/decide?v=3', { api_key: 'phc_test', distinct_id: 'user-4' })
     assert.equal((answer.json.featureFlagPayloads as JsonObject).arms, '{"copy":"old","size":1}')
@@ -119,7 +119,7 @@ describe('flag answers', () => {
   })
 })
 
-describe('bad requests', () => {
+describe('bad requests for flags', () => {
   async function details(server: DecideServer, path: string, init: RequestInit) {
     const answer = await server.call(path, { method: 'POST', ...init })
     return { status: answer.status, code: answer.json.code, detail: answer.json.detail, attr: answer.json.attr }
@@ -161,7 +161,7 @@ describe('bad requests', () => {
     }
   })
 
-  it('reject an invalid content type, but accept invalid parameters of a valid one', async t => {
+  it('include an invalid content type, but not invalid parameters of a valid content type', async t => {
     const server = await startDecideServer(t, { flags: fixedFlags })
     const body = '{"api_key":"phc_test","distinct_id":"a"}'
     const ask = (contentType: string) =>
@@ -208,7 +208,7 @@ describe('bad requests', () => {
 describe('names of properties that every JavaScript object inherits', () => {
   const names = ['__proto__', 'constructor', 'hasOwnProperty', 'toString']
 
-  it('are ordinary names of flags, properties, payloads and group types', async t => {
+  it('are ordinary names for flags, properties, payloads and group types', async t => {
     const flags = names.flatMap((name, index): JsonObject[] => [
       {
         id: index + 1,

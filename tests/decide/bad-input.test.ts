@@ -14,7 +14,7 @@ function flagOf(id: number, properties: JsonObject[]): JsonObject {
 }
 
 describe('a key that is not a project API key', () => {
-  it('is rejected like an unknown one, and the error says so when it is a secret key', async t => {
+  it('is rejected like an unknown key, and the error says so if it is a secret key', async t => {
     const server = await startDecideServer(t, { flags: [] })
     const sentence = 'The provided API key is invalid or has expired. Please check your API key and try again.'
     for (const [key, detail] of [
@@ -79,7 +79,7 @@ describe('an evaluation', () => {
     }
   })
 
-  it('finishes on patterns that make backtracking engines hang', async t => {
+  it('finishes for patterns that make backtracking engines hang', async t => {
     const patterns = ['^(a+)+$', '^(a|aa)+$', '(.*)*x', '(a*)*b', '^(([a-z])+.)+[A-Z]([a-z])+$']
     const flags = patterns.map((value, index) =>
       flagOf(index + 1, [{ key: 'agent', type: 'person', operator: 'regex', value }]),

@@ -65,7 +65,7 @@ function membership(
 const pro = { personProperties: { plan: 'pro' } }
 
 describe('a dynamic cohort', () => {
-  it('combines nested AND and OR as a plain model does, where `property` acts as AND', () => {
+  it('combines nested AND and OR in the same way as a plain model, where `property` acts as AND', () => {
     const leaf = fc.record({ key: fc.constantFrom('a', 'b', 'c'), negation: fc.constantFrom(true, false, null) })
     const tree = fc.letrec<{ entry: JsonObject }>(tie => ({
       entry: fc.oneof(
@@ -98,7 +98,7 @@ describe('a dynamic cohort', () => {
     )
   })
 
-  it('that is malformed is listed once among the problems of the project when a flag uses it', () => {
+  it('that is malformed is listed once among the project’s problems if a flag uses it', () => {
     const cohorts = {
       1: described(all(cohort(2), person('plan', '(', { operator: 'regex' }))),
       2: { properties: 'x' },
@@ -141,11 +141,11 @@ describe('a reference to another cohort', () => {
   })
 })
 
-describe('a test of a flag inside a cohort', () => {
+describe('a filter on a flag inside a cohort', () => {
   const base = flag(20, 'base', person('region', 'north'))
   const north = { personProperties: { region: 'north' } }
 
-  it('adds the tested flag to an answer for flag_keys, even when the cohort is faulty', () => {
+  it('adds the tested flag to an answer for flag_keys, even if the cohort is faulty', () => {
     const flags = [flag(1, 'a', cohort(1)), base, flag(21, 'other')]
     const cohorts = { 1: described(all(cohort(2))), 2: described(all(flagLeaf(20, true))) }
     assert.deepEqual(evaluate({ flags, cohorts }, north, ['a']).values, { a: true, base: true })
@@ -153,7 +153,7 @@ describe('a test of a flag inside a cohort', () => {
     assert.deepEqual(evaluate({ flags, cohorts: faulty }, north, ['a']).values, { a: undefined, base: true })
   })
 
-  it('fails while the other flag cannot be computed, and is false when the other flag’s definition is faulty', () => {
+  it('fails while the tested flag cannot be computed, and is false if that flag’s definition is faulty', () => {
     const flags = [flag(1, 'a', cohort(1)), base]
     const cohorts = { 1: described(any(flagLeaf(20, false))) }
     const down = evaluate({ flags, cohorts }, { person: err('timeout') })
@@ -163,7 +163,7 @@ describe('a test of a flag inside a cohort', () => {
   })
 })
 
-describe('data that flags need for their cohorts', () => {
+describe('stored data that flags need for their cohorts', () => {
   const cohorts = {
     1: described(all(person('plan', 'pro'), cohort(2))),
     2: described(any(person('role', 'dev'))),
@@ -174,7 +174,7 @@ describe('data that flags need for their cohorts', () => {
   }
   const needsOf = (id: number) => compileTestProject({ flags: [flag(1, 'a', cohort(id))], cohorts }).needs
 
-  it('includes person properties of all cohorts they reach, and the person or its static cohorts only where they are tested', () => {
+  it('includes person properties for all reached cohorts, but the person or static cohorts only if tested', () => {
     assert.deepEqual([...needsOf(1).personKeys].map(key => key.name).sort(), ['plan', 'role'])
     assert.deepEqual([needsOf(1).person, needsOf(1).staticCohorts], [false, false])
     assert.deepEqual([needsOf(3).person, needsOf(3).staticCohorts], [false, true])
@@ -250,7 +250,7 @@ describe('data that flags need for their cohorts', () => {
 })
 
 describe('a cohort that takes long to evaluate', () => {
-  it('yields within its tree: 2,000 leaves, the last of which decides', () => {
+  it('yields within its tree of 2,000 conditions, of which the last one decides', () => {
     const leaves = Array.from({ length: 2_000 }, (_, index) => person(`key ${index}`, 'x'))
     const cohorts = { 1: described(any(...leaves)) }
     const flags = [flag(1, 'a', cohort(1)), flag(2, 'b', cohort(1, { operator: 'not_in' }))]
@@ -259,7 +259,7 @@ describe('a cohort that takes long to evaluate', () => {
     assert.ok(sliceCount > 100 && sliceCount < 300, `${sliceCount} slices`)
   })
 
-  it('yields after every leaf once a large value was read, and within a leaf', () => {
+  it('yields after every condition once a large value was read, and within a condition', () => {
     const long = 'ab'.repeat(300_000)
     const needles = Array.from({ length: 20 }, (_, index) =>
       person('text', `${'ab'.repeat(400)}${index}`, { operator: 'icontains' }),
@@ -276,7 +276,7 @@ describe('a cohort that takes long to evaluate', () => {
     assert.ok(sliceCount > 20, `${sliceCount} slices`)
   })
 
-  it('yields between the cohorts of a set', () => {
+  it('yields between the cohorts in a set', () => {
     const cohorts: Record<string, JsonObject> = {}
     for (let id = 1; id <= 500; id++)
       cohorts[id] = described(any(person(`key ${id}`, null, { operator: 'is_not_set' })))

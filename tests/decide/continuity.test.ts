@@ -74,7 +74,7 @@ describe('experience continuity', () => {
     assert.deepEqual(store.reads, ['user-2', 'user-1', 'user-2', 'user-1', 'user-2', 'user-1', 'user-2'])
   })
 
-  it('writes rows for flags that have none, and answers by the stored rows', async t => {
+  it('writes rows for flags that have none, and answers with the stored rows', async t => {
     const { store, values } = await start(t)
     store.rows.set('user-2', [
       ['everybody', 'before'],
@@ -91,19 +91,19 @@ describe('experience continuity', () => {
     assert.equal(store.writes.length, 1)
   })
 
-  it('reads once when both ids are the same', async t => {
+  it('reads only once if both ids are the same', async t => {
     const { store, values } = await start(t)
     await values({ ...request, $anon_distinct_id: 'user-2' })
     assert.deepEqual(store.reads, ['user-2'])
   })
 
-  it('writes nothing when neither id has a person, and hashes the anonymous id', async t => {
+  it('writes nothing if neither id has a person, and hashes the anonymous id', async t => {
     const { store, values } = await start(t)
     assert.equal((await values({ ...withAnon, distinct_id: 'new' })).featureFlags['rollout-50'], true)
     assert.deepEqual(store.writes, [])
   })
 
-  it('writes rows once a visitor becomes a person soon after, and gives up after a while', async t => {
+  it('writes rows if a visitor soon becomes a person, and gives up after a while', async t => {
     const timers: { readonly run: () => void; readonly delayMs: number }[] = []
     const startTimer = (run: () => void, delayMs: number) => {
       timers.push({ run, delayMs })
@@ -157,7 +157,7 @@ describe('experience continuity', () => {
     assert.deepEqual(store.writes, [])
   })
 
-  it('does not store an overlong anonymous id, but evaluates by it', async t => {
+  it('does not store an overlong anonymous id, but uses it in evaluations', async t => {
     const { store, values } = await start(t)
     const { errorsWhileComputingFlags } = await values({ ...request, $anon_distinct_id: 'x'.repeat(401) })
     assert.equal(errorsWhileComputingFlags, false)
@@ -190,7 +190,7 @@ describe('experience continuity', () => {
     assert.equal(store.writes.at(-1)?.flagKeys.length, 2)
   })
 
-  it('fails the flags that hash while rows cannot be read', async t => {
+  it('fails flags that need a hash while rows cannot be read', async t => {
     const { values } = await start(t, {
       hashKeys: {
         findHashKeys: () => {
@@ -204,7 +204,7 @@ describe('experience continuity', () => {
     assert.equal(answer.errorsWhileComputingFlags, true)
   })
 
-  it('bounds the time of reading and writing together', async t => {
+  it('limits the total time of reading and writing', async t => {
     const bounds: number[] = []
     let nowMs = 0
     const { values } = await start(t, {

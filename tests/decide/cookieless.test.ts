@@ -62,7 +62,7 @@ async function start(t: TestContext, mode: CookielessMode, options: Partial<Deci
   return { ...server, found, flags, openFeature, idAt }
 }
 
-describe('an evaluation for a visitor without cookies', () => {
+describe('an evaluation for a cookieless visitor', () => {
   it('uses the hashed id, on every path and in every version', async t => {
     const { flags, openFeature, idAt } = await start(t, 1)
     for (const path of ['/flags', '/flags?v=1', '/flags?v=2', '/flags?v=3', '/decide', '/decide?v=1', '/decide?v=3'])
@@ -89,12 +89,12 @@ describe('an evaluation for a visitor without cookies', () => {
     assert.deepEqual([refused.status, refused.json.detail], [400, 'Missing required property: host'])
   })
 
-  it('uses the same client address as events do, not an untrusted header', async t => {
+  it('uses the client address that events use, not an untrusted header', async t => {
     const { flags, idAt } = await start(t, 1, { trustedProxies: 'none' })
     assert.equal(await idAt(flags()), buildHashedDistinctId(encodeVisitorHash(hashOf({ address: '127.0.0.1' }))))
   })
 
-  it('includes the count of identify events in the stateful mode', async t => {
+  it('includes the number of $identify events in stateful mode', async t => {
     const asked: unknown[] = []
     const countIdentifies = async (...question: unknown[]) => asked.push(question)
     const { flags, idAt } = await start(t, 2, { visitors: { countIdentifies } })
@@ -103,7 +103,7 @@ describe('an evaluation for a visitor without cookies', () => {
     assert.deepEqual(asked, [[1, encodeVisitorHash(hashOf())]])
   })
 
-  it('replaces only the cookieless sentinel, and only where the project has the mode on', async t => {
+  it('replaces only the cookieless placeholder id, and only if the project’s mode is on', async t => {
     const on = await start(t, 1)
     assert.equal(await on.idAt(on.flags({ distinct_id: 'ada' }, {})), 'ada')
     const off = await start(t, 0)
@@ -131,7 +131,7 @@ describe('an evaluation for a visitor without cookies', () => {
     assert.deepEqual(counted, [])
   })
 
-  it('resolves the id after the quota check, which answers without flags', async t => {
+  it('derives the id after the quota check, which can answer without flags', async t => {
     const { flags } = await start(t, 1, { project: { quotas: { ...noQuotas, featureFlagRequests: 0 } } })
     const { status, json } = await flags({}, {})
     assert.deepEqual([status, json.quotaLimited], [200, ['feature_flags']])
@@ -164,7 +164,7 @@ describe('an evaluation for a visitor without cookies', () => {
     assert.equal((await flags()).status, 200)
   })
 
-  it('stores no continuity rows, neither for the hashed id nor for the shared sentinel', async t => {
+  it('stores no continuity rows, neither for the hashed id nor for the shared placeholder id', async t => {
     const kept: string[] = []
     const { flags } = await start(t, 1, {
       flags: [

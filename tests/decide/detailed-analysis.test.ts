@@ -60,7 +60,7 @@ describe('detailed_analysis', () => {
     assert.ok(!answer.text.includes('secret-plan'))
   })
 
-  it('changes nothing without the parameter, with false, and in shapes without details', async t => {
+  it('changes nothing if the parameter is absent or false, or if the answer format has no details', async t => {
     const server = await startDecideServer(t, { flags })
     for (const path of ['/flags?v=2', '/flags?v=2&detailed_analysis=0', '/flags?v=1&detailed_analysis=1']) {
       assert.ok(!(await server.post(path, body)).text.includes('conditions'), path)

@@ -91,7 +91,7 @@ describe(`evaluations (SEED=${seed})`, () => {
     }
   })
 
-  it('do not depend on the order of sent properties', () => {
+  it('do not depend on the order in which properties are sent', () => {
     const random = seededRandom(seed)
     for (let round = 0; round < 100; round++) {
       const flags = randomFlags(random, 12)

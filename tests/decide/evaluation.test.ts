@@ -19,8 +19,8 @@ function personFlag(id: number, key: string, property: string, value: JsonValue,
   return { id, key, filters: { groups: [{ properties: [{ key: property, type: 'person', operator, value }] }] } }
 }
 
-describe('evaluation', () => {
-  it('gives the same values in slices as in one pass', () => {
+describe('an evaluation', () => {
+  it('gives the same values in time slices as in one pass', () => {
     const flags = Array.from({ length: 1_500 }, (_, index) => ({
       ...personFlag(index + 1, `flag-${index}`, 'plan', 'pro'),
     }))
@@ -42,7 +42,7 @@ describe('evaluation', () => {
     }
   })
 
-  it('drops an unreadable definition alone, names it, and counts it as missing for those that test it', () => {
+  it('drops only an unreadable definition, names it, and counts it as missing for flags that test it', () => {
     const flags: JsonObject[] = [
       personFlag(1, 'good', 'plan', 'pro', 'is_not'),
       personFlag(2, 'bad-operator', 'plan', 'pro', 'sounds_like'),
@@ -76,7 +76,7 @@ describe('evaluation', () => {
     assert.match(project.problems[0]!.message, /cannot be compiled/)
   })
 
-  it('isolates a failing flag from the others', () => {
+  it('isolates a failing flag from other flags', () => {
     const flags = [personFlag(1, 'deep', 'a', 'x'), personFlag(2, 'fine', 'plan', 'pro')]
     let deep: JsonValue = 1
     for (let depth = 0; depth < 200_000; depth++) deep = [deep]

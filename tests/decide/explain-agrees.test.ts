@@ -27,7 +27,7 @@ const personsPerProject = 3
 describe('an explanation', () => {
   const seed = testSeed()
 
-  it(`has the value of the evaluation, and its steps lead to that value (SEED=${seed})`, async () => {
+  it(`ends with the value of the evaluation, and its steps lead to that value (SEED=${seed})`, async () => {
     const draw = drawing(seed)
     const seen = new Map<string, number>()
     let count = 0

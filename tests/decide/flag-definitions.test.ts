@@ -53,7 +53,7 @@ describe('definitions for local evaluation', () => {
     assert.equal(texts.size, 1)
   })
 
-  it('have arrays, integer percentages and payloads as text, for typed clients', async () => {
+  it('have arrays, integer percentages and payloads as text, as typed clients require', async () => {
     const body =
       '{"key":"typed","filters":{"groups":[{"properties":[{"key":"plan","type":"person","value":["pro"],"operator":"exact"}],' +
       '"rollout_percentage":100.0,"description":"kept"},{"rollout_percentage":33.3}],' +
@@ -126,7 +126,7 @@ describe('definitions for local evaluation', () => {
     assert.equal(property_matching_version, 1)
   })
 
-  it('refer to a dependency by its key, with the chain of flags to evaluate before it', async () => {
+  it('refer to a flag dependency by its key, with the chain of flags to evaluate first', async () => {
     const dependency = (id: number | string) => ({
       groups: [{ properties: [{ key: String(id), type: 'flag', value: true, operator: 'flag_evaluates_to' }] }],
     })
@@ -147,7 +147,7 @@ describe('definitions for local evaluation', () => {
     assert.deepEqual(tested('dangling').dependency_chain, [])
   })
 
-  it('contain the cohorts that flags reach, inactive flags included, and write flag conditions in cohorts as in flags', async () => {
+  it('contain the cohorts that flags reach, even inactive flags, and flag conditions in cohorts as in flags', async () => {
     const createCohort = async (body: object, skipValidation = false) => {
       const query = skipValidation ? '?skip_validation=true' : ''
       return (await front.api<{ id: number }>('POST', `/api/projects/@current/cohorts/${query}`, body)).id
@@ -203,7 +203,7 @@ describe('definitions for local evaluation', () => {
     assert.deepEqual(behind.dependency_chain, ['tested-by-cohort', 'in-outer'])
   })
 
-  it('answer 304 to their entity tag, weak, strong or unquoted, and 200 after an edit', async () => {
+  it('answer 304 to their own entity tag, weak, strong or unquoted, and 200 after an edit', async () => {
     const path = `${paths[0]}?token=${testProjectKey}`
     const etag = (await ask(path)).headers.get('etag')!
     assert.match(etag, /^W\/"[\w-]{22}"$/)
@@ -285,11 +285,11 @@ describe('definitions for local evaluation', () => {
   })
 })
 
-describe('the list of flags for SDKs from before 2022', () => {
+describe('the list of flags for SDKs older than 2022', () => {
   const ask = (path: string, authorization: string) =>
     fetch(front.url + path, { redirect: 'manual', headers: { authorization } })
 
-  it('names every flag that exists, and leaves the value of each to /decide/', async () => {
+  it('contains every existing flag by name, and leaves its value to /decide/', async () => {
     await createFlag({ key: 'a-listed', name: 'Listed', filters: { groups: [{ rollout_percentage: 30 }] } })
     await createFlag({ key: 'b-listed', active: false })
     const { id } = await createFlag({ key: 'c-gone' })

@@ -46,8 +46,8 @@ function projectWith(featureFlagRequests: number | null): Project {
   return aProject({ quotas: { ...noQuotas, featureFlagRequests } })
 }
 
-describe('a quota of flag requests', () => {
-  it('is used up after its number of requests, at once when it is 0, and never when it is missing', async t => {
+describe('a quota for flag requests', () => {
+  it('is used up after its number of requests, immediately if it is 0, and never if it is missing', async t => {
     const { front } = await openUsage(t, '2026-03-10T00:00:00Z')
     const counter = front()
     counter.follow(projectWith(3))
@@ -61,7 +61,7 @@ describe('a quota of flag requests', () => {
     assert.equal(counter.isOverQuota(projectWith(null)), false)
   })
 
-  it('is reset by a new UTC month, and by nothing else', async t => {
+  it('is reset only by a new UTC month', async t => {
     const { clock, front } = await openUsage(t, '2026-01-30T23:59:59.999Z')
     const counter = front()
     counter.follow(projectWith(2))
@@ -93,7 +93,7 @@ describe('a quota of flag requests', () => {
     assert.equal(counter.isOverQuota(projectWith(10)), true)
   })
 
-  it('counts the requests before it was set', async t => {
+  it('counts requests from before it was set', async t => {
     const { front } = await openUsage(t, '2026-03-10T00:00:00Z')
     const counter = front()
     counter.times(3)
@@ -103,7 +103,7 @@ describe('a quota of flag requests', () => {
     assert.equal(counter.isOverQuota(projectWith(4)), false)
   })
 
-  it('is shared by all fronts, and no front counts a request twice however often it writes', async t => {
+  it('is shared by all fronts, and no front counts a request twice however often it writes its count', async t => {
     const { store, front } = await openUsage(t, '2026-03-10T00:00:00Z')
     const [first, second] = [front(), front()]
     for (const counter of [first, second]) {

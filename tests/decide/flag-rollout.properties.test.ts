@@ -56,7 +56,7 @@ const persons = Array.from({ length: 360 }, (_, index) =>
   }),
 )
 
-test('the derived rollout of a flag agrees with evaluations of the flag', () => {
+test('the rollout derived from a flag’s definition agrees with evaluations of the flag', () => {
   fc.assert(
     fc.property(filters, json => {
       const flag = flagFromJson({ key: 'beta', filters: json as unknown as JsonObject })

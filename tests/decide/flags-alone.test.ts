@@ -22,7 +22,7 @@ const away = () => {
   throw new PortError('upstream', 'unavailable')
 }
 
-it('flags are evaluated with definitions alone, except those that read stored persons', async t => {
+it('flags are evaluated with definitions alone, except flags that read stored persons', async t => {
   const context = testContext()
   const { clock, logger, metrics } = context
   const opened = new AsyncDisposableStack()

@@ -56,7 +56,7 @@ const form = 'application/x-www-form-urlencoded'
 const longText = `"${'x'.repeat(1_000_000)}"`
 
 describe('large requests', () => {
-  it('are decoded in a thread and get the same bytes as small ones', async t => {
+  it('are decoded in a thread and get exactly the same answers as small requests', async t => {
     const server = await startServer(t)
     const small = await server.send(requestText('1'))
     assert.equal(small.status, 200)
@@ -85,7 +85,7 @@ describe('large requests', () => {
     }
   })
 
-  it('are rejected as small ones are', async t => {
+  it('are rejected in the same way as small requests', async t => {
     const server = await startServer(t)
     const refusalOf = async (...sent: Parameters<typeof server.send>) => {
       const { status, text } = await server.send(...sent)
@@ -102,7 +102,7 @@ describe('large requests', () => {
     assert.equal(server.threadJobs.length, 7)
   })
 
-  it('are answered 503 when no thread takes them, while small ones are served', async t => {
+  it('are answered 503 if no thread is free, while small requests are served', async t => {
     const server = await startServer(t, { decodeThreads: { threadCount: 0, queuedJobCountMax: 0 } })
     const refused = await server.send(requestText(longText))
     assert.equal(refused.status, 503)
@@ -116,7 +116,7 @@ describe('large requests', () => {
     assert.equal((await server.send(requestText('1'))).status, 200)
   })
 
-  it('are answered 503 when their thread dies, and served by the next one', async t => {
+  it('are answered 503 if their thread dies, and served by the next thread', async t => {
     const server = await startServer(t, { threadEntry: crashingEntry })
     assert.equal((await server.send(requestText(`["crash",${longText}]`))).status, 503)
     assert.equal((await server.send(requestText(longText))).status, 200)
@@ -141,7 +141,7 @@ describe('a flag that takes long to evaluate', () => {
   const missed = (index: number): JsonObject => ({ ...missing(index), operator: 'icontains' })
   const large = { a: `${'x'.repeat(100_000)} end` }
 
-  it('can be interrupted between its sets, and between the filters of a set', () => {
+  it('can be interrupted between its condition sets, and between the filters of a set', () => {
     const manySets = {
       id: 1,
       key: 'sets',
@@ -157,7 +157,7 @@ describe('a flag that takes long to evaluate', () => {
     assert.ok(small.sliceCount >= 12, `${small.sliceCount} slices`)
   })
 
-  it('can be interrupted within a filter with very many values, alone or shared', () => {
+  it('can be interrupted within a filter with very many values, shared by several flags or not', () => {
     const value = Array.from({ length: 1_000 }, (_, index) => `nowhere ${index}`)
     const any = { operator: 'icontains_multi', value }
     const none = { operator: 'not_icontains_multi', value }
@@ -170,7 +170,7 @@ describe('a flag that takes long to evaluate', () => {
     assert.ok(sliceCount > 100, `${sliceCount} slices`)
   })
 
-  it('keeps the most specific reason across slices', () => {
+  it('keeps the most specific reason across time slices', () => {
     const outOfRollout = { properties: [{ ...missed(0), value: 'END' }], rollout_percentage: 0 }
     const groups = [{ properties: [missed(1)] }, outOfRollout, { properties: [missed(2)] }, { properties: [missed(3)] }]
     const { sliceCount, kinds } = bothWays({ flags: [{ id: 1, key: 'rollout', filters: { groups } }] }, large)

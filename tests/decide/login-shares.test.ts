@@ -103,7 +103,7 @@ function start(isStored: (projectId: number) => boolean) {
 const range = (count: number) => Array.from({ length: count }, (_, index) => index)
 
 describe('log-ins of persons who are not stored yet', () => {
-  it('keep their flags however many log-ins of another project wait', async () => {
+  it('keep their flags however many log-ins of another project are waiting', async () => {
     let isThere = false
     const { logIn, timers, writes, dropped } = start(projectId => isThere && projectId === victimId)
     assert.deepEqual(await dropped(), { person_missing: 0, queue_full: 0, queue_timeout: 0 })
@@ -122,7 +122,7 @@ describe('log-ins of persons who are not stored yet', () => {
     assert.equal(lookingAgain.length, 1_960, 'the log-ins of the other project that were not dropped')
   })
 
-  it('drop their project’s oldest log-in when that project has the most waiting', async () => {
+  it('evict their project’s oldest waiting log-in if that project has the most', async () => {
     let isThere = false
     const { logIn, timers, writes, answerAll } = start(() => isThere)
     for (const index of range(2_001)) await logIn(attackerId, String(index))
@@ -134,7 +134,7 @@ describe('log-ins of persons who are not stored yet', () => {
   })
 })
 
-describe('log-ins whose rows wait for the store', () => {
+describe('log-ins whose continuity rows wait for the store', () => {
   it('are served before queued log-ins of a busier project', async () => {
     const { logIn, writes, answerAll, dropped, storeFailures } = start(() => true)
     const ofAttacker = range(600).map(index => logIn(attackerId, `p${index}`))

@@ -100,7 +100,7 @@ describe('the flags of a visitor who logs in', () => {
   }
   const byOtherDevice = ({ userId }: Visitor) => ({ distinct_id: userId })
 
-  it('stay when the visitor was already a person, before and after the merge and on another device', async () => {
+  it('stay the same if the visitor was already a person, before and after the merge and on another device', async () => {
     for (const { anonymousId } of visitors) await capture('$pageview', anonymousId)
     await pennon.caughtUp()
     await assertKept('before the log-in', ({ anonymousId }) => ({ distinct_id: anonymousId }))
@@ -125,7 +125,7 @@ describe('the flags of a visitor who logs in', () => {
     }
   })
 
-  it('stay after a restart', async () => {
+  it('stay the same after a restart', async () => {
     await pennon.stop()
     pennon = await startPennon({ dataFolder })
     await assertKept('on another device', byOtherDevice)
@@ -135,7 +135,7 @@ describe('the flags of a visitor who logs in', () => {
     }))
   })
 
-  it('stay when the visitor becomes a person only by the log-in', async () => {
+  it('stay the same if the visitor becomes a person only by the log-in', async () => {
     visitors = await visitorsWhoWouldSwitch('blog')
     await assertKept('without stored persons', byServer)
     for (const { userId, anonymousId } of visitors)
@@ -145,7 +145,7 @@ describe('the flags of a visitor who logs in', () => {
     await assertKept('on another device', byOtherDevice)
   })
 
-  it('stay on another device when the visitor’s only flag request comes before the log-in is stored', async () => {
+  it('stay the same on another device if the visitor’s only flag request comes before the log-in is stored', async () => {
     visitors = await visitorsWhoWouldSwitch('news')
     await assertKept('at the log-in', byBrowser)
     for (const { userId, anonymousId } of visitors)
@@ -153,7 +153,7 @@ describe('the flags of a visitor who logs in', () => {
     await eventually(() => assertKept('on another device', byOtherDevice).then(() => true))
   })
 
-  it('stay when two persons are merged', async () => {
+  it('stay the same when two persons are merged', async () => {
     visitors = await visitorsWhoWouldSwitch('app')
     for (const { userId, anonymousId } of visitors) {
       await capture('$pageview', anonymousId)

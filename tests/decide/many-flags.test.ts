@@ -33,7 +33,7 @@ const options: AnswerOptions = {
   evaluatedAtMs: 0,
 }
 
-describe('the answer with hundreds of flags', () => {
+describe('an answer with hundreds of flags', () => {
   it('is encoded in steps the first time, with the same result as in one pass', () => {
     const { as, traced } = answersAbout(flags)
     const { steps, value } = stepsOf(as('V2'))
@@ -68,7 +68,7 @@ describe('the answer with hundreds of flags', () => {
   })
 })
 
-describe('answers after a flag was added', () => {
+describe('answers after a flag is added', () => {
   it('reuse the encoded texts of unchanged flags, and encode only the new one', t => {
     const before = compileTestProject({ flags: few })
     const answer = (project: CompiledProject) => {
@@ -109,7 +109,7 @@ describe('requests for hundreds of flags', () => {
     assert.equal(sliced.counted.length, ids.length)
   })
 
-  it('are answered 503 and not counted when too many wait, while smaller ones are served', async t => {
+  it('are answered 503 and not counted if too many wait, while smaller requests are served', async t => {
     const server = await startDecideServer(t, { flags, slices: { sliceMs: 0, waitingMax: 0 } })
     const answer = await server.post('/flags?v=2', body)
     assert.deepEqual([answer.status, answer.headers.get('retry-after')], [503, '1'])

@@ -6,7 +6,7 @@ import { noQuotas } from '#core/project.ts'
 import { startDecideServer } from '../support/decide-server.ts'
 import { aProject } from '../support/values.ts'
 
-it('the configuration turns recording off, with the reason, until the quota has capacity again', async t => {
+it('the remote configuration turns recording off, with the reason, until the quota has capacity again', async t => {
   let isOver = false
   const isOverRecordingQuota = () => isOver
   const project = aProject({

@@ -45,15 +45,15 @@ async function ask(path: string, key: string | null = testPersonalKey, init: Req
   return { status: response.status, type: response.headers.get('content-type'), text: await response.text() }
 }
 
-describe('remote configuration', () => {
-  it('does not include flags of version 2, even those stored as remote configuration', async () => {
+describe('remote configuration flags', () => {
+  it('do not include version 2 flags, even those stored as remote configuration', async () => {
     const filters = { version: 2, return_type: 'boolean', default_value: true, rules: [] }
     const body = { key: 'typed', is_remote_configuration: true, filters }
     await front.api('POST', '/api/projects/1/feature_flags/?skip_validation=true', body)
     assert.equal((await ask('1/feature_flags/typed/remote_config')).status, 404)
   })
 
-  it('is the payload text as a JSON string, at every path and for either kind of key', async () => {
+  it('have their payload text returned as a JSON string, at every path and for either kind of key', async () => {
     const { id } = await addFlag('config', { true: '{"a": 1}' })
     const paths = ['@current', '1'].flatMap(project =>
       ['config', String(id)].flatMap(flag =>
@@ -73,7 +73,7 @@ describe('remote configuration', () => {
     assert.equal(await environment.json(), '{"a": 1}')
   })
 
-  it('is text for payloads of any JSON type, and an empty body for a flag without one', async () => {
+  it('return text for payloads of any JSON type, and an empty body without a payload', async () => {
     await addFlag('object', { true: { n: 1.5, list: [] } })
     await addFlag('number', { true: 7 })
     await addFlag('text', { true: 'plain' })
@@ -91,7 +91,7 @@ describe('remote configuration', () => {
     for (const key of ['null', 'empty', 'variant-only', 'none']) assert.deepEqual(await textOf(key), [200, ''], key)
   })
 
-  it('follows an edit at once, and is available while the flag is inactive', async () => {
+  it('return an edited payload at once, even while the flag is inactive', async () => {
     const { id } = await addFlag('edited', { true: '1' }, { active: false })
     assert.equal((await ask('1/feature_flags/edited/remote_config')).text, '"1"')
     await front.api('PATCH', `/api/projects/1/feature_flags/${id}/`, {
@@ -100,7 +100,7 @@ describe('remote configuration', () => {
     assert.equal((await ask('1/feature_flags/edited/remote_config')).text, '"2"')
   })
 
-  it('answers 404 for missing flags and projects, and for flags that are not remote configuration', async () => {
+  it('give 404 for missing flags and projects, and for flags that are not remote configuration', async () => {
     await addFlag('ordinary', { true: '1' }, { is_remote_configuration: false })
     const { id } = await addFlag('gone', { true: '1' })
     await front.api('DELETE', `/api/projects/1/feature_flags/${id}/`)
@@ -121,7 +121,7 @@ describe('remote configuration', () => {
       }
   })
 
-  it('answers 403 to a key of another project, and 401 without a known key', async () => {
+  it('give 403 for a key of another project, and 401 without a known key', async () => {
     await addFlag('guarded', { true: '"not for strangers"' })
     const path = '1/feature_flags/guarded/remote_config'
     const codeOf = async (where: string, key: string | null) => {
@@ -151,7 +151,7 @@ describe('remote configuration', () => {
       )
   })
 
-  it('of @current belongs to the project of the key, unless a token names another', async () => {
+  it('of @current belong to the project of the key, unless a token names another project', async () => {
     await addFlag('where', { true: '"first"' })
     await addFlag('where', { true: '"other"' }, {}, other.id)
     const textOf = async (end: string, key: string) =>
@@ -162,7 +162,7 @@ describe('remote configuration', () => {
     assert.equal(await textOf(`?token=${other.api_token}`, testPersonalKey), JSON.stringify('"other"'))
   })
 
-  it('answers HEAD like GET, and no other method', async () => {
+  it('are answered to HEAD as to GET, but to no other method', async () => {
     await addFlag('head', { true: '1' })
     const path = '1/feature_flags/head/remote_config'
     assert.deepEqual(await ask(path, testPersonalKey, { method: 'HEAD' }), {

@@ -175,28 +175,28 @@ const whileStateIsDown: readonly Situation[] = [
   ['but before one', texts(release('a', unknown('exact'), free), release('b')), missing],
 ]
 
-describe('a predicate of a flag of version 2', () => {
+describe('a comparison in a version 2 flag', () => {
   it('compares strings', t => compared(t, ofTexts))
 
   it('compares numbers and versions', t => compared(t, ofNumbersAndVersions))
 
   it('compares dates', t => compared(t, ofDates))
 
-  it('follows the project’s version of boolean matching', async t => {
+  it('uses the project’s version of boolean matching', async t => {
     await compared(t, [['zero', 'exact', false, true]], { project: { propertyMatchingVersion: 1 } })
     await compared(t, [['zero', 'exact', false, false]])
   })
 
-  it('counts days by the wall clock when the clocks go forward', t =>
+  it('counts days in local time when the clocks go forward', t =>
     aDayAgo(t, '2026-03-08T16:00:00Z', { '2026-03-07T17:00:00Z': true, '2026-03-07T16:00:00Z': false }))
 
-  it('counts days by the wall clock when the clocks go back', t =>
+  it('counts days in local time when the clocks go back', t =>
     aDayAgo(t, '2026-11-01T17:00:00Z', { '2026-10-31T16:00:00Z': true, '2026-10-31T17:00:00Z': false }))
 
-  it('uses the first of two equal wall times', t =>
+  it('uses the first of two equal local times', t =>
     aDayAgo(t, '2026-11-02T06:30:00Z', { '2026-11-01T05:30:00Z': true, '2026-11-01T06:30:00Z': false }))
 
-  it('matches no instant for a wall time that the clocks skip', t =>
+  it('matches no instant for a local time that the clocks skip', t =>
     aDayAgo(t, '2026-03-09T06:30:00Z', { '2026-03-08T06:30:00Z': false, '2026-03-08T07:30:00Z': false }))
 
   it('reads dates without a zone in the project’s time zone', async t => {
@@ -225,7 +225,7 @@ describe('a predicate of a flag of version 2', () => {
     await compared(t, [['year', 'is_date_exact', '-1y', true]], leap)
   })
 
-  it('fails the flag where it cannot compare', t => checkSituations(t, failures, { properties }))
+  it('fails the flag if the values cannot be compared', t => checkSituations(t, failures, { properties }))
 
   it('uses sent properties while the state is down', t =>
     checkSituations(t, whileStateIsDown, { properties: { plan: 'Pro' }, isStateDown: true }))

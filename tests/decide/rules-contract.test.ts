@@ -310,20 +310,20 @@ const unreadable: readonly Situation[] = Object.entries({
   'a number that is too large': rulesDocument('number', null, [release(2 ** 53)]),
 }).map(([what, filters]) => [`${what} fails the flag alone`, filters, fails('unsupported_definition')])
 
-describe('a flag of version 2', () => {
+describe('a version 2 flag', () => {
   it('evaluates its rules in order', t => checkSituations(t, inOrder, { properties }))
 
   it('hashes the seed and the id', t => checkSituations(t, byHash, { properties }))
 
   it('evaluates experiments', t => checkSituations(t, experiments, { properties }))
 
-  it('may have values of every type', t => checkSituations(t, ofEveryType, { properties }))
+  it('may have values of every JSON type', t => checkSituations(t, ofEveryType, { properties }))
 
-  it('fails without affecting other flags when it cannot be read', async t => {
+  it('fails without affecting other flags if it cannot be read', async t => {
     await checkSituations(t, [...unreadable, ['others go on', readable, gives('in')]], { properties })
   })
 
-  it('is left out when it is inactive, deleted or not requested', async t => {
+  it('is left out if it is inactive, deleted or not requested', async t => {
     const states = { asked: {}, inactive: { active: false }, deleted: { deleted: true }, unasked: {} }
     const flags = Object.entries(states).map(([key, state], place) => ({
       id: place + 1,

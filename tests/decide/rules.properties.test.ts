@@ -194,8 +194,8 @@ const document = fc
 const distinctId = fc.oneof(fc.constantFrom('', 'ada', 'grace'), fc.string({ unit: 'grapheme', maxLength: 12 }))
 const turns = fc.array(fc.boolean(), { minLength: 1, maxLength: 8 })
 
-describe(`flags of version 2 (SEED=${seed})`, () => {
-  it('agree with a plain model in evaluations, explanations and probes', async () => {
+describe(`version 2 flags (SEED=${seed})`, () => {
+  it('have the results of a plain model in evaluations, explanations and probes', async () => {
     const seen = new Set<string>()
     await fc.assert(
       fc.asyncProperty(

@@ -13,7 +13,7 @@ const ids = Array.from({ length: 200 }, (_, index) => `user-${index}`)
 
 const allSame = rulesDocument('boolean', null, [release(true)])
 
-describe('the rules of a flag', () => {
+describe('the rules of a version 2 flag', () => {
   it('ignore device, anonymous and stored ids, continuity, enrolment and device bucketing', () => {
     const filters = rulesDocument('boolean', null, [rollout(true, 50)])
     const settings = { ensure_experience_continuity: true, bucketing_identifier: 'device_id' }
@@ -55,7 +55,7 @@ describe('the rules of a flag', () => {
     assert.deepEqual(served(), { value: 'B', variantKey: null })
   })
 
-  it('decide the same however often they are interrupted', () => {
+  it('give the same result however often they are interrupted', () => {
     const never = Array.from({ length: 20 }, (_, place) =>
       personPredicate(`p${place}`, 'icontains', 'z', place % 2 === 1),
     )
@@ -70,7 +70,7 @@ describe('the rules of a flag', () => {
     assert.deepEqual(outcome.kind !== 'unknown' && outcome.typed?.value, 99)
   })
 
-  it('cannot be tested by filters of version 1, on or off, active or not', () => {
+  it('cannot be tested by version 1 filters, whether on or off, active or not', () => {
     const testing = (id: number, tested: number, value: boolean) => ({
       ...{ id, key: `tests-${tested}-${value}` },
       filters: { groups: [{ properties: [{ type: 'flag', key: `${tested}`, operator: 'flag_evaluates_to', value }] }] },
@@ -100,8 +100,8 @@ const kinds: Record<string, JsonObject> = {
 }
 const flagsOfAllKinds = Object.entries(kinds).map(([key, filters], place) => ({ id: place + 1, key, filters }))
 
-describe('a flag of version 2', () => {
-  it('has its value, or the closest representation, in each kind of answer', async t => {
+describe('a version 2 flag in answers', () => {
+  it('has its value, or the closest representation of it, in each kind of answer', async t => {
     const server = await startDecideServer(t, { flags: flagsOfAllKinds })
     const ask = async (path: string) => {
       const subject = { token: 'phc_test', distinct_id: 'ada', person_properties: { plan: 'pro' } }
@@ -146,7 +146,7 @@ describe('a flag of version 2', () => {
     }
   })
 
-  it('is selected by runtime, contexts and keys like any other', () => {
+  it('is selected by runtime, contexts and keys like any other flag', () => {
     const flags = [
       { id: 1, key: 'client', filters: allSame, evaluation_runtime: 'client' },
       { id: 2, key: 'server', filters: { version: 3 }, evaluation_runtime: 'server' },

@@ -81,12 +81,12 @@ const rejecting: SubjectStore = {
   },
 }
 
-describe('while the state cannot be read', () => {
+describe('flags while the state cannot be read', () => {
   for (const [how, subjects] of [
     ['throws', throwing],
     ['rejects', rejecting],
   ] as const) {
-    it(`answers the flags that need no data from a store that ${how}`, async t => {
+    it(`are answered if they need no data from a store that ${how}`, async t => {
       const server = await startDecideServer(t, { flags, groupTypes, subjects })
       const answer = await server.post('/decide?v=3', body)
       assert.equal(answer.status, 200)
@@ -102,7 +102,7 @@ describe('while the state cannot be read', () => {
     })
   }
 
-  it('waits a bounded time for a store that hangs, and then stops waiting', async t => {
+  it('wait a limited time for a store that hangs, and then no longer wait for it', async t => {
     const waits: (() => void)[] = []
     let askedCount = 0
     let nowMs = 0
@@ -147,7 +147,7 @@ describe('while the state cannot be read', () => {
     assert.equal((back.json.featureFlags as JsonObject)['stored-group'], true)
   })
 
-  it('does not query the store when the request decides everything', async t => {
+  it('do not query the store if the request contains everything they need', async t => {
     const server = await startDecideServer(t, { flags, groupTypes, subjects: throwing })
     const answer = await server.post('/decide?v=3', {
       ...body,

@@ -10,7 +10,7 @@ import { testProjectKey } from '../support/pennon.ts'
 const flagsPath = '/api/projects/@current/feature_flags/'
 
 describe('a stored flag that cannot be read', () => {
-  it('is logged once per revision of its project, not once per request, and leaves the others alone', async t => {
+  it('is logged once per revision of its project, not once per request, and does not affect other flags', async t => {
     const lines: Record<string, unknown>[] = []
     const sink = new Writable({
       write(chunk, _encoding, done) {

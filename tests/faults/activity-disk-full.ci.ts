@@ -9,7 +9,7 @@ import { fillDisk, mountSmallDisk, noSmallDisk } from '../support/small-disk.ts'
 import { writeNewState } from '../support/state.ts'
 import { aChange, aNewFlag, aNewProject } from '../support/values.ts'
 
-it('a write that the disk has no space for leaves neither its change nor its entry', {
+it('a write for which the disk has no space leaves neither a change nor an activity entry', {
   skip: noSmallDisk(),
 }, async t => {
   const disk = mountSmallDisk(24 * 1024 * 1024)

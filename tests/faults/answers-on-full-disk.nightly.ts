@@ -9,7 +9,7 @@ import { fillDisk, mountSmallDisk, noSmallDisk } from '../support/small-disk.ts'
 import { aStoredEvent } from '../support/values.ts'
 
 describe('an event store without space on its disk', { skip: noSmallDisk() }, () => {
-  it('answers that fit in memory are given, and larger ones fail', async t => {
+  it('returns answers that fit in memory, and fails for larger ones', async t => {
     const disk = mountSmallDisk(400 * 2 ** 20)
     t.after(disk.remove)
     const engine = await startEngine({}, disk.path)

@@ -195,7 +195,7 @@ describe('a worker that stops between two steps of a chunk', () => {
     undisturbed = await processStory({ after }, null)
   })
 
-  it('a worker without a crash gives the expected result', () => {
+  it('is compared with a worker without a crash, which gives the expected result', () => {
     const seen = undisturbed as { events: { person: unknown }[]; persons: unknown[]; outcomes: unknown }
     assert.equal(seen.events.length, 13)
     assert.equal(seen.persons.length, 1, 'all ids ended as one person')
@@ -205,14 +205,14 @@ describe('a worker that stops between two steps of a chunk', () => {
 
   for (const at of steps) {
     for (const passing of [1, 2, 3]) {
-      it(`a stop after “${at}” of chunk ${passing} leaves no trace`, async t => {
+      it(`leaves no trace of stopping after “${at}” of chunk ${passing}`, async t => {
         assert.deepEqual(await processStory(t, { at, passing }), undisturbed)
       })
     }
   }
 
   for (const chunkSizeAfter of [1, 3, 13])
-    it(`a stop after writing rows leaves no override ahead when the next worker takes ${chunkSizeAfter} events at a time`, async t => {
+    it(`leaves no override ahead of its row if it stops after writing rows and the next takes ${chunkSizeAfter} at a time`, async t => {
       const seen = await processStory(t, { at: 'insert', passing: 2 }, chunkSizeAfter)
       // Overrides that the first worker wrote for later merges are superseded by then.
       assert.deepEqual(withoutVersions(seen), withoutVersions(undisturbed))
@@ -232,8 +232,8 @@ function versionsOf(seen: object): Map<string, number> {
   return new Map((seen as Persons).persons.flatMap(({ distinctIds }) => distinctIds))
 }
 
-describe('an event that is twice in the log, in two segments', () => {
-  it('the event is stored once, and both records are counted as processed', async t => {
+describe('an event that is in two segments of the log', () => {
+  it('is stored once, and both records are counted as processed', async t => {
     const dataFolder = tempDir(t)
     const projectId = makeState(dataFolder)
     const folder = join(dataFolder, 'log')

@@ -47,7 +47,7 @@ describe('experience continuity with the state in PostgreSQL', { skip: noPostgre
     return true
   }
 
-  it('concurrent requests from many devices of a person end with one row and one answer', async () => {
+  it('gives many concurrent requests from devices of one person one row and one answer', async () => {
     assert.ok(await eventually(() => isWhole('visitor-9'), { what: 'sessions with the server' }))
     const answers = await Promise.all(
       Array.from({ length: 20 }, (_, index) => ask(front.url, 'visitor-0', `device-${index}`)),
@@ -64,7 +64,7 @@ describe('experience continuity with the state in PostgreSQL', { skip: noPostgre
     for (const { featureFlags } of inTime) assert.deepEqual(featureFlags, expected)
   })
 
-  it('while the rows are locked, flags without a row fail, and those with one keep their value', async () => {
+  it('fails flags without a row while the rows are locked, and flags with a row keep their value', async () => {
     const release = await holdTable(url, 'flag_hash_key_override', 'EXCLUSIVE')
     assert.equal((await ask(front.url, 'visitor-0', anonymousId)).errorsWhileComputingFlags, false)
     await assertBounded(front.url, () => ask(front.url, knownId, anonymousId), withoutRows)
@@ -72,7 +72,7 @@ describe('experience continuity with the state in PostgreSQL', { skip: noPostgre
     await eventually(() => isWhole(knownId), { what: 'the row' })
   })
 
-  it('a frozen server delays requests for a bounded time, and flags recover when it resumes', async () => {
+  it('delays requests for a limited time if a frozen server hangs, and recovers when the server resumes', async () => {
     assert.ok(await isWhole('visitor-2'))
     const sessions = await postgres.query<{ pid: number }>('SELECT pid FROM pg_stat_activity')
     const pids = [postgres.pid, ...sessions.map(({ pid }) => pid)]

@@ -31,7 +31,7 @@ import {
 const flagsPath = '/api/projects/@current/feature_flags/'
 
 describe('experience continuity while the state file is written by another process', () => {
-  it('a held lock delays requests for a bounded time and then not at all, and flags recover when it is released', async t => {
+  it('is delayed by a held lock for a limited time and then not at all, and recovers when the lock is released', async t => {
     const dataFolder = tempDir(t)
     const front = await startFront({ PENNON_DATA: dataFolder })
     t.after(() => front.close())
@@ -58,7 +58,7 @@ describe('experience continuity while the state file is written by another proce
     assert.deepEqual((await ask(front.url, knownId, null)).featureFlags, whole, 'from the stored row')
   })
 
-  it('a flag whose row waits too long fails instead of changing, and later has its value from before the log-in', async t => {
+  it('fails a flag whose row waits too long instead of changing it, and later gives its value from before the log-in', async t => {
     const dataFolder = tempDir(t)
     const front = await startFront({ PENNON_DATA: dataFolder })
     t.after(() => front.close())
@@ -106,7 +106,7 @@ describe('experience continuity while the state file is written by another proce
 })
 
 describe('experience continuity while the state thread dies', () => {
-  it('only flags without a row fail, and they recover with the next thread', async t => {
+  it('fails only flags without a row, and these recover with the next thread', async t => {
     const dataFolder = tempDir(t)
     const thread = startStateThread({ dataFolder, access: 'write', busyTimeoutMs: 2_000, logger: silentLogger() })
     t.after(() => thread.close())

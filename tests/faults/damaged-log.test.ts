@@ -41,7 +41,7 @@ const segmentBytesMax = 150_000
 
 describe('a log with damaged files', () => {
   for (const stream of streams) {
-    it(`overwriting any 4 KiB of stream ${stream} loses no more than the records in them`, async t => {
+    it(`loses no more than the overwritten records after damage to any 4 KiB of stream ${stream}`, async t => {
       const random = seededRandom(7)
       const good = await aFilledLog(t, [stream])
       for (const at of [0, pageBytes, 2 * pageBytes, 3 * pageBytes + 4_096 * Math.floor(random() * 8)]) {
@@ -59,7 +59,7 @@ describe('a log with damaged files', () => {
     })
   }
 
-  it('damage to file headers alone loses nothing', async t => {
+  it('loses nothing if only file headers are damaged', async t => {
     const folder = await aFilledLog(t, ['main'])
     for (const { path } of listSegments(join(folder, 'main'))) overwrite(path, 0, 100)
     await appendedTo(t, folder, 'main', 1)
@@ -68,7 +68,7 @@ describe('a log with damaged files', () => {
     assert.ok(listSegments(join(folder, 'main')).filter(({ form }) => form === 'damaged').length >= 3)
   })
 
-  it('an unreadable stream does not stop the other stream', async t => {
+  it('still processes one stream while the other is unreadable', async t => {
     const folder = await aFilledLog(t, streams)
     for (const { path } of listSegments(join(folder, 'main'))) overwrite(path, 0, statSync(path).size)
     await appendedTo(t, folder, 'main', 1)
@@ -77,7 +77,7 @@ describe('a log with damaged files', () => {
     assert.deepEqual(lostOf(losses), [eventCount])
   })
 
-  it('a side file whose end SQLite does not see is kept, and everything undamaged in it is read', async t => {
+  it('keeps a side file whose end SQLite does not see, and everything undamaged in it is read', async t => {
     const folder = join(tempDir(t), 'log')
     const { writer } = await openedWriter(t, {}, folder)
     await fill(writer, 'main')
@@ -112,7 +112,7 @@ describe('a log with damaged files', () => {
       }
   })
 
-  it('the loss from a truncated file and from removed files is known', async t => {
+  it('reports what was lost from a truncated file and from removed files', async t => {
     const good = await aFilledLog(t, ['main'])
     const [first, second, third] = listSegments(join(good, 'main')) as [SegmentName, SegmentName, SegmentName]
     const inFolder = (folder: string, { path }: SegmentName) => path.replace(good, folder)
@@ -138,7 +138,7 @@ describe('a log with damaged files', () => {
     await writer.append('live', encodedEvents([aCapturedEvent(9_999)]))
   })
 
-  it('a record with a wrong checksum is shown with its bytes to the operator only', async t => {
+  it('shows a record with a wrong checksum, with its bytes, only to the operator', async t => {
     const folder = await aFilledLog(t, ['main'])
     const { path, firstOffset } = listSegments(join(folder, 'main'))[1]!
     const segment = new Database(path)
@@ -163,7 +163,7 @@ describe('a log with damaged files', () => {
       assert.equal((await api.call('GET', '/api/instance/lost_records/', { key })).status, 403)
   })
 
-  it('a folder without its mark still works, even with a damaged newest segment', async t => {
+  it('still works without the mark in its folder, even with a damaged newest segment', async t => {
     const folder = await aFilledLog(t, ['main'])
     rmSync(buildMarkPath(join(folder, 'main')))
     const plain = copyOf(t, folder)
@@ -176,7 +176,7 @@ describe('a log with damaged files', () => {
     assert.deepEqual([stored.main, losses], [eventCount + unitEvents, []])
   })
 
-  it('events are accepted again after a page of the current segment was damaged', async t => {
+  it('accepts events again after a page of the current segment was damaged', async t => {
     const folder = tempDir(t)
     const { writer } = await openedWriter(t, { segmentBytesMax: 1e9 }, folder)
     await fill(writer, 'main')
@@ -217,7 +217,7 @@ describe('a log whose files are removed under a running writer', () => {
     'its side file is removed': (_folder, segment) => rmSync(`${segment}-wal`),
   }
   for (const [way, take] of Object.entries(ways)) {
-    it(`appends are refused with the reason when ${way}`, async t => {
+    it(`refuses appends with the reason if ${way}`, async t => {
       const folder = join(tempDir(t), 'log')
       const { writer } = await openedWriter(t, {}, folder)
       await writer.append('live', encodedEvents([aCapturedEvent(1)]))
@@ -232,7 +232,7 @@ describe('a log whose files are removed under a running writer', () => {
     })
   }
 
-  it('the removal is noticed without an append', async t => {
+  it('notices the removal even without an append', async t => {
     const folder = join(tempDir(t), 'log')
     const { writer } = await openedWriter(t, {}, folder)
     await writer.append('live', encodedEvents([aCapturedEvent(1)]))

@@ -78,7 +78,7 @@ describe('an instance whose disk fills up under load', { skip: noSmallDisk() }, 
     return { appended: sum('appended'), processed: sum('processed') }
   }
 
-  it('events are refused with a reason before the disk is full, flags are served, and accepted events processed', async () => {
+  it('refuses events with a reason before the disk is full, serves flags, and processes accepted events', async () => {
     const load = startLoad('reserve ')
     await eventually(() => load.acknowledgedCount() > 200)
     let refused!: Response
@@ -104,7 +104,7 @@ describe('an instance whose disk fills up under load', { skip: noSmallDisk() }, 
     assert.deepEqual(await findFaults(patientTarget(pennon), sent), nothingFound)
   })
 
-  it('a completely full disk loses and duplicates nothing, and the instance recovers by itself', async () => {
+  it('loses and duplicates nothing on a completely full disk, and recovers by itself', async () => {
     // Without a reserve, the log itself runs out of space in the middle of a commit.
     assert.equal(await pennon.stop(), 0)
     pennon = await start(0)
@@ -134,7 +134,7 @@ describe('an instance whose disk fills up under load', { skip: noSmallDisk() }, 
     assert.deepEqual([pennon.pid, ...Object.values(pennon.childPids())], pids, 'no process was restarted')
   })
 
-  it('SQLite finds all files intact', async () => {
+  it('has files that SQLite finds intact', async () => {
     assert.equal(await pennon.stop(), 0)
     const paths = execFileSync('find', [disk, '-name', '*.db', '-not', '-name', 'lock.db'], { encoding: 'utf8' })
     for (const path of paths.trim().split('\n')) {

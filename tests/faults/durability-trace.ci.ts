@@ -14,7 +14,7 @@ interface Call {
   readonly text: string
 }
 
-it('the log is synced before the first byte of the 200, and the rows before the position', async t => {
+it('the log is synced before the first byte of the 200, and event rows before the committed position', async t => {
   if (!hasStrace()) return t.skip('strace is not installed: apt-get install strace')
   const folder = tempDir(t)
   const tracePath = join(folder, 'trace')

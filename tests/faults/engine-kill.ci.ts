@@ -11,7 +11,7 @@ import { aStoredEvent } from '../support/values.ts'
 import { killEngineRounds } from './engine-rounds.ts'
 
 describe('the embedded engine', () => {
-  it('every acknowledged row survives kills during inserts', async t => {
+  it('keeps every acknowledged row despite kills during inserts', async t => {
     const seed = testSeed()
     t.diagnostic(`seed ${seed}`)
     assert.ok((await killEngineRounds(5, seed)) > 0)
@@ -38,7 +38,7 @@ describe('the embedded engine', () => {
     assert.equal((await store.findEvent({ projectId: 1 }, event.uuid))?.uuid, event.uuid) // at the new port and with the new passwords
   })
 
-  it('the engine stops when its parent is killed, so that the folder is free', async t => {
+  it('stops when its parent is killed, so that the folder is free', async t => {
     const parent = fork(new URL('../support/engine-parent.ts', import.meta.url))
     t.after(() => parent.kill('SIGKILL'))
     const [{ pid, dataFolder }] = (await once(parent, 'message')) as [{ pid: number; dataFolder: string }]
@@ -48,7 +48,7 @@ describe('the embedded engine', () => {
     await eventually(() => titleOf(pid) === null, { what: 'The end of the engine' })
   })
 
-  it('an engine exits with a failure and the reason when another engine holds the folder, which is unaffected', async t => {
+  it('exits with a failure and the reason if another engine holds the folder, and does not affect that engine', async t => {
     const engine = await startEngineForTests(t)
     const folder = `${engine.dataFolder}/events`
     const second = fork(new URL('../support/engine-child.ts', import.meta.url), [folder, '1'], {

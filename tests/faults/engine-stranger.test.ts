@@ -16,7 +16,7 @@ import { startStranger } from '../support/stranger-process.ts'
 import { aStoredEvent } from '../support/values.ts'
 
 describe('clients of the event store', () => {
-  it('nothing is sent to a stranger on the port of a killed engine, and the next engine is used', async t => {
+  it('send nothing to another process on the port of a killed engine, and then use the next engine', async t => {
     const engine = await startEngineForTests(t)
     const store = open(t, engine.endpoint)
     await store.migrate()
@@ -36,7 +36,7 @@ describe('clients of the event store', () => {
     assert.equal((await store.findEvent({ projectId: 1 }, uuid))?.uuid, uuid)
   })
 
-  it('no requests are sent once the engine is known to have exited', async t => {
+  it('send no requests once the engine is known to have exited', async t => {
     const engine = await startEngineForTests(t)
     const store = open(t, () => engine.endpoint() ?? null)
     await store.migrate()
@@ -50,7 +50,7 @@ describe('clients of the event store', () => {
     assert.equal((await stranger.received()).length, before)
   })
 
-  it('engines of other starts, and proofs made for other clients, are rejected', async t => {
+  it('reject engines of other starts, and proofs made for other clients', async t => {
     const engine = await startEngineForTests(t)
     const another = open(t, () => ({ ...engine.endpoint(), secret: 'of-another-start' }))
     await assert.rejects(another.countRejected({ projectId: 1 }), isUnavailable)
@@ -72,7 +72,7 @@ describe('clients of the event store', () => {
     ['reports no rows', undefined],
     ['reports fewer rows than were sent', '{"written_rows":"0"}'],
   ] as const) {
-    it(`a 200 is not accepted as an insert from a server that ${what}`, async t => {
+    it(`do not accept a 200 as a successful insert from a server that ${what}`, async t => {
       const { port } = await listening(
         t,
         createServer((request, response) => {

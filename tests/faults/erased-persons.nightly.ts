@@ -103,7 +103,7 @@ function erasedPersons(state: string, openState: OpenSqlState, points: readonly 
       )
     })
 
-    it(`completes when successive workers stop after the steps ${points.join(', ')}`, async t => {
+    it(`completes even if successive workers stop after the steps ${points.join(', ')}`, async t => {
       const world = await open(t)
       const others = await world.others()
       await world.append(world.event(`visitor-${mark}`, 'waits'))
@@ -125,7 +125,7 @@ function erasedPersons(state: string, openState: OpenSqlState, points: readonly 
       assert.equal((await world.erased())[0]!.removed!.events, 7)
     })
 
-    it('drops accepted but unprocessed events of the person, and the balance shows them', async t => {
+    it('drops accepted but unprocessed events of the person, and the counts include them', async t => {
       const world = await open(t)
       await world.append(
         world.event(`user-${mark}`, 'waits'),
@@ -187,7 +187,7 @@ function testIdsBeingLinked(
   newDatabase: (t: TestContext) => Promise<string>,
   query: (text: string, url: string) => Promise<unknown[]>,
 ): void {
-  it('an id that a worker is just linking to an erased person is erased too', async t => {
+  it('an id is erased too if a worker is just then linking it to an erased person', async t => {
     const url = await newDatabase(t)
     const management = openPostgresManagementStore({ url, logger })
     const chunks = openPostgresChunkStore({ url, logger })
@@ -223,7 +223,7 @@ function testErasureFromEventStore(): void {
   describe('erasing a person from the event store', () => {
     const open = (t: TestContext) => erasureWorld(t, openSqliteState, engine)
 
-    it('neither refilling a lost event store nor an older copy brings the person back', async t => {
+    it('is not undone by refilling a lost event store or by restoring an older copy', async t => {
       const world = await open(t)
       const others = await world.others()
       await world.erase()
@@ -245,7 +245,7 @@ function testErasureFromEventStore(): void {
       await assertGone(world)
     })
 
-    it('works with an older copy of the state, which knows fewer erasures than the rows', async t => {
+    it('works with an older copy of the state that knows fewer erasures than the rows', async t => {
       const world = await open(t)
       const others = await world.others()
       const olderMark = await world.management.findEventStoreMark()
@@ -304,7 +304,7 @@ function testErasureFromEventStore(): void {
       await assertGone(world)
     })
 
-    it('counts nothing while rows are being removed', async t => {
+    it('counts nothing while rows are still being removed', async t => {
       const world = await open(t)
       await world.erase()
       const erasures = await openErasures(world.management)
@@ -353,7 +353,7 @@ function testErasureFromEventStore(): void {
       )
     })
 
-    it('is not mistaken for a loss of rows, and its ids are forgotten with the records of the log', async t => {
+    it('is not mistaken for a loss of rows, and its ids are forgotten together with the records of the log', async t => {
       const world = await open(t)
       await world.erase()
       const keeper = world.keeper()
@@ -370,7 +370,7 @@ function testErasureFromEventStore(): void {
       assert.deepEqual(await world.tablesWith(mark), ['state.erased_distinct_id'])
     })
 
-    it('removes events up to the latest of several erasures of an id, and keeps later ones', async t => {
+    it('removes events up to the latest of several erasures of an id, and keeps later events', async t => {
       const world = await open(t)
       await world.erase()
       await world.append(world.event(`user-${mark}`, 'between', { propertiesJson: '{}' }))

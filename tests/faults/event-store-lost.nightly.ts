@@ -35,7 +35,7 @@ describe('an event store that changed since the last run', () => {
   }
   after(() => pennon?.killTree())
 
-  it('a removed event store is refilled from the log, after a kill and after a stop', async t => {
+  it('is refilled from the log if it was removed, after a kill and after a regular stop', async t => {
     before = await fill(t, dataFolder, 'killed')
     for (const _ of ['killed', 'stopped']) {
       rmSync(events, { recursive: true })
@@ -47,7 +47,7 @@ describe('an event store that changed since the last run', () => {
     }
   })
 
-  it('truncated and removed parts are refilled', async () => {
+  it('has truncated and removed parts refilled', async () => {
     const files = globSync(join(events, 'store/store/*/*/*_*_*/data.bin'))
     assert.ok(files.length > 3)
     for (const file of files) truncateSync(file, statSync(file).size >> 1)
@@ -62,7 +62,7 @@ describe('an event store that changed since the last run', () => {
     assert.equal(await pennon.stop(), 0)
   })
 
-  it('an older copy is brought up to date', async t => {
+  it('is brought up to date if it is an older copy', async t => {
     const copy = join(tempDir(t), 'events')
     cpSync(events, copy, { recursive: true })
     before = await fill(t, dataFolder, 'stopped', 'later')
@@ -74,7 +74,7 @@ describe('an event store that changed since the last run', () => {
     assert.equal(await pennon.stop(), 0)
   })
 
-  it('a lost span that the log no longer has is reported by readiness and doctor until it is accepted', async () => {
+  it('causes a report in readiness and doctor if the log lacks its lost rows, until the loss is accepted', async () => {
     rmSync(events, { recursive: true })
     for (const file of readdirSync(join(dataFolder, 'log/main'))) rmSync(join(dataFolder, 'log/main', file))
     await startAgain()
@@ -93,8 +93,8 @@ describe('an event store that changed since the last run', () => {
   })
 })
 
-describe('an event store of CLICKHOUSE_URL', () => {
-  it('an emptied or dropped database is refilled, and what the log no longer has is reported', async t => {
+describe('an event store at CLICKHOUSE_URL', () => {
+  it('is refilled if its database was emptied or dropped, and what the log no longer has is reported', async t => {
     const engine = await startEngineForTests(t)
     const { url, writer, database } = engine.endpoint()
     const settings = {

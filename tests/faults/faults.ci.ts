@@ -30,7 +30,7 @@ describe('an instance under load', () => {
       await settle({ pennon, load })
     })
 
-  it('after all faults, each event is stored once, persons are as of the last event, and the balance holds', async () => {
+  it('has each event stored once after all faults, with persons as of the last event and correct totals', async () => {
     assert.deepEqual(await findFaults(patientTarget(pennon), [await load.stop()]), nothingFound)
   })
 })

@@ -28,7 +28,7 @@ function lockedPid(dataFolder: string): number {
 
 // Run concurrently, since a refused start waits up to 30 s.
 describe('a data folder', { concurrency: true }, () => {
-  it('the folder is refused while a container serves on it, and free for a fresh one that reuses every pid', async t => {
+  it('is refused while a container uses it, and is free for a new container that reuses every pid', async t => {
     const dataFolder = tempDir(t)
     const first = await start(t, dataFolder, container)
     assert.equal(lockedPid(dataFolder), 1)
@@ -40,7 +40,7 @@ describe('a data folder', { concurrency: true }, () => {
     assert.ok(!second.output().includes('the data folder is in use'), second.output())
   })
 
-  it('the folder is free again under a process 1 that reaps no children', async t => {
+  it('is free again under a process 1 that does not reap children', async t => {
     const dataFolder = tempDir(t)
     const first = await start(t, dataFolder, [...container, 'sh', '-c', '"$@" & exec sleep 600', 'sh'])
     const [processOne] = childProcessesOf(first.pid)
@@ -57,7 +57,7 @@ describe('a data folder', { concurrency: true }, () => {
     assert.ok(!second.output().includes('the data folder is in use'), second.output())
   })
 
-  it('the folder is refused while children of a killed front live, and then kept even without its lock files', async t => {
+  it('is refused while children of a killed front live, and later stays locked even without its lock files', async t => {
     const dataFolder = tempDir(t)
     const first = await start(t, dataFolder, [])
     const { work, events } = first.childPids()
@@ -74,7 +74,7 @@ describe('a data folder', { concurrency: true }, () => {
     await assertKeptWithoutLockFiles(await starting)
   })
 
-  it('a start waits while a backup uses the folder', async t => {
+  it('makes a start wait while a backup uses it', async t => {
     const dataFolder = tempDir(t)
     const backup = await acquireDataLock(dataFolder, { command: 'backup', waitMsMax: 0 })
     assert.ok(backup.ok)

@@ -75,14 +75,14 @@ async function assertClosesAll(options: Partial<FrontOptions>, reason: RegExp): 
   await eventually(() => threadCount() <= threadCountBefore, { what: 'the end of the threads' })
 }
 
-describe('a front that cannot be composed closes what it opened', { skip: process.platform !== 'linux' }, () => {
+describe('a front that fails to start closes what it opened', { skip: process.platform !== 'linux' }, () => {
   it('when the event store cannot be opened, after the state', () =>
     assertClosesAll({ config: { ...config, clickhouseUrl: 'no address' } }, /URL/))
 
   it('when a setting is wrong, after the stores', () =>
     assertClosesAll({ config: { ...config, trustedProxies: ['nobody'] } }, /PENNON_TRUSTED_PROXIES/))
 
-  it('when definitions cannot be read, after the counters, including a state that was passed in', async () => {
+  it('when definitions cannot be read, after the counters, even a state that was passed in', async () => {
     const open = await openManagement(config, silentLogger())
     let closeCount = 0
     const management = {
@@ -108,7 +108,7 @@ describe('a front that cannot be composed closes what it opened', { skip: proces
     renameSync(aside, streamFolder)
   })
 
-  it('when the servers cannot be made, after the log and the decode threads', () => {
+  it('when the servers cannot be created, after the log and the decode threads', () => {
     const metrics = createMetrics()
     metrics.requestSeconds.labels = () => {
       throw new Error('no such series')

@@ -12,7 +12,7 @@ import { eventually } from '../support/eventually.ts'
 import { openedReader, openedWriter } from '../support/sqlite-log-files.ts'
 import { aCapturedEvent, encodedEvents } from '../support/values.ts'
 
-test('events are refused while no file can be opened, and accepted again when one can', async t => {
+test('events are refused while no file can be opened, and accepted again once files can be opened', async t => {
   if (process.platform !== 'linux') return t.skip('the limit of a running process can be set only on Linux')
   const softLimit = /Max open files\s+(\d+)/.exec(readFileSync('/proc/self/limits', 'utf8'))![1]!
   // Started in advance: at the limit, no process can be started.

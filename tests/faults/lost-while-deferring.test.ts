@@ -108,7 +108,7 @@ describe('the event store while a project is deferred', () => {
     }
   }
 
-  it('the store is marked complete only up to the second cursor, until that has caught up', async t => {
+  it('is marked complete only up to the second cursor, until that cursor has caught up', async t => {
     const { check, positions, stored, work } = await aDeferral(t)
     assert.deepEqual(await stored(), ['1 first', '2 first', '2 goes on'])
     await check()
@@ -118,7 +118,7 @@ describe('the event store while a project is deferred', () => {
     assert.deepEqual(await positions(), { main: 4, historical: 0 })
   })
 
-  it('rows that the second cursor stored after the mark are restored', async t => {
+  it('gets back rows that the second cursor stored after the mark', async t => {
     const { check, lose, stored, work } = await aDeferral(t)
     await check()
     await work('all is processed')
@@ -128,7 +128,7 @@ describe('the event store while a project is deferred', () => {
     assert.deepEqual(await stored(), ['1 first', '1 waits', '2 first', '2 goes on'])
   })
 
-  it('rows that the first cursor stored after the mark are restored, but no waiting events', async t => {
+  it('gets back rows that the first cursor stored after the mark, but no waiting events', async t => {
     const { append, check, lose, stored, work } = await aDeferral(t)
     await check()
     await append(1, 'waits too')
@@ -142,7 +142,7 @@ describe('the event store while a project is deferred', () => {
     assert.deepEqual(await stored(), ['1 first', '1 waits', '1 waits too', '2 first', '2 goes on', '2 is lost'])
   })
 
-  it('an emptied store gets back all processed events, but no waiting ones', async t => {
+  it('gets back all processed events after it was emptied, but no waiting events', async t => {
     const { check, positions, stored, work } = await aDeferral(t)
     await command('DROP DATABASE pennon SYNC')
     await check()

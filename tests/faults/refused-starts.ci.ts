@@ -47,7 +47,7 @@ describe('a start is refused', () => {
     assert.match(await refusedStart(closed, {}, { launcher }), /is not writable.*PENNON_DATA/)
   })
 
-  it('when the disk has no space, with the free space and the remedy', { skip: noSmallDisk() }, async t => {
+  it('when the disk has no space, with the free space and a remedy', { skip: noSmallDisk() }, async t => {
     const disk = mountSmallDisk(2 ** 20)
     t.after(disk.remove)
     fillDisk(disk.path)
@@ -88,7 +88,7 @@ describe('a start is refused', () => {
     assert.match(await refusedStart(folder, production, { arguments: ['work', '--test-geoip', '{}'] }), /--test-geoip/)
   })
 
-  it('for a second worker started by hand beside a running instance', async t => {
+  it('for a second worker that was started manually next to a running instance', async t => {
     const folder = tempDir(t)
     const lock = await acquireDataLock(folder, { command: 'serve', waitMsMax: 0 })
     assert.ok(lock.ok)

@@ -21,11 +21,11 @@ describe('several fronts', () => {
   })
   after(() => pennon?.killTree())
 
-  it('a cookieless visitor has one id on all fronts, in events and flags, even if they create the salt at once', async () => {
+  it('give a cookieless visitor one id, in events and flags, even if several create the salt at the same time', async () => {
     await assertOneVisitorOnAllFronts(pennon)
   })
 
-  it('a stopped front is replaced, and not counted until then', async () => {
+  it('replace a stopped front, and do not count it until then', async () => {
     const before = frontsOf(pennon)
     assert.equal(before.length, 2)
     process.kill(before[0]!, 'SIGSTOP')
@@ -47,7 +47,7 @@ describe('several fronts', () => {
     assert.match(pennon.output(), /"child":"front","silentAfterMs":12000/)
   })
 
-  it('neither address nor user agent of the visitor is in a file or in the output of a process', async () => {
+  it('write neither the address nor the user agent of the visitor to a file or to output', async () => {
     assert.equal(await pennon.stop(), 0)
     const found = searchFiles(dataFolder, [...visitorTraces, 'seen 1'])
     for (const trace of visitorTraces) {

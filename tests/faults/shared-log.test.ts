@@ -46,7 +46,7 @@ describe('a stream that several processes append to', () => {
     assert.ok(readdirSync(join(folder, 'main')).filter(name => name.endsWith('.db')).length > 3)
   })
 
-  it('every acknowledged event survives a kill -9 of the process that accepted it', async t => {
+  it('keeps every acknowledged event after a kill -9 of the process that accepted it', async t => {
     const folder = tempDir(t)
     let first = 0
     const acknowledged: number[] = []
@@ -73,7 +73,7 @@ describe('a stream that several processes append to', () => {
 
 describe('a stream of a small log that two fronts share', () => {
   for (const how of ['completed', 'set aside as damaged'] as const) {
-    it(`an idle front's append is kept after its open segment was ${how} and deleted for space`, async t => {
+    it(`keeps an idle front’s append after its open segment was ${how} and deleted for space`, async t => {
       const folder = tempDir(t)
       const limits = { logBytesMax: 4_000_000, segmentBytesMax: 300_000 }
       const lost: object[] = []

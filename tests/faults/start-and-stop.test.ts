@@ -20,8 +20,8 @@ async function sample({ url }: Pennon, series: string): Promise<number | undefin
   return line === undefined ? undefined : Number(line.slice(series.length))
 }
 
-describe('an instance', () => {
-  it('the first steps fit on a terminal screen, without output of the engine', async t => {
+describe('an instance that starts and stops', () => {
+  it('prints first steps that fit on a terminal screen, without output of the engine', async t => {
     // The engine writes its trace log to stderr only on a terminal, so a pipe would not show it.
     const command = `${process.execPath} --disable-warning=ExperimentalWarning src/main.ts serve`
     const env = { ...process.env, NODE_TEST_CONTEXT: undefined, PORT: '0', PENNON_DATA: tempDir(t) }
@@ -66,7 +66,7 @@ describe('an instance', () => {
     })
     after(() => pennon?.killTree())
 
-    it('its files are private, even in a folder that others may read', async () => {
+    it('has private files, even in a folder that others may read', async () => {
       await captureKept(pennon)
       const files = readdirSync(dataFolder, { recursive: true, withFileTypes: true })
       const open = files
@@ -76,7 +76,7 @@ describe('an instance', () => {
       assert.deepEqual(open, [])
     })
 
-    it('a signal to the whole process group is handled by the front, which stops its children and exits with 0', async () => {
+    it('handles a signal to the whole process group in the front, which stops its children and exits with 0', async () => {
       const children = Object.values(pennon.childPids())
       assert.equal(children.length, 2)
       for (const pid of children) process.kill(pid, 'SIGTERM')
@@ -109,12 +109,12 @@ describe('an instance', () => {
       return pennon.eventNames()
     }
 
-    it('the data and keys of the first start are there, and no key is shown again', async () => {
+    it('has the data and keys of the first start, and shows no key again', async () => {
       assert.deepEqual(await storedNames(), ['kept'])
       assert.ok(!pennon.output().includes(testPersonalKey), 'the personal key is shown only at the first start')
     })
 
-    it('killed workers and engines are restarted, and flags and capture work during that time', async () => {
+    it('restarts killed workers and engines, and flags and capture work during that time', async () => {
       for (const name of ['work', 'events'] as const) {
         const killed = pennon.childPids()[name]!
         process.kill(killed, 'SIGKILL')
@@ -127,7 +127,7 @@ describe('an instance', () => {
       assert.deepEqual(await storedNames(), ['after events', 'after work', 'kept'])
     })
 
-    it('metrics keep the counters of a dead worker, but not its gauges', async () => {
+    it('keeps the counters of a dead worker in its metrics, but not its gauges', async () => {
       const [bytes, seconds] = ['process_resident_memory_bytes', 'process_cpu_seconds_total'].map(
         name => () => sample(pennon, `${name}{process="work"}`),
       ) as [() => Promise<number | undefined>, () => Promise<number | undefined>]
@@ -150,11 +150,11 @@ describe('an instance', () => {
       assert.ok((await seconds())! > kept, 'a sum that falls and rises again would be counted twice')
     })
 
-    it('another start on the folder is refused, naming the process that holds it', async () => {
+    it('refuses another start on the folder, and names the process that holds it', async () => {
       assert.match(await another, new RegExp(`in use by process ${pennon.pid}`))
     })
 
-    it('a stop exits with 0 in time despite a half-sent request, and leaves no process', async t => {
+    it('stops in time with exit code 0 despite a half-sent request, and leaves no process', async t => {
       const children = Object.values(pennon.childPids())
       assert.equal(children.length, 2)
       const client = connect(pennon.port, '127.0.0.1')
@@ -170,7 +170,7 @@ describe('an instance', () => {
     })
   })
 
-  it('requests on open connections are served during the stop', async t => {
+  it('serves requests on open connections during the stop', async t => {
     const pennon = await startPennon({ dataFolder, waitForProcessing: false })
     const client = connect(pennon.port, '127.0.0.1')
     t.after(() => client.destroy())
@@ -196,7 +196,7 @@ describe('an instance', () => {
     assert.equal(await stopped, 0, pennon.output())
   })
 
-  it('fronts exit with their parent, even during their start', async t => {
+  it('has fronts that exit with their parent, even during their start', async t => {
     const front = fork('src/main.ts', ['front'], {
       execArgv: ['--disable-warning=ExperimentalWarning'],
       env: { ...process.env, NODE_TEST_CONTEXT: undefined, PORT: '0', PENNON_DATA: dataFolder },
@@ -220,7 +220,7 @@ describe('several fronts on one port', () => {
   })
   after(() => pennon?.killTree())
 
-  it('all fronts serve what any of them wrote, and report the numbers of all processes', async () => {
+  it('all serve what any of them wrote, and report the metrics of all processes', async () => {
     const kinds = ['front', 'work', 'events'].map(kind => sample(pennon, `pennon_processes{process="${kind}"}`))
     assert.deepEqual(await Promise.all(kinds), [2, 1, 1])
     await pennon.api('POST', '/api/projects/@current/feature_flags/', {
@@ -253,7 +253,7 @@ describe('several fronts on one port', () => {
     assert.equal(results.length, 10)
   })
 
-  it('no orphan is left when the supervisor is killed', async () => {
+  it('leave no orphan process when the supervisor is killed', async () => {
     const others = childProcessesOf(pennon.pid)
     for (const pid of Object.values(pennon.childPids())) assert.ok(others.includes(pid))
     assert.equal(others.length, 4, 'two fronts, the worker and the engine')

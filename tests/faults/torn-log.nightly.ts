@@ -11,7 +11,7 @@ const restStride = 12
 
 describe('a log whose last commit was torn by a power cut, at every byte of its record', () => {
   for (const damage of ['truncated', 'garbled'] as const) {
-    it(`all acknowledged units are intact, and appending continues without overlap (${damage})`, async t => {
+    it(`keeps all acknowledged units intact, and appending continues without overlap (${damage})`, async t => {
       const places = { recordStride: 1, restStride, first: Math.floor(Math.random() * restStride) }
       const torn = await tearLastCommit(tempDir(t), damage, places)
       t.diagnostic(

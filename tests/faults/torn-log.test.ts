@@ -7,12 +7,12 @@ import { leaveLastCommitWhole, tearLastCommit } from './torn-log.check.ts'
 const strides = { recordStride: 61, restStride: 241 }
 
 describe('a log whose last commit was torn by a power cut', () => {
-  it('without damage, the last unit is readable as well', async t => {
+  it('has a readable last unit if nothing was damaged', async t => {
     assert.deepEqual(await leaveLastCommitWhole(tempDir(t)), { survived: true })
   })
 
   for (const damage of ['truncated', 'garbled'] as const) {
-    it(`all acknowledged units are intact, and appending continues without overlap (${damage})`, async t => {
+    it(`keeps all acknowledged units intact, and appending continues without overlap (${damage})`, async t => {
       const first = Math.floor(Math.random() * strides.restStride)
       t.diagnostic(`from byte ${first}`)
       const torn = await tearLastCommit(tempDir(t), damage, { ...strides, first })

@@ -127,7 +127,7 @@ describe('the configuration of a project', () => {
     assert.equal((await ask(path)).headers.get('etag'), before.headers.get('etag'))
   })
 
-  it('answers 304 to a client that has it already, by entity tag or date', async () => {
+  it('answers 304 to a client that already has it, by entity tag or date', async () => {
     const dated = await eventually(
       async () => {
         const answer = await ask(path)
@@ -158,7 +158,7 @@ describe('the configuration of a project', () => {
     }
   })
 
-  it('answers an unknown key with scripts that turn everything off and with 404 as JSON, uncached', async () => {
+  it('answers an unknown key with scripts that turn everything off and with 404 as JSON, both uncached', async () => {
     const longest = 'a'.repeat(200)
     for (const token of ['phc_of_nobody', longest, '__proto__']) {
       const json = await ask(`/array/${token}/config`)
@@ -191,7 +191,7 @@ describe('the configuration of a project', () => {
     }
   })
 
-  it('sends no Last-Modified in the second of a change, when two versions could share it', async () => {
+  it('has no Last-Modified within the second of a change, which two versions could share', async () => {
     const { api_token: token } = await front.api<{ api_token: string }>('POST', '/api/projects/', { name: 'just made' })
     const headers = { 'if-modified-since': new Date(Date.now() + 3_600_000).toUTCString() }
     const answer = await ask(`/array/${token}/config`, headers)
@@ -201,7 +201,7 @@ describe('the configuration of a project', () => {
     await eventually(later, { what: 'the next second' })
   })
 
-  it('rejects a malformed key as JSON, whatever markup it contains', async () => {
+  it('is refused as JSON for a malformed key, whatever markup the key contains', async () => {
     for (const token of ['a'.repeat(201), 'a b', '%3C%2Fscript%3E', '%22%5D', '%E2%80%A8', 'a.b']) {
       for (const name of ['config', 'config.js', 'array.js']) {
         const answer = await ask(`/array/${token}/${name}`)
@@ -227,7 +227,7 @@ describe('static scripts', () => {
     ...['customizations.full.js', 'loader.js', 'toolbar.js', 'array.js.map', 'array.full.js'],
   ]
 
-  it('serves every script that a version of the library requests, under each of its names', async () => {
+  it('include every script that a version of the library requests, under each of its names', async () => {
     for (const kind of kinds) {
       for (const path of [`/static/${kind}`, `/static/${kind}?v=1.57.4`, `/static/${version}/${kind}`]) {
         const answer = await ask(path)
@@ -240,7 +240,7 @@ describe('static scripts', () => {
     assert.equal((await ask('/static/1/array.js')).status, 200)
   })
 
-  it('are cached forever with a version in the URL, and for an hour without', async () => {
+  it('are cached forever with a version in the URL, and otherwise for an hour', async () => {
     const kept = async (path: string) => (await ask(path)).headers.get('cache-control')
     assert.equal(await kept(`/static/${version}/array.js`), 'public, max-age=31536000, immutable')
     assert.equal(await kept(`/static/surveys.js?v=${version}`), 'public, max-age=31536000, immutable')
@@ -249,7 +249,7 @@ describe('static scripts', () => {
     }
   })
 
-  it('compresses as the client accepts, with an entity tag per encoding', async () => {
+  it('are compressed as the client accepts, with an entity tag per encoding', async () => {
     const library = readFileSync(`${dist}array.js`)
     const tags = new Set<string>()
     for (const [accepted, encoding, unpack] of [
@@ -272,13 +272,13 @@ describe('static scripts', () => {
     assert.equal(tags.size, 3)
   })
 
-  it('serves a page whose host has a trailing slash', async () => {
+  it('work for a page whose host has a trailing slash', async () => {
     for (const path of ['//static/array.js', `//array/${testProjectKey}/config.js`, `//static/${version}/surveys.js`]) {
       assert.equal((await ask(path)).status, 200, path)
     }
   })
 
-  it('answers HEAD with the size, and CORS preflights', async () => {
+  it('answer HEAD with the size, and answer CORS preflights', async () => {
     const head = await ask('/static/array.js', {}, 'HEAD')
     assert.equal(head.headers.get('content-length'), String(readFileSync(`${dist}array.js`).length))
     assert.equal(head.text, '')
@@ -289,7 +289,7 @@ describe('static scripts', () => {
     assert.equal(preflight.headers.get('access-control-max-age'), '600')
   })
 
-  it('serves nothing else: no other version, no other file, no path outside the folder', async () => {
+  it('include nothing else: no other version, no other file, no path outside the folder', async () => {
     for (const path of [
       ...['/static/1.2.3/array.js', '/static/2/array.js', '/static/nothing.js', '/static/array.d.ts', '/static/src'],
       ...['/static/integrity.json', '/static/package.json', '/static/__proto__', '/static/constructor'],
@@ -303,7 +303,7 @@ describe('static scripts', () => {
     }
   })
 
-  it('opens no toolbar and causes no error when a page requests it', async () => {
+  it('include a toolbar script that opens no toolbar and causes no error when a page requests it', async () => {
     const { text } = await ask(`/static/toolbar.js?v=${version}&t=1700000000000`)
     const window: { ph_load_toolbar?: (params: object) => unknown } = {}
     runInNewContext(text, { window })

@@ -111,7 +111,7 @@ async function startStreams(t: Pick<TestContext, 'after'>, limits: { readersMax?
 }
 
 describe('a change stream', () => {
-  it('sends the retry interval and its current revision, then each change, with heartbeats in between', async t => {
+  it('sends the retry interval and the current revision, then each change, with heartbeats in between', async t => {
     const { open, change, beat } = await startStreams(t)
     const stream = await open()
     assert.match(stream.head(), /^HTTP\/1\.1 200 /)
@@ -145,7 +145,7 @@ describe('a change stream', () => {
     assert.equal((await fetch(`${url + path}?token=phc_test`, { method: 'POST' })).status, 405)
   })
 
-  it('notifies a reconnecting client at once of a missed change, by header or URL', async t => {
+  it('notifies a reconnecting client at once of a missed change, found by header or URL', async t => {
     const { open } = await startStreams(t)
     const eventsOf = async (query: string, headers: string[] = []) => {
       const stream = await open(`?token=phc_test${query}`, headers)
@@ -184,7 +184,7 @@ describe('a change stream', () => {
     await eventually(async () => (await count()) === 1)
   })
 
-  it('is rejected with 503 when the instance serves its maximum', async t => {
+  it('is rejected with 503 when the instance already serves the maximum', async t => {
     const { open, url } = await startStreams(t, { readersMax: 1 })
     await open()
     const refused = await fetch(`${url + path}?token=phc_test`)
@@ -215,7 +215,7 @@ describe('a change stream', () => {
 describe('the change stream of a front', () => {
   const front = startedForTests(startFront)
 
-  it('reports a change once it is served, and nothing about other projects', async () => {
+  it('reports a change once the change is served, and nothing about other projects', async () => {
     const other = await front.api<{ id: number; api_token: string }>('POST', '/api/projects/', { name: 'other' })
     const mine = await openStream(front.url, `${path}/?token=${testProjectKey}`)
     const ofOther = await openStream(front.url, `${path}?token=${other.api_token}`)

@@ -35,7 +35,7 @@ const evaluate = (path: string, headers: Record<string, string> = {}) =>
   json(path, { method: 'POST', headers, body: JSON.stringify({ token: testProjectKey, distinct_id: 'ada' }) })
 
 describe('client settings', () => {
-  it('are unset in a new project, and shown as they were set', async () => {
+  it('are unset in a new project, and returned as they were set', async () => {
     assert.deepEqual(
       [unset.heatmaps_opt_in, unset.session_recording_opt_in, unset.recording_domains, unset.survey_config],
       [null, false, null, null],
@@ -73,7 +73,7 @@ describe('client settings', () => {
     assert.equal((await patch('{"session_recording_sample_rate":0.50}')).session_recording_sample_rate, '0.50')
   })
 
-  it('for PostHog’s web app are not sent to clients', async () => {
+  it('are not sent to clients if they are for PostHog’s web app', async () => {
     await front.api('PATCH', project, { app_urls: ['https://hidden.example'], extra_settings: { hidden: true } })
     const answers = [await remoteConfig(), await evaluate('/flags?v=2&config=true'), await evaluate('/decide?v=3')]
     for (const answer of answers) assert.doesNotMatch(JSON.stringify(answer), /hidden/)
@@ -117,10 +117,10 @@ describe('client settings', () => {
   })
 })
 
-describe('session recording', () => {
+describe('session recording in the configuration', () => {
   const on = { session_recording_opt_in: true }
 
-  it('is described in full when it is on', async () => {
+  it('has all its settings when it is on', async () => {
     await front.api('PATCH', project, on)
     assert.deepEqual((await remoteConfig()).sessionRecording, {
       ...{ endpoint: '/s/', consoleLogRecordingEnabled: false, recorderVersion: 'v2', sampleRate: null },
@@ -157,7 +157,7 @@ describe('session recording', () => {
     assert.equal((await remoteConfig()).sessionRecording.sampleRate, '0.00', 'none is not all')
   })
 
-  it('is false on pages of domains that the project does not record, and the domains are not disclosed', async () => {
+  it('is false on pages of domains that the project does not record, and these domains are not disclosed', async () => {
     await front.api('PATCH', project, { ...on, recording_domains: ['https://shop.example', 'https://*.shop.example'] })
     const config = `/array/${testProjectKey}`
     for (const [headers, isRecorded] of [
@@ -208,7 +208,7 @@ describe('session recording', () => {
 })
 
 describe('surveys in the configuration', () => {
-  it('are the running ones, or false when none runs or the project has them off', async () => {
+  it('are the running surveys, or false if none runs or the project has surveys off', async () => {
     const surveys = '/api/projects/@current/surveys/'
     const running = {
       name: 'Runs',
@@ -233,7 +233,7 @@ describe('surveys in the configuration', () => {
 })
 
 describe('minimal flag-called events', () => {
-  it('are requested in V2 and in definitions when the project has them on, and otherwise absent', async () => {
+  it('are requested in V2 answers and in definitions if the project turned them on, and are otherwise absent', async () => {
     const definitions = () =>
       json(`/flags/definitions?token=${testProjectKey}`, { headers: { authorization: `Bearer ${testPersonalKey}` } })
     const v2 = ['/flags?v=2', '/flags', '/decide?v=4']
@@ -247,8 +247,8 @@ describe('minimal flag-called events', () => {
   })
 })
 
-describe('definitions', () => {
-  it('leave out the flags that were created for surveys', async () => {
+describe('definitions for local evaluation', () => {
+  it('leave out the flags that belong to surveys', async () => {
     await front.api('POST', '/api/projects/@current/feature_flags/', { key: 'plain' })
     await front.api('POST', '/api/projects/@current/surveys/', {
       ...{ name: 'Asks', type: 'popover', questions: [{ type: 'open', question: 'Why?' }], start_date: '2026-01-01' },

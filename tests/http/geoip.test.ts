@@ -41,7 +41,7 @@ const isInstalled = () => {
   return opened.ok && opened.value !== null
 }
 
-describe('GeoIP of a started instance', {
+describe('the GeoIP location in a started instance', {
   skip: !process.env.CI && !isInstalled() && 'no GeoIP data installed',
 }, () => {
   let pennon: Pennon
@@ -77,7 +77,7 @@ describe('GeoIP of a started instance', {
   })
   after(() => pennon?.stop())
 
-  it('adds the location to the event, to its person and to the person’s initial properties', async () => {
+  it('is added to the event, to its person and to the person’s initial properties', async () => {
     const event = await propertiesOf('ada')
     assert.equal(event.$geoip_country_code, 'US')
     assert.equal(event.$geoip_city_name, 'Cleveland')
@@ -96,16 +96,16 @@ describe('GeoIP of a started instance', {
     assert.equal(person.$geoip_city_confidence, null)
   })
 
-  it('adds nothing to events from private addresses, to those that disable it, and to imports', async () => {
+  it('is not added to events from private addresses, to events that disable it, or to imports', async () => {
     for (const distinctId of ['private', 'here', 'off', 'past'])
       assert.deepEqual(geoipNames(await propertiesOf(distinctId)), distinctId === 'off' ? ['$geoip_disable'] : [])
   })
 
-  it('prefers the address that the client sends to the address of its connection', async () => {
+  it('is that of the address that the client sends rather than that of its connection', async () => {
     assert.equal((await propertiesOf('said')).$geoip_country_name, 'Germany')
   })
 
-  it('evaluates a flag by the header, in either spelling, before the stored country', async () => {
+  it('is taken from the override header, in either spelling, before the stored country when a flag is evaluated', async () => {
     assert.deepEqual(await countriesOf(pennon, {}), ['US'], 'stored')
     assert.deepEqual(await countriesOf(pennon, { HTTP_X_FORWARDED_FOR: dutch }), ['NL'])
     assert.deepEqual(await countriesOf(pennon, { 'X-Forwarded-For': dutch }), ['NL'])
@@ -114,14 +114,14 @@ describe('GeoIP of a started instance', {
     assert.deepEqual(await countriesOf(pennon, { HTTP_X_FORWARDED_FOR: dutch }, { distinct_id: 'nobody' }), ['NL'])
   })
 
-  it('uses stored values when the header has no public address or the caller disables the look-up', async () => {
+  it('is the stored one if the header has no public address or the caller disables the look-up', async () => {
     assert.deepEqual(await countriesOf(pennon, { HTTP_X_FORWARDED_FOR: '192.168.1.1' }), ['US'])
     assert.deepEqual(await countriesOf(pennon, { HTTP_X_FORWARDED_FOR: '::1' }), ['US'])
     assert.deepEqual(await countriesOf(pennon, { HTTP_X_FORWARDED_FOR: dutch }, { geoip_disable: true }), ['US'])
     assert.deepEqual(await countriesOf(pennon, { 'X-Forwarded-For': dutch }, { disable_geoip: true }), ['US'])
   })
 
-  it('prefers properties sent by the caller, unless they are null', async () => {
+  it('yields to properties sent by the caller, unless they are null', async () => {
     const said = (country: string | null) => ({ person_properties: { $geoip_country_code: country } })
     assert.deepEqual(await countriesOf(pennon, { HTTP_X_FORWARDED_FOR: dutch }, said('DE')), ['DE'])
     assert.deepEqual(await countriesOf(pennon, { HTTP_X_FORWARDED_FOR: dutch }, said(null)), ['NL'])

@@ -154,7 +154,7 @@ describe('the live view of a front', () => {
     assert.equal(staying.isClosed(), false)
   })
 
-  it('accepts a hundred clients per project, and answers 503 to more', async () => {
+  it('accepts a hundred clients per project, and answers 503 to any more', async () => {
     const clients = await Promise.all(Array.from({ length: 100 }, () => watchLive(front.url, path, testPersonalKey)))
     const response = await fetch(front.url + path, { headers: { authorization: `Bearer ${testPersonalKey}` } })
     assert.deepEqual([response.status, response.headers.get('retry-after')], [503, '1'])
@@ -169,7 +169,7 @@ describe('the live view of a front', () => {
 })
 
 describe('fronts that share a log', () => {
-  it('show events that any of them accepted, and stop at once while clients are connected', async t => {
+  it('show events that any of them accepted, and stop at once even while clients are connected', async t => {
     const settings = { PENNON_DATA: tempDir(t) }
     const fronts = [await startFront(settings), await startFront(settings)] as const
     let closing: Promise<unknown> | null = null

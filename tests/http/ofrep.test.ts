@@ -11,7 +11,7 @@ import { startedForTests } from '../support/started-for-tests.ts'
 // OpenFeature's remote evaluation, over real sockets. Source: docs/wire/ofrep.md.
 
 describe('an OFREP answer', () => {
-  it('has value, reason, variant and flat metadata, the same for one flag and for all', async t => {
+  it('has the value, the reason, the variant and flat metadata, the same for one flag as for all', async t => {
     const { one, all } = await startOfrep(t)
     const expected = {
       on: {
@@ -83,7 +83,7 @@ describe('an OFREP answer', () => {
     assert.equal(known.enrolment, 'false TARGETING_MATCH')
   })
 
-  it('counts as one flag request, for one flag or all, and a rejection as none', async t => {
+  it('counts as one flag request, for one flag or all, while a rejection is not counted', async t => {
     const { one, all, askWith, counted } = await startOfrep(t)
     await one('on')
     await one('nowhere')
@@ -93,7 +93,7 @@ describe('an OFREP answer', () => {
     assert.deepEqual(counted, [1, 1, 1])
   })
 
-  it('reports an error for one broken flag without affecting the others', async t => {
+  it('reports an error for one broken flag without affecting other flags', async t => {
     const down = () => Promise.reject(new Error('down'))
     const { all, askWith } = await startOfrep(t, {
       subjects: { ...emptySubjects, findPerson: down },
@@ -179,7 +179,7 @@ describe('an OFREP context', () => {
   })
 })
 
-describe('the entity tag of all flags', () => {
+describe('the entity tag of an answer with all flags', () => {
   it('changes only with the context, the definitions and the stored person', async t => {
     let stored: { properties: { plan: string } } | null = null
     const { askWith, serve } = await startOfrep(t, {
@@ -208,7 +208,7 @@ describe('the entity tag of all flags', () => {
 })
 
 describe('the change stream in an OFREP answer', () => {
-  it('is listed with its URL, behind a prefix too, while more clients are accepted', async t => {
+  it('is listed with its URL, also behind a path prefix, while more clients are accepted', async t => {
     const { askWith } = await startOfrep(t, { hasCapacity: true })
     const streams = async (headers: Record<string, string> = {}) =>
       (await askWith(bulkPath, { targetingKey: 'u' }, headers)).json.eventStreams
@@ -224,7 +224,7 @@ describe('the change stream in an OFREP answer', () => {
     assert.deepEqual(Object.keys((await askWith(bulkPath, { targetingKey: 'u' })).json), ['flags'])
   })
 
-  it('makes a client that heard of a change from another front wait until it is served here', async t => {
+  it('makes a client that learned of a change from another front wait until this front serves it', async t => {
     const { askWith, compiled, looks } = await startOfrep(t)
     const served = computeChangeTag(compiled.project.uuid, compiled.revision)
     for (const [query, looked] of [
@@ -267,7 +267,7 @@ describe('OFREP on a front', () => {
     assert.match(answer.headers.get('access-control-expose-headers')!, /etag/)
   })
 
-  it('follows a flag through its life', async () => {
+  it('serves a flag from its creation to its deletion', async () => {
     const ask = async () => {
       const answer = await fetch(`${front.url}${bulkPath}/life`, {
         method: 'POST',
@@ -287,7 +287,7 @@ describe('OFREP on a front', () => {
     assert.deepEqual(await ask(), [404, 'FLAG_NOT_FOUND', undefined])
   })
 
-  it('accepts only a public key, and treats a personal one as unknown', async () => {
+  it('accepts only a public key, and treats a personal key as unknown', async () => {
     const answer = await fetch(front.url + bulkPath, {
       method: 'POST',
       headers: { authorization: `Bearer ${testPersonalKey}`, 'content-type': 'application/json' },

@@ -51,7 +51,7 @@ describe('the id of a request', () => {
     assert.deepEqual(told.sort(), ['debug answered', 'debug answered', 'error request failed'])
   })
 
-  it('is generated where the caller sent none or one unsafe to log', async t => {
+  it('is generated if the caller sent none, or an id that is unsafe to log', async t => {
     const { ask } = await startServer(t)
     const made = [
       await ask('/works'),
@@ -64,7 +64,7 @@ describe('the id of a request', () => {
     assert.equal(new Set(made.map(({ id }) => id)).size, made.length)
   })
 
-  it('is also on errors that the server sends before any route runs', async t => {
+  it('is also in errors that the server sends before any route runs', async t => {
     const { ask } = await startServer(t)
     const sent = { 'x-request-id': 'mine' }
     assert.deepEqual(await ask('/nowhere', sent), { status: 404, id: 'mine' })

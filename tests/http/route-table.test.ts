@@ -112,7 +112,7 @@ describe('the route table', () => {
     assert.deepEqual(taking, ['/flags/definitions', '/api/feature_flag/local_evaluation'])
   })
 
-  it('has no open route but the known ones', () => {
+  it('has no public route other than the known ones', () => {
     const open = front.routes.filter(route => route.access === 'open' && route.method !== 'OPTIONS')
     assert.deepEqual([...new Set(open.map(route => route.path))].sort(), openPaths)
   })
@@ -182,7 +182,7 @@ describe('the route table', () => {
     }
   })
 
-  it('answers unknown paths and methods as JSON, also for malformed paths', async () => {
+  it('answers unknown paths and methods as JSON, even for malformed paths', async () => {
     for (const path of [
       '/nowhere',
       '/decide/extra',
@@ -227,7 +227,7 @@ describe('the route table', () => {
     assert.equal((await ask('HEAD', '/capture/?data=e30=')).status, 405)
   })
 
-  it('reveals no flag to a GET', async () => {
+  it('reveals no flag in the answer to a GET', async () => {
     const created = await ask('POST', '/api/projects/@current/feature_flags/', {
       headers: { authorization: `Bearer ${testPersonalKey}`, 'content-type': 'application/json' },
       body: JSON.stringify({ key: 'hidden-from-get', filters: { groups: [{ rollout_percentage: 100 }] } }),
@@ -243,7 +243,7 @@ describe('the route table', () => {
 })
 
 describe('a path or method that is not served', () => {
-  it('is answered with a hint to the schema, or to the port that serves it', async t => {
+  it('is answered with a hint about the schema, or about the port that serves it', async t => {
     assert.match((await ask('GET', '/nothing/')).text, /GET \/api\/schema\/ lists all endpoints/)
     const divided = await startFront({ PENNON_ADMIN_PORT: '0' })
     t.after(() => divided.close())

@@ -17,7 +17,7 @@ describe('/', () => {
     return { status: response.status, headers: response.headers, text: await response.text() }
   }
 
-  it('is a page for browsers, on both ports, each describing what it serves', async () => {
+  it('is an HTML page for browsers on both ports, which describes what the port serves', async () => {
     const wire = await ask(front.url, { accept: browser })
     assert.equal(wire.headers.get('content-type'), 'text/html; charset=utf-8')
     assert.match(wire.text, /Point an SDK here/)
@@ -39,7 +39,7 @@ describe('/', () => {
       }
   })
 
-  it('has a policy against scripts, external resources and framing', async () => {
+  it('has a content security policy against scripts, external resources and framing', async () => {
     const { text, headers } = await ask(front.url, { accept: browser })
     const policy = headers.get('content-security-policy')!
     assert.match(policy, /default-src 'none'.*frame-ancestors 'none'/)
@@ -49,7 +49,7 @@ describe('/', () => {
     assert.equal(headers.get('cache-control'), 'no-store')
   })
 
-  it('shows the host of the request, unless that is unsafe in a page', async () => {
+  it('shows the host of the request, unless that host is unsafe in a page', async () => {
     // fetch sets Host itself.
     const { request } = await import('node:http')
     const asked = (headers: Record<string, string>) =>

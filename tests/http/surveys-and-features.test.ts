@@ -31,7 +31,7 @@ async function flagsOf(personProperties: object, path = '/flags?v=2'): Promise<J
 describe('GET /api/early_access_features/', () => {
   const path = `/api/early_access_features/?token=${testProjectKey}`
 
-  it('lists features by stage, betas by default, and never drafts or archived ones', async () => {
+  it('lists features by stage, betas by default, but never drafts or archived features', async () => {
     assert.deepEqual((await ask(path)).json, { earlyAccessFeatures: [] })
     const stages = ['draft', 'concept', 'alpha', 'beta', 'general-availability', 'archived']
     for (const stage of stages) await front.api('POST', `${api}/early_access_feature/`, { name: `In ${stage}`, stage })
@@ -65,7 +65,7 @@ describe('GET /api/early_access_features/', () => {
     assert.equal((await ask(`${path}&stage=alpha`)).json.earlyAccessFeatures[1].flagKey, null)
   })
 
-  it('lets a visitor’s choice decide the flag, with the payload for each choice', async () => {
+  it('lets a visitor’s choice decide the flag, with a payload for each choice', async () => {
     const { feature_flag } = await front.api<Json>('POST', `${api}/early_access_feature/`, {
       name: 'Try',
       stage: 'beta',
@@ -99,7 +99,7 @@ describe('GET /api/surveys/', () => {
     }
   })
 
-  it('returns the fields a browser needs to decide', async () => {
+  it('returns the fields that a browser needs to decide which survey to show', async () => {
     const linked = await front.api<Json>('POST', `${api}/feature_flags/`, { key: 'linked', filters: everyone })
     const survey = await front.api<Json>('POST', `${api}/surveys/`, {
       ...{ name: 'Feedback', type: 'popover', questions, description: 'How we do' },
@@ -144,9 +144,9 @@ describe('GET /api/surveys/', () => {
   })
 })
 
-describe('lists for pages', () => {
+describe('lists that pages request', () => {
   for (const path of ['/api/early_access_features', '/api/surveys/', '/api/web_experiments', '/api/product_tours/']) {
-    it(`are rejected at ${path} without a key or with an unknown one, in a form that pages can read`, async () => {
+    it(`are refused at ${path} without a key or with an unknown key, in a format that pages can read`, async () => {
       for (const [query, code] of [
         ['', 'missing_api_key'],
         ['?token=', 'missing_api_key'],

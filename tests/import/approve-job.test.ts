@@ -12,7 +12,7 @@ import { tempDir } from '../support/temp-dir.ts'
 const record = `${JSON.stringify({ id: 'r', event: 'Paid', user: 'u-1', at: '2024-05-01T12:00:00Z' })}\n`
 
 describe('approving an import in a script', () => {
-  it('takes the hash that the rehearsal printed, and refuses any other', async t => {
+  it('accepts the hash that the rehearsal printed, and refuses any other hash', async t => {
     const { commands, host, plan } = await planning(t)
     await plan()
     assert.deepEqual(JSON.parse((await commands.call('status', '--json')).stdout).approvalSha256, null)
@@ -73,7 +73,7 @@ describe('approving an import in a script', () => {
     )
   })
 
-  it('is refused for damaged files and without a target', async t => {
+  it('is refused for damaged files, and when no target is given', async t => {
     const { commands, plan } = await planning(t, `${record}{"id": "r-2", "ev`)
     await plan()
     const stopped = await commands.call('run', '--json')
@@ -88,7 +88,7 @@ describe('approving an import in a script', () => {
     assert.match((await whole.call('run', '--yes', digits!)).stderr, /^pennon: the plan has no target\. Next: .*plan /)
   })
 
-  it('go refuses without a terminal, and names the commands to use', async () => {
+  it('is refused by `go` without a terminal, with the names of the commands to use', async () => {
     const stderr = refusalOf(await callCommand({}, 'import', 'go', 'an export', '--source', 'mixpanel'))
     assert.match(
       stderr,

@@ -35,7 +35,7 @@ describe('pennon import convert', () => {
     ])
   })
 
-  it('all records share one ledger, so a device is linked only once', async () => {
+  it('all records share one ledger, so that a device is linked only once', async () => {
     const pair = line({ userId: 'ada', anonymousId: 'an-1', messageId: 'm' })
     const { stdout } = await convert(['--source', 'rudderstack', ...now], pair, pair)
     assert.deepEqual(
@@ -69,7 +69,7 @@ describe('pennon import convert', () => {
     assert.deepEqual(others, [])
   })
 
-  it('the error hints at CSV, gzip or a JSON list when the first line is no JSON record', async t => {
+  it('the error suggests CSV, gzip or a JSON list when the first line is not a JSON record', async t => {
     const options = ['--source', 'generic', '--config', configFile(t, { mapping }), ...now]
     const rows = 'uid;ts;price\nada;2024-05-01T12:00:00Z;1,5\n'
     assert.match((await convert(options, rows)).stderr, /not JSON\. For CSV with a header line, add: --format csv/)
@@ -80,7 +80,7 @@ describe('pennon import convert', () => {
     assert.partialDeepStrictEqual(answers(stdout)[0], { events: [{ properties: { price: '1,5' } }] })
   })
 
-  it('--mapping and --source-timezone work as in plan', async t => {
+  it('--mapping and --source-timezone work as in `plan`', async t => {
     const path = join(tempDir(t), 'mapping.json')
     writeFileSync(path, JSON.stringify(mapping))
     const options = ['--source', 'generic', '--format', 'csv', '--mapping', path, '--source-timezone', 'Europe/Berlin']

@@ -7,7 +7,7 @@ import { refusalOf } from '../support/pennon-command.ts'
 
 const goodLine = `${JSON.stringify({ id: 'r', event: 'Paid', user: 'u-1', at: '2024-05-01T12:00:00Z' })}\n`
 
-it('commands that only report on a job name its damaged file', async t => {
+it('commands that only report on a job name a damaged file in its folder', async t => {
   const commands = await plannedJob(t, `${goodLine}broken\n`)
   await commands.call('run')
   const reject = globSync('rejects/*/*.jsonl', { cwd: commands.job })[0]!
@@ -51,7 +51,7 @@ it('commands that only report on a job name its damaged file', async t => {
   assert.match((await commands.call('rejects')).stdout, /line 2: json_syntax/)
 })
 
-it('no command goes on without the state of the job, as if nothing had been sent, or with that of another', async t => {
+it('every command stops if the job’s state is missing or is that of another job, instead of sending again', async t => {
   const [commands, other] = [await plannedJob(t, goodLine), await plannedJob(t, goodLine)]
   await commands.call('run')
   const path = join(commands.job, 'state.db')

@@ -155,7 +155,7 @@ const csvCases: readonly Case[] = [
 ]
 
 describe('a bad record', () => {
-  it('of any kind is kept with its position and a fix, and all others produce events', async t => {
+  it('of any kind is kept with its position and a fix, and all other records give events', async t => {
     const limits = { holdLiveWindow: true, retentionDays: 19_000 }
     const { balance } = await rehearse(t, 'generic', 'raw.jsonl', genericCases, { config: { mapping }, limits })
     assert.equal(balance.read, genericCases.length)
@@ -163,15 +163,15 @@ describe('a bad record', () => {
   })
 
   for (const [source, cases] of Object.entries(jsonCases))
-    it(`that only ${source} has is kept or counted`, async t => {
+    it(`that can occur only in ${source} is kept or counted`, async t => {
       await rehearse(t, source, 'raw.jsonl', cases)
     })
 
-  it('of CSV has the line in which its row begins', async t => {
+  it('in CSV has the number of the line in which its row begins', async t => {
     await rehearse(t, 'generic', 'raw.csv', csvCases, { config: { mapping: { ...mapping, properties: [] } } })
   })
 
-  it('every known reason is covered', () => {
+  it('exists in these tests for every known reason', () => {
     // No type lists the reasons, so they are read from the texts of the fixes, of which each reason needs one.
     const [words = ''] = readFileSync('src/importer/stages/reject-fixes.ts', 'utf8').split('const ownSkips')
     const reasons = [...words.matchAll(/^ {2}([a-z_0-9]+):/gm)].map(([, reason]) => reason!)

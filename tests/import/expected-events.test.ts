@@ -41,7 +41,7 @@ async function sent(folder: string, standIn: BatchStandIn) {
   return { find, folder: options.folder }
 }
 
-it('what a rehearsal expects is what a pass over the sent events finds, and needs none', async t => {
+it('a rehearsal stores the same expected events as a pass over the sent events finds, so no pass is needed', async t => {
   const { find, folder } = await sent(tempDir(t), await startBatchStandIn(t))
   const { read: none, ...kept } = await find()
   assert.equal(none, 0)
@@ -52,7 +52,7 @@ it('what a rehearsal expects is what a pass over the sent events finds, and need
   assert.equal((await find()).read, 0, 'the pass stores what it found')
 })
 
-it('the events expected in the service are those it accepted', async t => {
+it('the events expected in the service are those that the service accepted', async t => {
   const standIn = await startBatchStandIn(t)
   standIn.fault = ({ events }) => (events.some(({ properties }) => properties.line === 77) ? { status: 400 } : null)
   const { find } = await sent(tempDir(t), standIn)

@@ -18,7 +18,7 @@ function serializePerson({ id, rank, ids, profile: { properties, marks } }: Expe
   return { id, rank, ids, properties: JSON.stringify(properties), marks: JSON.stringify(marks) }
 }
 
-it('chosen persons read back unchanged, unless other events were sent', t => {
+it('the chosen persons are read back unchanged, unless other events were sent', t => {
   const $set = parseJson('{"large": 12345678901234567890, "__proto__": "own"}')
   const events = [
     event(0, 'a', { $set, $unset: ['large'] }),
@@ -42,7 +42,7 @@ it('chosen persons read back unchanged, unless other events were sent', t => {
   assert.equal(readExpected(folder, { sent: 4, refused: 0 }), null)
 })
 
-it('the same persons are chosen in whatever order their events come', () => {
+it('the same persons are chosen in whatever order their events are processed', () => {
   const events = Array.from({ length: 3_000 }, (_, index) =>
     event(index, `id ${index % 1_000}`, { $set: { [`of ${index % 3}`]: index } }),
   )

@@ -60,7 +60,7 @@ describe('exports written by other tools', () => {
     ['GA4', 'ga4-events.csv', 'ga4'],
     ['Segment', 'segment-pages.csv', 'segment'],
   ] as const)
-    it(`the ${name} reader refuses rows that a connector flattened, one by one`, async t => {
+    it(`the ${name} reader refuses each row that a connector has flattened`, async t => {
       const { tally } = await rehearsed(t, file, source)
       assert.equal(tally['rejected event_missing'], tally.read)
     })
@@ -137,7 +137,7 @@ describe('exports written by other tools', () => {
     assert.equal(events.find(({ distinct_id }) => distinct_id === 'device_2')!.properties.utm_source, 'facebook')
   })
 
-  it('each Matomo action of nine kinds gives an event, or the reason why it gives none', async t => {
+  it('each Matomo action of nine types gives an event, or the reason why it gives no event', async t => {
     const { tally, rejects, events } = await rehearsed(t, 'matomo-visits.jsonl', 'matomo')
     assert.deepEqual(tally, {
       read: 8,

@@ -39,7 +39,7 @@ describe('records that depend on other records', () => {
     assert.deepEqual(job.skipped, ['session_marker'])
   })
 
-  it('Plausible pages give as many page views as they count, and the other tables stay sums', async t => {
+  it('Plausible page rows give as many page views as they count, and other tables give events with totals', async t => {
     const config = { site: 'blog.example.test', source_timezone: 'Europe/Berlin', mode: 'synthesize' }
     const counted = '"visitors":"2","visits":"2","bounces":"0","visit_duration":"9"'
     const job = await converted(

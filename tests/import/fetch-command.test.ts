@@ -56,7 +56,7 @@ describe('pennon import fetch', () => {
     }
   })
 
-  it('a damaged state is reported with a remedy; the files are kept and not fetched again', async t => {
+  it('a damaged state is reported with a remedy, and fetched files are kept and not fetched again', async t => {
     const { standIn, job, options } = await aProject(t)
     const env = { MIXPANEL_API_SECRET: secret }
     assert.equal((await callCommand(env, 'import', 'fetch', job, ...options)).exitCode, 0)
@@ -80,7 +80,7 @@ describe('pennon import fetch', () => {
     assert.deepEqual([rawFiles(job).length, standIn.asked.length], [3, 3])
   })
 
-  it('the region may be changed until a file is kept; after that another export is refused', async t => {
+  it('the region may be changed until a file is kept, and afterwards another export is refused', async t => {
     const { standIn, job, options } = await aProject(t)
     const env = { MIXPANEL_API_SECRET: secret }
     const refusing = await startMixpanel({ lines: new Map(), faultOf: () => ({ kind: 'status', status: 401 }) })
@@ -99,7 +99,7 @@ describe('pennon import fetch', () => {
     assert.equal(standIn.asked.length, 3)
   })
 
-  it('without --source a fetch continues as it was started, and refuses options that contradict that', async t => {
+  it('without --source a fetch continues as it was started, and refuses contradicting options', async t => {
     const { job, options } = await aProject(t)
     const env = { MIXPANEL_API_SECRET: secret }
     const fetch = (...given: string[]) => callCommand(env, 'import', 'fetch', job, ...given)
@@ -136,7 +136,7 @@ describe('pennon import fetch', () => {
     )
   })
 
-  it('the fetched files can be planned with the same source, and with no other', async t => {
+  it('the fetched files can be planned with the same source, and with no other source', async t => {
     const { job, options } = await aProject(t)
     const fetch = () => callCommand({ MIXPANEL_API_SECRET: secret }, 'import', 'fetch', job, ...options)
     assert.match((await fetch()).stdout, /^3 parts, .*\nNext: pennon import plan \S+job \(selects what is imported/)

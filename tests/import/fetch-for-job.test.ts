@@ -60,7 +60,7 @@ describe('fetching for a job', () => {
     assert.equal(standIn.asked.length, 4)
   })
 
-  it('a fetch that needs action from the user stops the job, and an interrupted one pauses it', async t => {
+  it('a fetch that needs action from the user stops the job, and an interrupted fetch pauses it', async t => {
     const { fetchFiles } = await aJob(t, () => ({ kind: 'status', status: 401 }))
     await assert.rejects(fetchFiles(), JobStopped)
     await assert.rejects(fetchFiles({}, { source: 'mixpanel' }), ImportConfigError)

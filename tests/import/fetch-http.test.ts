@@ -62,8 +62,8 @@ function rangesOf({ asked }: Site) {
 
 const host = (url: string) => encodeURIComponent(new URL(url).host)
 
-describe('fetching a list of addresses', () => {
-  it('each file is fetched once, whatever signature its address carries', async t => {
+describe('fetching a list of URLs', () => {
+  it('each file is fetched once, whatever signature its URL carries', async t => {
     const site = await aSite(
       t,
       new Map([
@@ -142,7 +142,7 @@ describe('fetching a list of addresses', () => {
     assert.deepEqual(readFileSync(join(folder, readFetchedParts(folder)!.parts[0]!.object)), file)
   })
 
-  it('the authorization goes to the listed address, and not to redirect targets', async t => {
+  it('the authorization is sent to the listed URL, but not to redirect targets', async t => {
     const seen: (string | undefined)[] = []
     const other = await aSite(t, new Map([['/x', Buffer.from('{}')]]), request => {
       seen.push(request.headers.authorization)
@@ -171,7 +171,7 @@ describe('fetching a list of addresses', () => {
     }
   })
 
-  it('files whose links have expired are kept, and only the others are reported as failing', async t => {
+  it('files whose links have expired are kept, and only missing files are reported as failing', async t => {
     const files = new Map([['/a', Buffer.from('{"a":1}\n')]])
     let [isAGone, bStatus] = [false, 503]
     const site = await aSite(t, files, (request, response) => {
@@ -201,7 +201,7 @@ describe('fetching a list of addresses', () => {
     await assert.rejects(fetchInto(folder, config), /\/a has changed at the source/)
   })
 
-  it('a line removed from the list is skipped, files already fetched stay, and the fetch can finish', async t => {
+  it('a line removed from the list is skipped, fetched files stay, and the fetch can finish', async t => {
     const file = randomBytes(400_000)
     const files = new Map([
       ['/a', Buffer.from('{"a":1}\n')],
@@ -236,7 +236,7 @@ describe('fetching a list of addresses', () => {
     assert.deepEqual([readFetchedParts(folder)!.isComplete, readFetchedParts(folder)!.partsWaiting], [true, 0])
   })
 
-  it('dead addresses end the running downloads, and each is named without the HTML of its server', async t => {
+  it('dead URLs end the running downloads, and each URL is named without the HTML of its server', async t => {
     const file = randomBytes(300_000)
     const page = '<!DOCTYPE html><html><head><title>Not here</title></head><body><p>markup</p></body></html>'
     const asked = new Set<string>()
@@ -313,7 +313,7 @@ describe('the disk reserve during a download', () => {
     assert.deepEqual(rangesOf(site), [undefined, undefined])
   })
 
-  it('a download stops when others take the space, and later continues where it stopped', async t => {
+  it('a download stops when other programs take the space, and later continues where it stopped', async t => {
     const site = await aSite(t, new Map([['/big', file]]))
     const { folder, config } = listOf(t, [`${site.url}/big`])
     const { clock, findSpaceProblem, disk } = aDisk(folder, file.length)

@@ -73,7 +73,7 @@ describe('fetching from S3', { skip: s3Missing }, () => {
     assert.ok(proxy.bytes() < 60 * megabyte, `${proxy.bytes()} bytes`)
   })
 
-  it('an object that changes during its download is noticed, and a restart fetches the new one', async t => {
+  it('an object that changes during its download is noticed, and a restart fetches the new version', async t => {
     const [first, second] = [randomBytes(30 * megabyte), randomBytes(30 * megabyte)]
     const bucket = await aBucket({ 'a.bin': first })
     const proxy = await startCuttingProxy(t, s3.endpoint)
@@ -89,7 +89,7 @@ describe('fetching from S3', { skip: s3Missing }, () => {
     assert.deepEqual(readFileSync(join(folder, 'raw/a.bin')), second)
   })
 
-  it('new objects are added, and a changed one is refused while its first version is kept', async t => {
+  it('new objects are added, and a changed object is refused while its first version is kept', async t => {
     const bucket = await aBucket({ 'a.json': '{"a":1}\n' })
     const folder = tempDir(t)
     const config = configOf(`s3://${bucket}`)
@@ -113,7 +113,7 @@ describe('fetching from S3', { skip: s3Missing }, () => {
     assert.deepEqual(rawFiles(join(folder, 'archive')), ['src/1714521600000/a.gz'])
   })
 
-  it('a wrong bucket or wrong credentials are named, and no secret is stored', async t => {
+  it('a wrong bucket or wrong credentials are named in the error, and no secret is stored', async t => {
     const bucket = await aBucket({ 'a.json': '{}' })
     await assert.rejects(fetchInto(tempDir(t), configOf('s3://no-such-bucket')), /no-such-bucket is not there/)
     const folder = tempDir(t)

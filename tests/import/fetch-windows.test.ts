@@ -123,7 +123,7 @@ for (const api of [mixpanel, amplitude])
       }
     })
 
-    it('a truncated, empty or damaged answer of any form is never accepted', async t => {
+    it('a truncated, empty or damaged answer in any format is never accepted', async t => {
       for (const kind of ['cut_connection', 'cut_file', 'closed', 'terminated_early', 'damaged', 'empty_body'] as const)
         for (const isPacked of api === amplitude || kind === 'cut_file' || kind === 'damaged'
           ? [true]
@@ -148,7 +148,7 @@ for (const api of [mixpanel, amplitude])
       await assertComplete()
     })
 
-    it('the smallest window that is refused stops the fetch, with a message that names the alternatives', async t => {
+    it('the fetch stops if the smallest window is refused, with a message that names the alternatives', async t => {
       const { fetch } = await aWorld(t, api, { faultOf: () => ({ kind: 'status', status: 400, body: 'over 4GB' }) })
       await assert.rejects(fetch(), /400: over 4GB.*2024-?05-?0.*smallest window.*export to (a bucket|Amazon S3)/)
     })
@@ -205,7 +205,7 @@ describe('fetching from Amplitude only', () => {
 })
 
 describe('fetching from Mixpanel only', () => {
-  it('no part starts while free space is below the reserve; this is reported once, and the fetch continues by itself', async t => {
+  it('no part starts while free space is below the reserve, which is reported once, and the fetch continues by itself', async t => {
     const { standIn, notices, fetch, assertComplete } = await aWorld(t, mixpanel)
     const clock = quickClock()
     const reasons = new Set<string>()
@@ -280,7 +280,7 @@ describe('fetching from Mixpanel only', () => {
     assert.equal(standIn.overLimit(), 0)
   })
 
-  it('a refused call is repeated when the source allows it, and no sooner', async t => {
+  it('a refused call is repeated when the source allows it, but no sooner', async t => {
     const clock = quickClock()
     const untilMs = fetchNowMs + 840_000
     const { standIn, fetch, assertComplete } = await aWorld(t, mixpanel, {
@@ -299,7 +299,7 @@ describe('fetching from Mixpanel only', () => {
     assert.ok(standIn.asked.length <= 7 + 4, `${standIn.asked.length} calls`)
   })
 
-  it('a window that is too large, takes too long, or breaks off repeatedly is halved', async t => {
+  it('a window that is too large, takes too long, or fails repeatedly midway is halved', async t => {
     for (const fault of [
       { kind: 'status', status: 400, body: 'too much data' },
       { kind: 'status', status: 504 },
@@ -361,14 +361,14 @@ describe('fetching from Mixpanel only', () => {
     assert.deepEqual(rawLines(folder), before)
   })
 
-  it('a changed file is refused', async t => {
+  it('a fetched file that was changed is refused', async t => {
     const { folder, fetch } = await aWorld(t, mixpanel)
     await fetch()
     writeFileSync(join(folder, 'raw', 'mixpanel-2024-05-02.jsonl.gz'), 'x')
     await assert.rejects(fetch(), /raw\/mixpanel-2024-05-02\.jsonl\.gz has 1 byte and/)
   })
 
-  it('a clock that is set back does not prolong the waiting', async t => {
+  it('a clock that is set back does not prolong a wait', async t => {
     const { fetch, assertComplete } = await aWorld(t, mixpanel)
     const stop = new AbortController()
     const yearMs = 365 * 86_400_000

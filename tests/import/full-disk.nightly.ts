@@ -61,7 +61,7 @@ describe('an import whose disk fills up', { skip: noSmallDisk() }, () => {
     assert.equal(verification.stored_rows, verification.expected_rows)
   })
 
-  it('verifying waits for space, and what is known is shown meanwhile', async t => {
+  it('verifying waits for space, and known results are shown meanwhile', async t => {
     const disk = aDisk(t, 64)
     const raw = new ImportCommands(tempDir(t)).file('raw.jsonl', syntheticRecords(2_000, 4))
     const commands = new ImportCommands(disk, { ...noReserve, PENNON_PERSONAL_KEY: testPersonalKey })
@@ -131,7 +131,7 @@ describe('an import whose disk fills up', { skip: noSmallDisk() }, () => {
     assert.doesNotMatch(stderr, words)
   })
 
-  it('on a disk smaller than the reserve, the message names what is missing and the remedy', async t => {
+  it('on a disk smaller than the reserve, the message names how much is missing and a remedy', async t => {
     const disk = aDisk(t, 8)
     const commands = new ImportCommands(disk, { PENNON_MIN_FREE_BYTES: '8MiB' })
     await commands.plan([new ImportCommands(tempDir(t)).file('raw.jsonl', syntheticRecords(100, 6))])

@@ -26,7 +26,7 @@ interface Report {
 
 const api = '/api/projects/@current'
 
-describe('an import job over the wire', () => {
+describe('an import job over HTTP', () => {
   const dataFolder = mkdtempSync(join(tmpdir(), 'pennon-import-'))
   let pennon: Pennon
   before(async () => {
@@ -184,7 +184,7 @@ describe('an import job over the wire', () => {
     await isIn(job.id, 'discarded')
   })
 
-  it('the job itemises refused events, and counts repeats and recent events', async () => {
+  it('the job lists refused events, and counts repeats and recent events', async () => {
     const job = await createJob()
     const [first, second] = aBatch('bbbb', 2)
     const recent = { ...second, uuid: '5a5a5a5a-0000-4000-8000-bbbb77777777', timestamp: new Date().toISOString() }

@@ -96,7 +96,7 @@ describe('Ctrl-C during an import whose service is unreachable', () => {
       assert.match(stderr, new RegExp(`canceled. Nothing was changed. To ${how}: .*import ${how} `))
     })
 
-  it('Ctrl-C after the service accepted the request says that the service continues by itself', async t => {
+  it('Ctrl-C after the service has accepted the request says that the service continues by itself', async t => {
     let state = 'pending'
     const commands = await approved(t, (request, response) => {
       if (request.method === 'POST') state = 'discarding'
@@ -124,7 +124,7 @@ describe('Ctrl-C during an import whose service is unreachable', () => {
   })
 
   for (const name of ['SIGINT', 'SIGTERM'] as const)
-    it(`${name} ends a run whose disk does not answer`, async t => {
+    it(`${name} ends a run whose disk does not respond`, async t => {
       const commands = new ImportCommands(tempDir(t))
       const raw = commands.file('raw.jsonl', line)
       await commands.plan([raw])
@@ -164,7 +164,7 @@ describe('Ctrl-C during an import whose service is unreachable', () => {
   })
 })
 
-it('every command refuses a file in place of the import folder, and names the remedy', async t => {
+it('every command refuses a file in place of the import folder, and names a remedy', async t => {
   const commands = new ImportCommands(tempDir(t))
   commands.file('job', line)
   const fixed = commands.file('fixed.jsonl', line)

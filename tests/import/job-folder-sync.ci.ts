@@ -9,7 +9,7 @@ import { it } from 'node:test'
 import { hasStrace } from '../support/strace.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
-it('a file of a job is synced, renamed, and its folder synced, in that order', t => {
+it('a file of a job is synced, then renamed, and then its folder is synced', t => {
   if (!hasStrace()) return t.skip('strace is not installed: apt-get install strace')
   const folder = tempDir(t)
   const trace = join(folder, 'trace')

@@ -20,7 +20,7 @@ describe('an import that is killed at random moments, and repeated', { concurren
 
   const seed = testSeed()
   for (const source of shareOf(syntheticSources, syntheticSources.length))
-    it(`the ${source.name} project equals that of an uninterrupted import`, async t => {
+    it(`gives a project equal to that of an uninterrupted import, for ${source.name}`, async t => {
       t.diagnostic(`SEED=${seed}`)
       const figures = await killSource(pennon, tempDir(t), source, { count: recordCount, kills, seed })
       t.diagnostic(`${figures.records} records, ${figures.eventsStored} events; ${describeTimes(figures.straight)}`)

@@ -17,7 +17,7 @@ export function pendingJobsContract(engine: string, open: OpenSqlState): void {
   describe(`group types of a pending import job on ${engine}`, () => {
     const inOrg = { $groups: { org: 'x' } }
 
-    it('cannot be deleted until the job is published or discarded, even if its events only name them', async t => {
+    it('cannot be deleted until the job is published or discarded, even if its events only mention the types', async t => {
       const world = await importWorld(t, open)
       await world.apply(anEvent('e', 'a', inOrg, { timestampMs: 200 * day }))
       const [job, other] = [await world.createJob(), await world.createJob()]
@@ -42,7 +42,7 @@ export function pendingJobsContract(engine: string, open: OpenSqlState): void {
       })
     })
 
-    it('stay when the job that added them is discarded while another pending job names them', async t => {
+    it('stay when the job that added them is discarded while another pending job mentions them', async t => {
       const world = await importWorld(t, open)
       const [first, second] = [await world.createJob(), await world.createJob()]
       await world.apply(anImportedEvent('e', 'a', day, inOrg, { importJobId: first.id }))
@@ -55,7 +55,7 @@ export function pendingJobsContract(engine: string, open: OpenSqlState): void {
     })
 
     for (const isPublished of [false, true])
-      it(`are removed with the last job that names them, whichever ${isPublished ? 'published' : 'pending'} job added them`, async t => {
+      it(`are removed with the last job that mentions them, whichever ${isPublished ? 'published' : 'pending'} job added them`, async t => {
         const world = await importWorld(t, open)
         const jobs = [await world.createJob(), await world.createJob(), await world.createJob()] as const
         for (const job of jobs) await world.apply(anImportedEvent('e', 'a', day, inOrg, { importJobId: job.id }))
@@ -68,7 +68,7 @@ export function pendingJobsContract(engine: string, open: OpenSqlState): void {
   })
 
   describe(`group types after the undo of an import job on ${engine}`, () => {
-    it('are deleted if only the job used them, which the activity log says with the number of the job', async t => {
+    it('are deleted if only the job used them, and the activity log then has the number of the job', async t => {
       const world = await importWorld(t, open)
       const job = await world.createJob()
       const group = { $group_type: 'org', $group_key: 'x', $group_set: { tier: 1 } }
@@ -83,7 +83,7 @@ export function pendingJobsContract(engine: string, open: OpenSqlState): void {
       )
     })
 
-    it('stay, with a note, if another event describes a group or names one', async t => {
+    it('stay, with a note, if another event describes a group of the type or mentions one', async t => {
       const ofOrg = { $group_type: 'org', $group_key: 'x', $group_set: {} }
       for (const [name, properties] of [
         ['$groupidentify', ofOrg],
@@ -102,7 +102,7 @@ export function pendingJobsContract(engine: string, open: OpenSqlState): void {
   })
 
   describe(`events for a closed import job on ${engine}`, () => {
-    it('are counted and listed with the job, and rejected only if it was published', async t => {
+    it('are counted and listed with the job, and become rejects only if it was published', async t => {
       const world = await importWorld(t, open)
       const [published, discarded] = [await world.createJob(), await world.createJob()]
       await world.publish(published)
@@ -132,14 +132,14 @@ export function pendingJobsContract(engine: string, open: OpenSqlState): void {
       return { world, job, event }
     }
 
-    it('are counted when stored; publishing makes no note when the event store still has all of them', async t => {
+    it('are counted when stored, and publishing makes no note if the event store still has all of them', async t => {
       const { world, job } = await twoEvents(t)
       assert.equal((await world.management.findImportJob(job.id))?.storedRows, 2)
       await world.publish(job)
       assert.deepEqual(await world.notes(job), {})
     })
 
-    it('are noted as missing once when the event store has lost some before publishing', async t => {
+    it('are noted as missing, once, if the event store has lost some of them before publishing', async t => {
       const { world, job } = await twoEvents(t)
       world.events.pending.pop()
       await world.publish(job)
@@ -150,7 +150,7 @@ export function pendingJobsContract(engine: string, open: OpenSqlState): void {
       )
     })
 
-    it('sent twice are not missing once the client has verified the stored number', async t => {
+    it('are not missing if they were sent twice, once the client has verified the stored number', async t => {
       for (const [verified, reasons] of [
         [2, []],
         [3, ['rows_fewer_than_stored']],
@@ -167,7 +167,7 @@ export function pendingJobsContract(engine: string, open: OpenSqlState): void {
       }
     })
 
-    it('are published with a note when the event store cannot count that many', async t => {
+    it('are published with a note if there are more than the event store can count', async t => {
       const { world, job } = await twoEvents(t)
       const tooLarge = () => Promise.reject(new QueryTooLargeError('event-store', 'full', new Error('memory')))
       const events = withMethods<ImportWorkDeps['events']>(world.events, { countPendingRows: tooLarge })
@@ -176,7 +176,7 @@ export function pendingJobsContract(engine: string, open: OpenSqlState): void {
       assert.equal(world.events.rows.size, 2)
     })
 
-    it('are not counted when the event store refuses them', async t => {
+    it('are not counted if the event store refuses them', async t => {
       const world = await importWorld(t, open)
       const job = await world.createJob()
       world.events.refuses = ({ distinctId }) => distinctId === 'b'
@@ -231,7 +231,7 @@ export function pendingJobsContract(engine: string, open: OpenSqlState): void {
     })
 
     for (const writeCount of [0, 1, 2])
-      it(`leave nothing when the project is deleted after ${writeCount} writes of publishing`, async t => {
+      it(`leave nothing if the project is deleted after ${writeCount} writes of publishing`, async t => {
         const { world, job } = await prepare(t)
         await world.startPublishing(job)
         await work(world, deletedAfter(world, writeCount))
@@ -242,7 +242,7 @@ export function pendingJobsContract(engine: string, open: OpenSqlState): void {
       })
 
     for (const writeCount of [0, 1, 2])
-      it(`are discarded when the project is deleted after ${writeCount} writes of undoing`, async t => {
+      it(`are discarded if the project is deleted after ${writeCount} writes of undoing`, async t => {
         const { world, job } = await prepare(t)
         await world.publish(job)
         await world.startDiscarding(job)
@@ -251,7 +251,7 @@ export function pendingJobsContract(engine: string, open: OpenSqlState): void {
         await assertNothingLeft(world, job)
       })
 
-    it('are final after they were published', async t => {
+    it('are final if they were published before', async t => {
       const { world, job } = await prepare(t)
       await world.publish(job)
       await world.management.deleteProject(1, aChange())

@@ -88,7 +88,7 @@ describe('the target of a planned import', () => {
     assert.equal(target, null)
   })
 
-  it('the rights that the personal key lacks are listed', async t => {
+  it('the scopes that the personal key lacks are listed', async t => {
     const host = await serveAnswers(t, {
       '/array/phc_shop/config': {},
       '/api/projects/': { results: [project], next: null },
@@ -120,7 +120,7 @@ describe('the target of a planned import', () => {
     assert.doesNotMatch(stdout, /lacks/)
   })
 
-  it('the project is looked up once there is a personal key, and then belongs to what is approved', async t => {
+  it('the project is looked up once there is a personal key, and then becomes part of what is approved', async t => {
     const { answers, withoutKey, commands, planned } = await rehearsedWithoutKey(t)
     assert.match(planned, /^PENNON_PERSONAL_KEY is not set\. .*person:read \(create one with pennon new-key/m)
     answers['/api/projects/'] = { results: [other, project], next: null }
@@ -145,7 +145,7 @@ describe('the target of a planned import', () => {
     assert.equal(planOf(commands).target?.projectId, '7')
   })
 
-  it('a project that takes no persons needs another rehearsal if that was unknown without a personal key', async t => {
+  it('a project without persons requires another rehearsal if that was unknown without a personal key', async t => {
     const { answers, commands } = await rehearsedWithoutKey(t)
     answers['/api/projects/'] = { results: [{ ...project, person_processing_opt_out: true }], next: null }
     const refused = refusalOf(await commands.call('run'))
@@ -154,7 +154,7 @@ describe('the target of a planned import', () => {
     assert.match((await commands.call('run', ...(await commands.yes()))).stdout, /^Approved as /m)
   })
 
-  it('planning says when the project takes no persons, since more records are rejected then', async t => {
+  it('planning says when the project has no persons, since more records are rejected then', async t => {
     const host = await serveAnswers(t, {
       '/array/phc_shop/config': {},
       '/api/projects/': { results: [{ ...project, person_processing_opt_out: true }], next: null },

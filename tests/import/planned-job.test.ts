@@ -25,7 +25,9 @@ describe('a job that was not sent', () => {
     assert.ok(existsSync(join(commands.job, 'plan.json')))
   })
 
-  it('a folder that cannot be created is refused with what to do', { skip: process.platform !== 'linux' }, async t => {
+  it('a folder that cannot be created is refused with a message that says what to do', {
+    skip: process.platform !== 'linux',
+  }, async t => {
     const commands = new ImportCommands(tempDir(t))
     const raw = commands.file('raw.jsonl', line)
     const mappingFile = commands.file('mapping.json', JSON.stringify(mapping))
@@ -35,7 +37,7 @@ describe('a job that was not sent', () => {
     assert.match(stderr, /\/proc\/a\/b cannot be created \(ENOENT.*Use a folder that you can write to/)
   })
 
-  it('another plan in the same folder clears the results of the earlier one', async t => {
+  it('another plan in the same folder removes the results of the earlier plan', async t => {
     const commands = await plannedJob(t, line)
     await commands.call('run')
     assert.match((await commands.call('rejects')).stdout, /, line 1: /)
@@ -51,7 +53,7 @@ describe('a job that was not sent', () => {
     assert.equal((await commands.call('rejects')).stdout, 'No records are rejected.\n')
   })
 
-  it('publishing and discarding an unsent job say what to do instead', async t => {
+  it('publishing or discarding an unsent job says what to do instead', async t => {
     const commands = new ImportCommands(tempDir(t))
     const raw = commands.file('raw.jsonl', line)
     const { stdout } = await commands.plan([raw])

@@ -61,7 +61,7 @@ const sources: Readonly<Record<string, readonly object[]>> = {
   ],
 }
 
-describe('a rehearsal predicts what a project holds afterwards', () => {
+describe('a rehearsal predicts what a project contains after the import', () => {
   const pennon = startedForTests(startPennon)
 
   for (const [source, records] of Object.entries(sources))

@@ -23,7 +23,7 @@ function onTerminal(t: TestContext, cwd: string, ...args: readonly string[]): On
   return terminal
 }
 
-describe('on a terminal', () => {
+describe('an import on a terminal', () => {
   let pennon: Pennon
   let project: string
   before(async () => {
@@ -86,7 +86,7 @@ describe('on a terminal', () => {
     mustSucceed(await commands.call('discard', '--project', project))
   })
 
-  it('go imports files from the plan to the published events, and can be left at each question', async t => {
+  it('go imports files from the plan to the published events, and the user can stop at each question', async t => {
     const folder = tempDir(t)
     const raw = new ImportCommands(folder).file('raw.jsonl', exported)
     const go = () =>

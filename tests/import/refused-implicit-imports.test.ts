@@ -8,7 +8,7 @@ import { anImportedEvent } from '../support/values.ts'
 import { importWorld } from '../support/world/import-world.ts'
 
 describe('an import without a job', () => {
-  it('a reject for size counts in the implicit job of its day, like other rejects', async t => {
+  it('counts a reject for size in the implicit job of its day, like other rejects', async t => {
     const world = await importWorld(t, openSqliteState)
     await world.apply(anImportedEvent('e', 'a', 100, { text: 'x'.repeat(eventBytesMax) }))
     assert.deepEqual(
@@ -19,7 +19,7 @@ describe('an import without a job', () => {
     assert.deepEqual(await world.notes(implicitJob!), { message_size_too_large: 1 })
   })
 
-  it('an import into a deleted project is dropped', async t => {
+  it('is dropped if its project is deleted', async t => {
     const world = await importWorld(t, openSqliteState)
     await world.apply({ ...anImportedEvent('e', 'a', 100, {}), projectId: 99 })
     assert.equal(world.events.rows.size, 0)

@@ -54,19 +54,19 @@ async function restoreWhile(t: TestContext, meanwhile: (world: ImportWorld, job:
 }
 
 describe('restoring rows of an import job', () => {
-  it('rows of a pending job are restored as pending', async t => {
+  it('restores rows of a pending job as pending', async t => {
     assert.deepEqual(await restoreWhile(t, async () => undefined), [1, 0])
   })
 
-  it('rows are restored as visible when the job is published during the restore', async t => {
+  it('restores rows as visible if the job is published during the restore', async t => {
     assert.deepEqual(await restoreWhile(t, (world, job) => world.publish(job)), [0, 1])
   })
 
-  it('no rows are restored when the job is discarded during the restore', async t => {
+  it('restores no rows if the job is discarded during the restore', async t => {
     assert.deepEqual(await restoreWhile(t, (world, job) => world.discard(job)), [0, 0])
   })
 
-  it('no rows are restored when the job is discarded and forgotten during the restore', async t => {
+  it('restores no rows if the job is discarded and its record deleted during the restore', async t => {
     const rows = restoreWhile(t, async (world, job) => {
       await world.discard(job)
       await world.management.forgetDiscardedJobs(1, 0)

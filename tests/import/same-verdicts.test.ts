@@ -142,7 +142,7 @@ describe('the rehearsal and the service', () => {
   const edge = startedForTests(() => startCaptureEdge({ now: nowMs, eventStore: { countStored: async () => 0 } }))
 
   for (const [what, record, refused] of cases)
-    it(`${refused === null ? 'take' : 'refuse'} ${what}`, async () => {
+    it(`both ${refused === null ? 'take' : 'refuse'} ${what}`, async () => {
       const rehearsed = convertRecord({ convert: () => record }, { value: {}, table: null, ordinal: 1 })
       const { verdicts, stored } = await sent(edge, record)
       if (refused === null) {
@@ -154,7 +154,7 @@ describe('the rehearsal and the service', () => {
       }
     })
 
-  it('disagree on sizes only by the space that the service needs for the envelope', () => {
+  it('differ in the size limit only by the space that the service needs for the envelope', () => {
     const verdictOf = (record: ConvertedRecord) =>
       reasonOf(convertRecord({ convert: () => record }, { value: {}, table: null, ordinal: 1 }))
     for (const make of [eventOf, person, group, ($set: JsonObject) => eventOf({ $set })]) {
@@ -165,7 +165,7 @@ describe('the rehearsal and the service', () => {
     assert.ok(encodeImportedEvent(event!, marks).bytes <= eventBytesMax)
   })
 
-  it('agree on any record that an export may hold', async () => {
+  it('agree on any record that an export may contain', async () => {
     const converter = findSource('posthog')!.prepare({}, { nowMs, holdLiveWindow: false, findFact: () => null })
     const property = fc.asyncProperty(oddRecord, async fields => {
       // In the form read from a file.

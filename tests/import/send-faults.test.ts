@@ -99,7 +99,7 @@ describe('sending an import', () => {
     }
   })
 
-  it('a wait that the service asks for is reported and kept, and sending continues', async t => {
+  it('a wait that the service asks for is reported and observed, and sending continues afterwards', async t => {
     const waits: (string | null)[] = []
     const notices: string[] = []
     const progress = {
@@ -135,7 +135,7 @@ describe('sending an import', () => {
     assert.ok(standIn.taken.flatMap(({ events }) => events).length > (await eventsOf(job)).length)
   })
 
-  it('an answer that does not account for all sent events is not accepted', async t => {
+  it('an answer that does not account for all sent events is rejected', async t => {
     const { standIn, options } = await prepare(t)
     let portal = 3
     standIn.answer = () => (portal-- > 0 ? { body: { accepted: 0 } } : {})
@@ -144,7 +144,7 @@ describe('sending an import', () => {
     assert.ok(portal < 0)
   })
 
-  it('a login page of the network is not accepted as the answer of a service without jobs', async t => {
+  it('a network’s login page is not accepted as the answer of a service without jobs', async t => {
     const { standIn, options } = await prepare(t)
     let portal = 3
     standIn.fault = () => (portal-- > 0 ? { status: 200, body: '<html>Log in</html>' } : null)
@@ -160,7 +160,7 @@ describe('sending an import', () => {
     await assertWhole(standIn)
   })
 
-  it('the one event that the service refuses is found and kept with the reason, and all others are sent', async t => {
+  it('the one event that the service refuses is found and stored with the reason, and all others are sent', async t => {
     const { standIn, options, folder } = await prepare(t)
     const isBad = isLine(123)
     standIn.fault = ({ events }) =>
@@ -191,7 +191,7 @@ describe('sending an import', () => {
     assert.equal(counts.read, counts.records + counts.skipped + counts.rejected + counts.collapsed)
   })
 
-  it('events refused in an itemised answer are kept as rejects', async t => {
+  it('events refused individually in an answer are stored as rejects', async t => {
     const { standIn, options } = await prepare(t)
     standIn.answer = ({ events }) => ({
       body: {
@@ -205,7 +205,7 @@ describe('sending an import', () => {
     assert.equal(refused, (await eventsOf(job)).filter(isLine(5)).length)
   })
 
-  it('a service that accepts nothing stops sending, and everything is sent once the cause is fixed', async t => {
+  it('sending stops when the service accepts nothing, and everything is sent once the cause is fixed', async t => {
     const { standIn, options } = await prepare(t)
     standIn.fault = () => ({ status: 400, body: { code: 'import_closed', detail: 'The import is closed.' } })
     await assert.rejects(sendStage(options), (error: Error) => {
@@ -221,7 +221,7 @@ describe('sending an import', () => {
     assert.equal(sumSendCounts(checkpoint.parts.map(({ counts }) => counts)).refused, 0)
   })
 
-  it('more refused events than the allowed share stop sending before they are given up', async t => {
+  it('more refused events than the allowed share stop the run before these events are given up', async t => {
     const { standIn, options } = await prepare(t)
     standIn.fault = ({ events }) => (events.some(({ event }) => event === '$pageview') ? { status: 422 } : null)
     await assert.rejects(sendStage(options), (error: Error) => {
@@ -246,7 +246,7 @@ describe('sending an import', () => {
       assert.equal(standIn.requests, 1)
     })
 
-  it('an interrupt pauses sending at once, and the next run continues there', async t => {
+  it('an interrupt pauses sending at once, and the next run continues from there', async t => {
     const ended = new AbortController()
     const { standIn, options, folder } = await prepare(t, { signal: ended.signal })
     standIn.fault = () => {
@@ -291,13 +291,13 @@ describe('sending an import', () => {
     ['mapping', { mappingSha256: 'other' }, /a mapping with the hash mapping, and now it is other/],
   ]
   for (const [what, change, said] of changes)
-    it(`sending does not continue with another ${what}, and names the difference`, async t => {
+    it(`sending does not continue with another ${what}, and the message names the difference`, async t => {
       const { options } = await prepare(t)
       await sendBeginning(options)
       await assert.rejects(sendStage({ ...options, identity: { ...options.identity, ...change } }), said)
     })
 
-  it('sending does not continue with other bytes, and names the part', async t => {
+  it('sending does not continue with changed bytes, and the message names the part', async t => {
     const { options } = await prepare(t)
     await sendBeginning(options)
     const other = { ...job, parts: job.parts.map(part => ({ ...part, sha256: 'other' })) }

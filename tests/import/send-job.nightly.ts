@@ -222,7 +222,7 @@ describe('an import into a running instance', () => {
     assert.equal(await count(pennon), 0)
   })
 
-  it('a rehearsal in another project is visible there, and leaves the target as it is', async t => {
+  it('a rehearsal in another project is visible there, and does not change the target', async t => {
     const { run, commands } = await approved(t, 1_000, 13)
     const before = await count(pennon)
     const trying = await pennon.api<{ id: number; api_token: string }>('POST', '/api/projects/', { name: 'Trying' })
@@ -241,7 +241,7 @@ describe('an import into a running instance', () => {
     assert.match((await commands.call('run', ...options)).stderr, /Trying has events that do not come from a rehearsal/)
   })
 
-  it('days with live events are refused, or days that the key cannot check, unless --overlap-ok is given', async t => {
+  it('days with live events, or that the key cannot check, are refused unless --overlap-ok is given', async t => {
     const personUpdates = async () => {
       const commands = new ImportCommands(tempDir(t), { PENNON_PERSONAL_KEY: testPersonalKey })
       const options = ['--source', 'posthog', '--host', pennon.url, '--project-key', testProjectKey]

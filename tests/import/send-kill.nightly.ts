@@ -5,7 +5,7 @@ import { tempDir } from '../support/temp-dir.ts'
 import { assertExactlyOnce, sendAndKill } from './send-kills.ts'
 
 describe('a sender that is killed at random', () => {
-  it('the service has every event once, despite lost connections and refusals', async t => {
+  it('sends every event to the service exactly once, despite lost connections and refusals', async t => {
     const seed = testSeed()
     t.diagnostic(`SEED=${seed}`)
     const random = seededRandom(seed)

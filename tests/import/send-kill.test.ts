@@ -8,7 +8,7 @@ const job = { seed: 3, days: 2, recordsPerDay: 300 }
 
 describe('a sender that is killed', () => {
   for (const step of ['round begun', 'batch answered', 'committed'])
-    it(`a kill at the step "${step}" neither loses nor duplicates events`, async t => {
+    it(`neither loses nor duplicates events when killed at the step "${step}"`, async t => {
       const standIn = await startBatchStandIn(t)
       const folder = tempDir(t)
       for (const count of [1, 2, 3]) assert.equal(await sendAndKill(folder, standIn.url, job, { step, count }), false)
@@ -16,7 +16,7 @@ describe('a sender that is killed', () => {
       await assertExactlyOnce(folder, standIn, job)
     })
 
-  it('a kill before the answer arrives repeats the same batch', async t => {
+  it('repeats the same batch when killed before the answer arrives', async t => {
     const standIn = await startBatchStandIn(t)
     const folder = tempDir(t)
     let cuts = 3

@@ -17,7 +17,7 @@ import { ImportRun, newProject } from './killed-imports/import-run.ts'
 import { assertSame } from './killed-imports/kill-source.ts'
 import { contentsOf } from './killed-imports/project-contents.ts'
 
-it('an import survives an outage of its service, and gives the same result as without it', async t => {
+it('an import survives an outage of its service, and gives the same result as without an outage', async t => {
   const seed = testSeed()
   t.diagnostic(`SEED=${seed}`)
   const folder = tempDir(t)

@@ -57,7 +57,7 @@ describe('verifying the persons of an import', () => {
     return verifyPersons({ sent: [sentJob(tempDir(t), events)], jobId, personOf: id => id, api })
   }
 
-  it('$unset is respected in whatever order the events were sent', async t => {
+  it('$unset takes effect in whatever order the events were sent', async t => {
     const events = [
       event('taken-back', '$set', { $unset: ['gone', 'once'] }, 30),
       event('taken-back', '$set', { $set: { gone: 1, kept: 1 }, $set_once: { once: 1 } }, 10),
@@ -73,7 +73,7 @@ describe('verifying the persons of an import', () => {
     assert.deepEqual(await check(t, events), { compared: 3, equal: 3, ...equal })
   })
 
-  it('events of one millisecond count in the order of the service, which stores no microseconds', async t => {
+  it('events of the same millisecond count in the order of the service, which stores no microseconds', async t => {
     const [smaller, larger] = [0, 1]
       .map(() => event('same-moment', '$set', {}))
       .toSorted((a, b) => (a.uuid < b.uuid ? -1 : 1)) as [ImportedEvent, ImportedEvent]
@@ -103,7 +103,7 @@ describe('verifying the persons of an import', () => {
     assert.deepEqual(await check(t, events), { compared: 2, equal: 2, ...equal })
   })
 
-  it('a device identified by two users may belong to either', async t => {
+  it('a device identified by two users may belong to either of them', async t => {
     const events = [
       event('first', '$identify', { $anon_distinct_id: 'shared' }, 10),
       event('second', '$identify', { $anon_distinct_id: 'shared', $set: { plan: 'pro' } }, 20),
@@ -128,7 +128,7 @@ describe('verifying the persons of an import', () => {
     assert.deepEqual([rest, differences.length], [{ compared: 6, equal: 5, newer: 0 }, 1])
   })
 
-  it('each difference from the events is reported', async t => {
+  it('each difference from what the events imply is reported', async t => {
     const sent = [
       event('other-value', '$set', { $set: { plan: 'pro' } }),
       event('still-there', '$set', { $set: { plan: 'pro' } }),
@@ -151,7 +151,7 @@ describe('verifying the persons of an import', () => {
     ])
   })
 
-  it('persons touched by live events, or sharing an id with live persons, may differ', async t => {
+  it('persons changed by live events, or sharing an id with live persons, may differ', async t => {
     const sent = [
       event('touched', '$set', { $set: { plan: 'pro' } }),
       event('late', '$set', { $set: { color: 'red' } }),

@@ -53,7 +53,7 @@ describe('guidance for the user of an import', () => {
     return { commands, call, next, planText: stdout }
   }
 
-  it('every step prints the next command and the state of the job in the service', async t => {
+  it('every step prints the next command and the job’s state in the service', async t => {
     const { commands, call, next, planText } = await planned(t, linesOf(['2024-05-01', '2024-05-02']))
     assert.match(planText, /^Next: pennon import run .*job \(rehearse it; nothing is sent\)$/m)
     assert.match(await next(), /^pennon import run .*\(rehearse it/)
@@ -148,7 +148,7 @@ describe('guidance for the user of an import', () => {
     await call('discard', ...project)
   })
 
-  it('the rehearsal shows what the project has on the same days, and which event names are new', async t => {
+  it('the rehearsal shows what the project already has on the same days, and which event names are new', async t => {
     const first = await planned(t, linesOf(['2024-06-01', '2024-06-02'], 'Rented'))
     const untouched = await first.call('run')
     assert.doesNotMatch(untouched, /overlap|has no events yet with these names/)
@@ -209,14 +209,14 @@ describe('guidance for the user of an import', () => {
     await accepting.call('discard', ...project)
   })
 
-  it('without a personal key, the report says what was not asked and how to ask it', async t => {
+  it('without a personal key, the report says what could not be checked and how to check it', async t => {
     const { call, planText } = await planned(t, linesOf(['2024-07-01']), {})
     assert.match(planText, /PENNON_PERSONAL_KEY is not set\..*Sending requires a key with the scopes import_job:write/)
     await call('run')
     assert.match(await call('report'), /The target was not queried .* set PENNON_PERSONAL_KEY .*--rehearse-again/)
   })
 
-  it('a key without the scope to send is named, with advice to use another key', async t => {
+  it('a key without the scope for sending is named, with advice to use another key', async t => {
     const { commands, call } = await planned(t, linesOf(['2024-09-01']))
     await call('run')
     commands.approve()

@@ -26,7 +26,7 @@ const readers: Readonly<Record<string, (folder: JobFolder) => unknown>> = {
 /** Values from outside, which may have any type, and the part of the report that is derived from other files. */
 const free = new Set(['config', 'fetch', 'joining', 'samples', 'sent'])
 
-it('a value of the wrong type anywhere in a file of a job is reported with the name of the file', async t => {
+it('a value of the wrong type anywhere in a job file is reported with the name of the file', async t => {
   const folder = await rehearsedJob(t)
   for (const [name, read] of Object.entries(readers)) {
     const whole = JSON.parse(readFileSync(folder.file(name), 'utf8')) as JsonValue

@@ -78,7 +78,7 @@ describe('cached counts of flag usage', () => {
       assert.ok((await cachedRows(projectId, 'length(values) > 0')) > 0)
     })
 
-  it('are the source of answers until an event arrives for the day', async t => {
+  it('are used for answers until an event arrives for the day', async t => {
     const { projectId, answer, insert } = await startFlagServer(t, events.store, { timezone: 'UTC' })
     const usage = async () => (await answer('usage', '?date_from=2026-04-10&date_to=2026-04-12')).results[0].calls
     await insert({ timestampMs: at('2026-04-10T12:00:00Z') }, { timestampMs: at('2026-04-11T12:00:00Z') })

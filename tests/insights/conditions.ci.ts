@@ -385,7 +385,7 @@ describe('a condition in SQL', () => {
     await compare({ kind: 'event' }, 'p', propertyOf, 1, conditions)
   })
 
-  it('evaluates the second version of property matching, too', async () => {
+  it('evaluates the second version of property matching in the same way', async () => {
     await compare(
       { kind: 'person' },
       'p',
@@ -409,7 +409,7 @@ describe('a condition in SQL', () => {
     )
   })
 
-  it('folds the case of every character as the flag evaluator does', async t => {
+  it('folds the case of every character in the same way as the flag evaluator', async t => {
     t.diagnostic(`SEED=${seed}`)
     const characters = Array.from({ length: 0x11_0000 }, (_, code) => code)
       .filter(code => code < 0xd800 || code > 0xdfff)
@@ -436,7 +436,7 @@ describe('a condition in SQL', () => {
     await compare({ kind: 'event' }, 'p', propertyOf, 1, conditions)
   })
 
-  it('refuses half of a surrogate pair, which the engine cannot hold', async () => {
+  it('refuses half of a surrogate pair, which the engine cannot store', async () => {
     const value = '\ud83d'
     const half: PropertyCondition = {
       kind: 'property',

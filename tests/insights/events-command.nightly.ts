@@ -56,7 +56,7 @@ describe('pennon events', () => {
     return { api, file, run, settings }
   }
 
-  it('counts by name and day, as a table with a chart and as JSON', async t => {
+  it('counts by name and day, as a table with a chart or as JSON', async t => {
     const { run } = await start(t)
     const range = ['--from', '2026-04-20', '--to', '2026-04-24']
     const table = await run('count', ...range)
@@ -103,7 +103,7 @@ describe('pennon events', () => {
     assert.match(bad.stderr, /^pennon: --import-job: /)
   })
 
-  it('writes a file under its name only when it is complete, and overwrites nothing', async t => {
+  it('writes a file under its final name only when it is complete, and overwrites nothing', async t => {
     const { run, file } = await start(t)
     const target = file('events.jsonl')
     const done = await run('export', target, '--json', '--property', 'plan=pro', '--oldest-first')
@@ -131,7 +131,7 @@ describe('pennon events', () => {
   })
 
   for (const format of ['jsonl', 'csv'])
-    it(`resumes an interrupted ${format} file, and removes an incomplete row`, async t => {
+    it(`resumes an interrupted ${format} file, and removes an incomplete last row`, async t => {
       const broken = { after: 2, isBroken: true }
       const { run, file } = await start(t, broken)
       const whole = file(`whole.${format}`)

@@ -186,7 +186,7 @@ print(client.query('SELECT count(), any(event) FROM events WHERE distinct_id != 
     assert.equal(stdout.trim(), "[(2, 'of-1')]")
   })
 
-  it('accepts compressed bodies, GET, and credentials in every supported place, and compresses answers', async () => {
+  it('accepts compressed bodies, GET, and credentials in every supported place, and can compress answers', async () => {
     const { status, text } = await post(gzipSync('SELECT 2') as never, '', {
       ...basic('project_1'),
       'Content-Encoding': 'gzip',
@@ -305,7 +305,7 @@ print(client.query('SELECT count(), any(event) FROM events WHERE distinct_id != 
     )
   })
 
-  it('describes its four views in INFORMATION_SCHEMA, and not the tables beneath them', async () => {
+  it('describes its four views in INFORMATION_SCHEMA, but not the tables behind them', async () => {
     const schemas = "table_schema NOT IN ('INFORMATION_SCHEMA', 'information_schema', 'system')"
     const tables = await post(
       `SELECT DISTINCT table_name FROM INFORMATION_SCHEMA.TABLES WHERE ${schemas} ORDER BY table_name`,
@@ -318,7 +318,7 @@ print(client.query('SELECT count(), any(event) FROM events WHERE distinct_id != 
     assert.equal((await post('SELECT * FROM system.parts_columns')).status, 403)
   })
 
-  it('works with ClickHouse’s driver for Java and with its client', { skip: jarMissing(driver, 'javac') }, async t => {
+  it('works with ClickHouse’s Java driver and its Java client', { skip: jarMissing(driver, 'javac') }, async t => {
     const jar = mavenJar(driver)
     const folder = tempDir(t)
     await promisify(execFile)('javac', ['-cp', jar, '-d', folder, 'tests/sdk/jdbc/ReadThePort.java'])

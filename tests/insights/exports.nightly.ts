@@ -118,7 +118,7 @@ describe('exports over a real engine', () => {
     )
   }
 
-  it('are read whole by Python’s csv', async t => {
+  it('are read completely by Python’s csv module', async t => {
     const file = await saved(t, 'csv')
     const rows = python(
       `import csv, json, sys, datetime
@@ -132,7 +132,7 @@ with open(sys.argv[1], newline='', encoding='utf-8') as f:
     assertWhole(rows)
   })
 
-  it('are read whole by DuckDB, as Parquet', async t => {
+  it('are read completely by DuckDB, as Parquet', async t => {
     const file = await saved(t, 'parquet')
     const rows = python(
       `import duckdb, json, sys
@@ -157,7 +157,7 @@ print(json.dumps([[name, kind] for name, kind, *_ in duckdb.sql(f"describe selec
     assert.equal(kindOf['no creation'], awkwardEvents.filter(event => event.personCreatedAtMs === 0).length)
   })
 
-  it('are read whole by jq, line by line, and the lines keep every byte of the properties', async t => {
+  it('are read completely by jq, line by line, and the lines keep every byte of the properties', async t => {
     const whole = await saved(t, 'jsonl')
     // jq refuses the escape of half a surrogate pair, which is JSON, and which a client may send.
     const isJqs = (line: string) => !line.includes('\\ud800')
@@ -182,7 +182,7 @@ print(json.dumps([[name, kind] for name, kind, *_ in duckdb.sql(f"describe selec
     assertWhole(rows, json => json.replaceAll('\n', ' '))
   })
 
-  it('of 200,000 events load one slice at a time, in order, each once', async () => {
+  it('of 200,000 events are loaded one slice at a time, in order, each event once', async () => {
     await seedMany(held.clients, 2, 200_000)
     const { batches, eventCountMax } = await held.store.openEventExport(
       { projectId: 2, descending: true },
@@ -205,7 +205,7 @@ print(json.dumps([[name, kind] for name, kind, *_ in duckdb.sql(f"describe selec
     assert.ok(charsMax <= 16 * 1024 * 1024, `${charsMax} characters of text at once`)
   })
 
-  it('of a busy day read each row a fixed number of times, however many rows there are', async () => {
+  it('of a busy day read each row a fixed number of times, however many rows the day has', async () => {
     const { once, patiently } = createExportQueries(held.clients)(AbortSignal.timeout(120_000))
     let rowsRead = 0
     /** Asks twice: the format with statistics says how many rows the engine read. */
@@ -272,7 +272,7 @@ print(json.dumps([[name, kind] for name, kind, *_ in duckdb.sql(f"describe selec
     assert.deepEqual(uuids[1], uuids[0])
   })
 
-  it('fail visibly when the store is killed midway, and resume where they ended', async t => {
+  it('fail visibly when the store is killed midway, and can be resumed where they stopped', async t => {
     await seedMany(held.clients, 1, 40_000)
     const api = await startManagement(t, { events: held.store })
     const url = `${api.url}${path}?event=seeded`

@@ -49,12 +49,12 @@ const eventsOf = (projectId: number): StoredEvent[] => [
 const expected = [...calls.map(([, flag, response]) => [flag, response]), ['', '']]
 
 describe('the columns of flag calls', () => {
-  it('are written with the event, whatever else its properties contain', async () => {
+  it('are written with the event, whatever other properties it contains', async () => {
     await tables.insert({ events: eventsOf(1) })
     assert.deepEqual(await columnsOf(1), expected)
   })
 
-  it('are moved with a published import', async () => {
+  it('are preserved when an import is published', async () => {
     await tables.insert({ pendingEvents: eventsOf(2).map(event => imported(event, 7)) })
     assert.deepEqual(await columnsOf(2), [])
     await tables.store.publishJob(7)

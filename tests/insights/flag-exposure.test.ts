@@ -27,7 +27,7 @@ const seen = (person: number, time: string, response: unknown): ACall => ({
 })
 
 describe('GET …/feature_flags/:id/exposure/', () => {
-  it('counts each person once, by the first variant, and separately those who saw several', async t => {
+  it('counts each person once, by the first variant, and separately the persons who saw several variants', async t => {
     const { insert, answer } = await startFlagServer(t, events.store, { flag: halves })
     await insert(
       seen(1, '2026-03-28T12:00:00Z', 'control'),
@@ -55,7 +55,7 @@ describe('GET …/feature_flags/:id/exposure/', () => {
     })
   })
 
-  it('counts imported calls only of jobs that were created for it', async t => {
+  it('counts imported calls only if their job was created with that option', async t => {
     const { api, projectId, insert, answer } = await startFlagServer(t, events.store, { flag: halves })
     await insert(seen(1, '2026-03-28T12:00:00Z', 'control'))
     for (const [person, options] of [
@@ -73,7 +73,7 @@ describe('GET …/feature_flags/:id/exposure/', () => {
     assert.deepEqual((await answer('exposure', range)).cumulative.control, [1, 2, 2])
   })
 
-  it('counts merged persons as one, also when each saw another variant', async t => {
+  it('counts merged persons as one, even if each of them saw another variant', async t => {
     const { projectId, insert, answer } = await startFlagServer(t, events.store, { flag: halves })
     await insert(
       seen(1, '2026-03-28T12:00:00Z', 'control'),
@@ -95,7 +95,7 @@ describe('GET …/feature_flags/:id/exposure/', () => {
     assert.deepEqual(await persons(), [0, 0, 1])
   })
 
-  it('starts with a deduplicated call where that was the first', async t => {
+  it('starts with a deduplicated call if that was the first', async t => {
     const { projectId, insert, answer } = await startFlagServer(t, events.store, { flag: halves })
     await insert(seen(1, '2026-03-29T12:00:00Z', 'test'))
     const timestampMs = at('2026-03-29T01:00:00Z')
@@ -113,7 +113,7 @@ describe('GET …/feature_flags/:id/exposure/', () => {
     assert.deepEqual([buckets[first], cumulative.test.at(-1)], ['2026-03-29T03:00:00+02:00', 1])
   })
 
-  it('counts exposure events and calls together, a person once, by whichever came first', async t => {
+  it('counts exposure events and calls together, each person once, by whichever came first', async t => {
     const { insert, answer } = await startFlagServer(t, events.store, { flag: halves })
     const exposed = { event: '$experiment_exposure' }
     await insert(
@@ -128,7 +128,7 @@ describe('GET …/feature_flags/:id/exposure/', () => {
     assert.deepEqual([cumulative, multiple], [{ control: [2, 2, 2], test: [0, 1, 1] }, 0])
   })
 
-  it('uses the variant of a flag with rules where the event has one, otherwise the flag’s value', async t => {
+  it('uses the variant of a flag with rules if the event has one, and otherwise the flag’s value', async t => {
     const variants = [
       { key: 'control', weight: 40, value: 'blue' },
       { key: 'test', weight: 60, value: 'blue' },

@@ -43,7 +43,7 @@ describe('GET …/feature_flags/:id/usage/', () => {
     assert.deepEqual((await answer('usage', '?date_from=all')).results[0].calls.length, 31)
   })
 
-  it('lists the 25 most called values, and all others combined', async t => {
+  it('lists the 25 most called values, and all other values combined', async t => {
     const { insert, answer } = await startFlagServer(t, events.store)
     const calls = Array.from({ length: 1_010 }, (_, index) => ({
       timestampMs: at('2026-04-10T12:00:00Z'),
@@ -76,7 +76,7 @@ describe('GET …/feature_flags/:id/usage/', () => {
     assert.deepEqual(await refusal('?interval=week'), [400, 'invalid_input', 'interval'])
   })
 
-  it('counts flag values that look like SQL as values', async t => {
+  it('counts flag values that look like SQL as ordinary values', async t => {
     const { insert, answer } = await startFlagServer(t, events.store)
     const values = [`'; DROP TABLE events; --`, '{flag:String}', '\\', '$$_x_$$', 'ключ', '{"a":1}']
     await insert(...values.map(response => ({ timestampMs: at('2026-04-10T12:00:00Z'), response })))

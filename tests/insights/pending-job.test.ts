@@ -60,7 +60,7 @@ const insertInto = (job: number, projectId: number, rows: Partial<StoredEvent>[]
   })
 
 describe('a pending import job named by import_job', () => {
-  it('counts in trends as it does once it is published, and nothing counts without it', async () => {
+  it('counts in trends exactly as it will once published, while no pending job counts without import_job', async () => {
     const { insert, insertPending, projectId, job, count, publish } = await startJob()
     const live = { event: 'paid', timestampMs: noon, distinctId: 'ada', personId: ada }
     await insert(live, { ...live, propertiesJson: '{"plan":"free","n":1}' })
@@ -107,7 +107,7 @@ describe('a pending import job named by import_job', () => {
     assert.deepEqual(await ask(null), seen)
   })
 
-  it('replaces an event of an earlier import only if its copy is the later one', async () => {
+  it('replaces an event of an earlier import only if the job’s copy is the later one', async () => {
     const { projectId, job, sql, count, createJob, insertPending, publish } = await startJob()
     const [early, late] = [1, 2].map(n => aStoredEvent({ projectId, event: `e${n}`, timestampMs: noon }))
     const numbers: Record<string, number> = { other: 1, job: 2, another: 3 }
@@ -134,7 +134,7 @@ describe('a pending import job named by import_job', () => {
     assert.deepEqual(await sql(text), seen)
   })
 
-  it('lists events page by page, and finds single ones', async () => {
+  it('has its events listed page by page, and single events are found', async () => {
     const { projectId, job, base, get, api, insert, insertPending, publish } = await startJob()
     const at = (n: number) => ({
       timestampMs: noon + n * 1_000,
@@ -172,7 +172,7 @@ describe('a pending import job named by import_job', () => {
     assert.deepEqual((await api.call('GET', one)).body, shown)
   })
 
-  it('appears in the tables of SQL exactly as it will after publishing', async () => {
+  it('appears in SQL tables exactly as it will after publishing', async () => {
     const { projectId, job, sql, insert, insertPending, publish } = await startJob()
     const call = { event: '$feature_flag_called', flagCalled: 'nav', flagResponse: 'true' }
     await insert({ event: 'paid', distinctId: 'ada', personId: ada }, { ...call, distinctId: 'ada', personId: ada })
@@ -197,7 +197,7 @@ describe('a pending import job named by import_job', () => {
     assert.deepEqual(await ask(null), seen)
   })
 
-  it('shows the persons of its staging overlay, joined with those of the project', async () => {
+  it('shows the persons of its staging overlay, combined with those of the project', async () => {
     const { api, base, projectId, job, get } = await startJob()
     const stagingId = toStagingId(job.number)
     const mark = { kind: 'import_set' as const, timestampMs: 5, uuid: ada, importJobId: job.number }

@@ -75,7 +75,7 @@ function assertWhole(rows: readonly (readonly [string, string, string, number])[
   assert.deepEqual(read.toReversed(), expected)
 }
 
-it('an export of persons is read whole by Python’s csv', async t => {
+it('Python’s csv module reads an export of persons completely', async t => {
   const rows = python(
     `import csv, datetime, json, sys
 ms = lambda text: round(datetime.datetime.fromisoformat(text.replace('Z', '+00:00')).timestamp() * 1000)
@@ -86,7 +86,7 @@ with open(sys.argv[1], newline='', encoding='utf-8') as f:
   assertWhole(rows)
 })
 
-it('an export of persons is read whole by DuckDB, as Parquet', async t => {
+it('DuckDB reads an export of persons completely, as Parquet', async t => {
   const rows = python(
     `import duckdb, json, sys
 print(json.dumps(duckdb.sql(f"select uuid, distinct_ids, properties, epoch_ms(created_at) from '{sys.argv[1]}'").fetchall()))`,
@@ -95,7 +95,7 @@ print(json.dumps(duckdb.sql(f"select uuid, distinct_ids, properties, epoch_ms(cr
   assertWhole(rows)
 })
 
-it('an export of persons is read whole by jq', async t => {
+it('jq reads an export of persons completely', async t => {
   const program = '[.uuid, (.distinct_ids | tojson), (.properties | tojson), .created_at]'
   const lines = execFileSync('jq', ['-c', program, await saved(t, 'jsonl')], options)
     .trimEnd()

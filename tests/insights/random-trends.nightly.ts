@@ -3,7 +3,7 @@ import { testSeed } from '../support/seeded-random.ts'
 import { runRandomTrends } from './random-trends.ts'
 
 describe('random trends', () => {
-  it('agree with a plain program, after merges, repeats, imports and a restart', async t => {
+  it('match a plain program’s results, after merges, repeats, imports and a restart', async t => {
     const seed = testSeed()
     t.diagnostic(`SEED=${seed}`)
     await runRandomTrends(t, { queryCount: 300, seed, log: line => t.diagnostic(line) })

@@ -133,7 +133,7 @@ describe('POST …/query/ with a HogQLQuery', () => {
     )
   })
 
-  it('preserves the digits of 64-bit numbers, also in `values`', async t => {
+  it('preserves the digits of 64-bit numbers, even in `values`', async t => {
     const { api, projectId, results } = await startSql(t)
     const body = `{"query":{"kind":"HogQLQuery","query":"SELECT {big}, toInt64(-9007199254740993), toDecimal128('1.10', 2), {t}, {l}, {none}","values":{"big":18446744073709551615,"t":"it's {big} \\\\ '","l":["a","b'"],"none":null}}}`
     const { text, body: answer } = await api.call('POST', `/api/projects/${projectId}/query/`, { body })
@@ -200,7 +200,7 @@ describe('POST …/query/ with a HogQLQuery', () => {
     )
   })
 
-  it('returns 100 rows by default, and 50,000 at most', async t => {
+  it('returns 100 rows by default, and at most 50,000', async t => {
     const { call } = await startSql(t)
     const some = await call('SELECT number FROM numbers(1000000)')
     assert.deepEqual([some.body.results.length, some.body.hasMore, some.body.limit], [100, true, 100])
@@ -235,7 +235,7 @@ describe('POST …/query/ with a HogQLQuery', () => {
     assert.match(await refusal('SELECT * FROM zeros(2)'), /^400 invalid_input query.query: zeros\(…\) is not allowed: /)
   })
 
-  it('reports what is wrong with a query, and where, without revealing the tables beneath the views', async t => {
+  it('reports what is wrong with a query, and where, without revealing the tables behind the views', async t => {
     const { refusal } = await startSql(t)
     const said = await Promise.all([
       refusal('SELECT evnt FROM events'),
@@ -343,7 +343,7 @@ describe('POST …/query/ with a HogQLQuery', () => {
     assert.ok(refusal)
   })
 
-  it('tells the operator of a separate ClickHouse which setup SQL needs', async t => {
+  it('tells the operator of a separate ClickHouse server which setup SQL queries need', async t => {
     const theirs = createClickHouseEventStore({
       endpoint: () => endpointByUrl(held.engine),
       clock: { nowMs: Date.now },

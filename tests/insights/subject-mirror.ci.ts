@@ -105,7 +105,7 @@ describe('the mirror of persons and groups', () => {
     assert.equal((await stored(management)).length, 2)
   })
 
-  it('writes a person once that many chunks changed', async t => {
+  it('writes a person only once even if many chunks changed the person', async t => {
     const { management, commit } = await openState(t)
     const properties = { note: 'x'.repeat(640_000) }
     await commit({ persons: [created(aPerson({ uuid: uuid(1), properties }))] })
@@ -161,7 +161,7 @@ describe('the mirror of persons and groups', () => {
     assert.equal(fillCount, 2)
   })
 
-  it('leaves the rest to a worker that has taken over', async t => {
+  it('leaves the remaining work to a worker that has taken over', async t => {
     const { management, commit } = await openState(t)
     await commit({ persons: [created(aPerson({ uuid: uuid(1), properties: { by: 'first' } }))] })
     const first = keeper(management)

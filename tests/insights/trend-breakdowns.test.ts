@@ -47,7 +47,7 @@ describe('a TrendsQuery with a breakdown', () => {
   })
   const valuesOf = (results: { breakdown_value: string }[]) => results.map(one => one.breakdown_value)
 
-  it('ranks values by the figure of the series, summed over its buckets', async () => {
+  it('ranks values by the total of the series over its buckets', async () => {
     const trends = await startTrends()
     const paid = (plan: string | null, price: number | string, person: string, group: string, timestampMs = noon) => ({
       ...{ event: 'paid', timestampMs, distinctId: person, personId: person },
@@ -81,7 +81,7 @@ describe('a TrendsQuery with a breakdown', () => {
     assert.deepEqual(all, ['large', 'twice', 'many', 'people', 'refunds', '$$_posthog_breakdown_null_$$'])
   })
 
-  it('ranks in the engine when there are too many values to read', async () => {
+  it('ranks in the engine when there are too many values to read into memory', async () => {
     const trends = await startTrends()
     const time = `fromUnixTimestamp64Milli(toInt64(${noon}), 'UTC')`
     await held.command(
@@ -97,7 +97,7 @@ describe('a TrendsQuery with a breakdown', () => {
     }
   })
 
-  it('counts a person once in the combined other values', async () => {
+  it('counts a person only once in the combined line of other values', async () => {
     const trends = await startTrends()
     await trends.insert(
       ...['a', 'a', 'b', 'c'].map(value => ({ ...withFlag(value), personId: ada })),

@@ -38,7 +38,7 @@ describe('trends', () => {
   })
 
   for (const name of ['the embedded engine', 'CLICKHOUSE_URL']) {
-    it(`are the same after repeats, merges of parts, restarts and kill -9, by ${name}`, async t => {
+    it(`are the same after repeats, merges of parts, restarts and kill -9, for ${name}`, async t => {
       const { store, projectId } = ways[name]!
       const seed = testSeed()
       t.diagnostic(`SEED=${seed}`)

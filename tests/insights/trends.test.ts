@@ -149,7 +149,7 @@ describe('POST …/query/ with a TrendsQuery', () => {
     assert.deepEqual(weeks.labels, ['13–19 Apr', '20–26 Apr', '27-Apr – 1-May'])
   })
 
-  it('shows zero for a day that the time zone skipped, and resolves weeks by the project’s first weekday', async () => {
+  it('shows zero for a day that the time zone skipped, and aligns weeks with the project’s first weekday', async () => {
     const trends = await startTrends({ timezone: 'Pacific/Apia', week_start_day: 1 })
     await trends.insert({ timestampMs: at('2011-12-30T09:59:59Z') }, { timestampMs: at('2011-12-30T10:00:00Z') })
     const daysOf = async (date_from: string, date_to: string) => {
@@ -164,7 +164,7 @@ describe('POST …/query/ with a TrendsQuery', () => {
     assert.deepEqual([week.at(0), week.at(-1)], ['2026-04-27', '2026-05-01'])
   })
 
-  it('has a line for each series, also for ranges without possible events', async () => {
+  it('has a line for each series, even for ranges in which no events are possible', async () => {
     const trends = await startTrends()
     await trends.insert({ timestampMs: at('2026-04-30T12:00:00Z') })
     const ranges = [
@@ -183,7 +183,7 @@ describe('POST …/query/ with a TrendsQuery', () => {
     }
   })
 
-  it('allows as many buckets as an answer may have points', async () => {
+  it('allows as many buckets as an answer may have data points', async () => {
     const trends = await startTrends()
     await trends.insert({ timestampMs: at('2025-03-11T00:30:00Z') }, { timestampMs: at('2026-05-01T12:00:00Z') })
     const [line] = await trends.results({
@@ -194,7 +194,7 @@ describe('POST …/query/ with a TrendsQuery', () => {
     assert.deepEqual([line.data.length, line.data[0], line.data.at(-1), line.count], [9_997, 1, 1, 2])
   })
 
-  it('follows filters on query and series, in lists and in groups', async () => {
+  it('applies filters of the query and of a series, in lists and in groups', async () => {
     const trends = await startTrends({
       test_account_filters: [{ key: 'email', type: 'person', operator: 'not_icontains', value: '@first.example' }],
     })

@@ -136,7 +136,7 @@ describe('flags', () => {
   })
 })
 
-it('paths with @ are found too when the @ is percent-encoded', async t => {
+it('paths with @ are also found when the @ is percent-encoded', async t => {
   const api = await startManagement(t)
   for (const path of ['/api/users/@me/', '/api/organizations/@current/', '/api/projects/@current/feature_flags/']) {
     const plain = await api.get(path)

@@ -208,7 +208,7 @@ const oneReplayed = {
 }
 
 describe('the activity log', () => {
-  it('has an entry of every request that changes something, by the key that sent it', async t => {
+  it('has an entry for every request that changes something, with the key that sent the request', async t => {
     const api = await startManagement(t, { rejects: oneReplayed })
     const ada = aPerson()
     await api.commit({ persons: [created(ada)], mappings: [created(aMapping(ada, 'ada'))] })
@@ -244,7 +244,7 @@ describe('the activity log', () => {
       })
   })
 
-  it('has an entry of every request that needs a scope to write, besides counts, and of no other', async t => {
+  it('has an entry for every request that needs a write scope, except counts, and for no other request', async t => {
     const { routes } = await startManagement(t)
     const needWrite = routes.filter(({ scope, method }) => /:write|\*/.test(scope) && method !== 'GET')
     const ids = new Set(needWrite.map(({ operation }) => operation.id))
@@ -253,7 +253,7 @@ describe('the activity log', () => {
     assert.deepEqual(ids.symmetricDifference(logged), new Set(['personal_api_keys_current_destroy']))
   })
 
-  it('shows a key only what it may read', async t => {
+  it('shows a key only what the key may read', async t => {
     const api = await startManagement(t)
     await flag()(api)
     await cohort()(api)
@@ -271,7 +271,7 @@ describe('the activity log', () => {
     assert.deepEqual(await seenWith('survey:read'), ['Survey'])
   })
 
-  it('shows the whole instance to a key with all scopes and all projects only', async t => {
+  it('shows the whole instance only to a key with all scopes and all projects', async t => {
     const api = await startManagement(t)
     await personalKey(api)
     assert.ok((await read(api)).some(({ scope, project_id }) => scope === 'PersonalAPIKey' && project_id === null))
@@ -285,7 +285,7 @@ describe('the activity log', () => {
     assert.equal((await api.call('GET', instanceLog, { key: lesser })).status, 403)
   })
 
-  it('never shows keys, nor payloads of a flag that encrypts them', async t => {
+  it('never shows keys or encrypted payloads of a flag', async t => {
     const api = await startManagement(t)
     const { value } = await send(api, 'POST', '/api/personal_api_keys/', { label: 'new', scopes: ['*'] })
     const { secret_api_token: secretKey } = await send(api, 'PATCH', `${project}rotate_secret_token/`)
@@ -306,7 +306,7 @@ describe('the activity log', () => {
       assert.ok(!text.includes(secret), `${secret} in ${text}`)
   })
 
-  it('refuses a name of what was changed that it does not know, and says which was meant', async t => {
+  it('refuses an unknown scope in a filter, and suggests the one that was meant', async t => {
     const api = await startManagement(t)
     await api.refuses('GET', '/api/activity_log/', [
       'scopes=Survey,feature_flag',
@@ -316,7 +316,7 @@ describe('the activity log', () => {
     ])
   })
 
-  it('lists of a new or deleted object only what it has', async t => {
+  it('lists for a new or deleted object only the fields that it has', async t => {
     const api = await startManagement(t)
     const survey = { name: 'Why', type: 'api', responses_limit: 5 }
     const { id } = await send(api, 'POST', `${project}surveys/`, survey)
@@ -336,7 +336,7 @@ describe('the activity log', () => {
     assert.deepEqual(shownIn(deleted, 'before'), all)
   })
 
-  it('has the same changes of a flag as the activity of the flag', async t => {
+  it('lists the same changes of a flag as the flag’s own activity', async t => {
     const api = await startManagement(t)
     const id = await renamedFlag(api)
     await send(api, 'PATCH', `${project}feature_flags/${id}/`, { active: false, tags: ['a'] })
@@ -349,7 +349,7 @@ describe('the activity log', () => {
     assert.deepEqual(logged, ofFlag.results)
   })
 
-  it('answers as for any write when a replay cannot be recorded, and records none that was only tried', async t => {
+  it('answers 503 if a replay cannot be recorded, and records no dry run of a replay', async t => {
     const recordActivity = () => Promise.reject(new PortError('management-store', 'unavailable'))
     const api = await startManagement(t, { rejects: oneReplayed, wrap: store => ({ ...store, recordActivity }) })
     const replay = (over: object) =>
@@ -359,7 +359,7 @@ describe('the activity log', () => {
     assert.equal((await replay({ dry_run: true })).status, 200)
   })
 
-  it('has no entry of an answer that is sent back, and values as answers show them', async t => {
+  it('has no entry if an answer is sent back unchanged, and shows values as answers do', async t => {
     const api = await startManagement(t)
     const paths = ['/api/projects/1/']
     for (const [tag, make] of [
@@ -382,7 +382,7 @@ describe('the activity log', () => {
     ])
   })
 
-  it('has no entry of a replay that stored nothing', async t => {
+  it('has no entry for a replay that stored nothing', async t => {
     const refused = {
       rejectId: 'r',
       result: 'refused',
@@ -419,7 +419,7 @@ describe('the activity log', () => {
       assert.equal((await api.call('GET', `${instanceLog}${query}`)).status, 400, query)
   })
 
-  it('is paged by `next` without repeating an entry or leaving one out, while changes arrive', async t => {
+  it('is paged by `next` without repeating or omitting an entry, while changes arrive', async t => {
     const api = await startManagement(t)
     const flagIds: string[] = []
     for (let made = 0; made < 5; made++) flagIds.unshift(String(await flag()(api)))
@@ -434,7 +434,7 @@ describe('the activity log', () => {
     assert.deepEqual(seen, flagIds)
   })
 
-  it('searches on until its page is full, but no longer than a second', async t => {
+  it('is searched until a page is full, but for no longer than a second', async t => {
     let searchMs = 0
     let calls = 0
     const api: ManagementApi = await startManagement(t, {

@@ -67,7 +67,7 @@ describe('execute_sql', () => {
     assert.deepEqual([status, code, success], [400, 'query_too_large', false])
   })
 
-  it('fails with the errors of /query/, in the form that PostHog’s tools expect', async t => {
+  it('fails with the errors of /query/, in the format that PostHog’s tools expect', async t => {
     const failures = [
       [{ kind: 'refused', detail: 'Unknown function', at: 7 }, 400, 'invalid_input', 'args.query'],
       [{ kind: 'failed', detail: "Unknown identifier 'properties.plan'" }, 400, 'invalid_query', 'args.query'],

@@ -73,7 +73,7 @@ describe('concurrent changes', () => {
     assert.equal(own.active, true)
   })
 
-  it('leave the flag of a survey off when archiving races with starting', async t => {
+  it('leave a survey’s flag off when archiving races with starting', async t => {
     const api = await startReadingTogether(t)
     const path = await create(api, 'surveys/', { name: 'S', type: 'popover', questions })
     const survey = await changeAtOnce(api, path, [{ start_date: '2026-04-01T00:00:00Z' }, { archived: true }])
@@ -108,7 +108,7 @@ describe('concurrent changes', () => {
     }
   })
 
-  it('to one flag all succeed, even by more clients than a write has tries', async t => {
+  it('to one flag all succeed, even from more clients than a write has tries', async t => {
     const api = await startReadingTogether(t)
     const path = await create(api, 'feature_flags/', { key: 'popular' })
     const bodies = Array.from({ length: 40 }, (_, n) => ({ filters: { groups: [{}], payloads: { true: `${n}` } } }))
@@ -128,7 +128,7 @@ describe('concurrent changes', () => {
     assert.deepEqual(shipped.feature_flag.filters.groups, [{ properties: [], rollout_percentage: 100 }, ...groups])
   })
 
-  it('answer 409 when definitions keep changing while a flag’s references are checked', async t => {
+  it('cause a 409 when definitions keep changing while a flag’s references are checked', async t => {
     const api = await startManagement(t, {
       wrap: store => ({
         ...store,

@@ -50,7 +50,7 @@ describe('authentication of the private API', () => {
     }
   })
 
-  it('reads the scheme in any case', async t => {
+  it('accepts the authentication scheme in any case', async t => {
     const api = await startManagement(t)
     const headers = { authorization: 'bearer phx_all-scopes' }
     assert.equal((await api.call('GET', '/api/projects/', { key: null, headers })).status, 200)
@@ -102,7 +102,7 @@ describe('authentication of the private API', () => {
     assert.equal((await api.call('GET', '/api/projects/', { key: body.value })).status, 401)
   })
 
-  it('accepts a key that another process deleted for ten seconds at most', async t => {
+  it('accepts a key that another process deleted for at most ten seconds', async t => {
     const api = await startManagement(t)
     const key = await api.addKey(['*'])
     await api.get('/api/projects/', key)
@@ -149,7 +149,7 @@ describe('authentication of the private API', () => {
     assert.equal((await api.call('GET', '/metrics', { key: 'phx_unknown' })).status, 401)
   })
 
-  it('does not treat a web page or an unannounced proxy as a local operator', async t => {
+  it('does not treat a web page or an unconfigured proxy as a local operator', async t => {
     const api = await startManagement(t, { otherRoutes: [metricsRoute] })
     const { port } = new URL(api.url)
     const own = `Host: 127.0.0.1:${port}`
@@ -178,7 +178,7 @@ describe('authentication of the private API', () => {
     assert.equal(await status('1.0', own, `Authorization: Bearer ${allScopesKey}`), '200')
   })
 
-  it('requires a key from local callers too when configured', async t => {
+  it('requires a key from local callers too if configured', async t => {
     const api = await startManagement(t, { otherRoutes: [metricsRoute], operatorsNeedKey: true })
     const refused = await api.call('GET', '/metrics', { key: null })
     assert.equal(refused.status, 401)

@@ -78,7 +78,7 @@ describe('bulk actions on flags', () => {
     assert.deepEqual([active, status, version, (await flag(2)).version], [false, 'ARCHIVED', 2, 1])
   })
 
-  it('keep flags that are in use, and name the users to keys that may read them', async t => {
+  it('keep flags that are in use, and list what uses them to keys that may read that', async t => {
     const { api, make, bulk, flag } = await start(t)
     for (const key of ['tested', 'cohort', 'survey', 'feature', 'free']) await make(key)
     await make('tester', { filters: testing(1) })
@@ -120,7 +120,7 @@ describe('bulk actions on flags', () => {
     assert.deepEqual(fieldOf((await bulk('delete', [1, button, 3])).deleted, 'id'), [1, button, 3])
   })
 
-  it('delete flags that only use each other together, in whatever order they are listed', async t => {
+  it('delete flags that only depend on each other together, in whatever order they are listed', async t => {
     const { make, bulk } = await start(t)
     await make('base')
     await make('middle', { filters: testing(1) })

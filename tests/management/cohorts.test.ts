@@ -43,7 +43,7 @@ describe('cohorts', () => {
     assert.deepEqual(await api.get(`/api/environments/@current/cohorts/1`), body)
   })
 
-  it('that are static accept persons by id, uuid and distinct id, and report unknown ones', async t => {
+  it('accept persons by id, uuid and distinct id if they are static, and report unknown persons', async t => {
     const api = await startManagement(t)
     await addPersons(api, 4)
     const body = await api.post(path, {
@@ -61,7 +61,7 @@ describe('cohorts', () => {
     })
   })
 
-  it('that are static add and remove one or several persons, and repeating that changes nothing', async t => {
+  it('add and remove one or several persons if they are static, and repeating this changes nothing', async t => {
     const api = await startManagement(t)
     await addPersons(api, 3)
     await api.post(path, { name: 'Chosen', is_static: true })
@@ -111,7 +111,7 @@ describe('cohorts', () => {
     assert.equal((await api.post(path, { name: 'next', filters: treeOf() })).id, 4)
   })
 
-  it('ignore whether they are deleted when they are created', async t => {
+  it('ignore a `deleted` field when they are created', async t => {
     const api = await startManagement(t)
     for (const deleted of [true, null, 'no']) {
       const body = await api.post(path, { name: 'New', is_static: true, deleted })
@@ -220,7 +220,7 @@ describe('cohorts', () => {
 })
 
 describe('filters of a cohort', () => {
-  it('are refused with the field of the mistake, or kept with a warning for a key with all scopes', async t => {
+  it('are refused with the path of the mistake, or stored with a warning for a key with all scopes', async t => {
     const api = await startManagement(t)
     const first = 'filters.properties.values.0'
     const key = await api.addKey(['cohort:write'])
@@ -267,15 +267,15 @@ describe('filters of a cohort', () => {
   })
 })
 
-describe('persons of a cohort', () => {
-  it('that is static are its members, in pages', async t => {
+describe('the persons in a cohort', () => {
+  it('are its members, in pages, if the cohort is static', async t => {
     const api = await startManagement(t)
     await addPersons(api, 5)
     await api.post(path, { is_static: true, _create_static_person_ids: [1, 2, 4, 5] })
     assert.deepEqual(await personsOf(api, 1, 3), [[1, 2, 4], [5]])
   })
 
-  it('that is not static are those whose stored properties match, static cohorts and flags included', async t => {
+  it('are those whose stored properties match, including static cohorts and flags, if the cohort is dynamic', async t => {
     const api = await startManagement(t)
     const persons = Array.from({ length: 7 }, (_, index) =>
       aPerson({ uuid: uuidOf(index + 1), properties: { plan: index % 2 === 0 ? 'pro' : 'free' } }),

@@ -97,7 +97,7 @@ describe('copying a flag to another project', () => {
     assert.ok(success[0].notes.some((note: string) => /"listed".*without its members/.test(note)))
   })
 
-  it('maps dependencies and group types by name, and writes nothing when one is missing', async t => {
+  it('maps dependencies and group types by name, and writes nothing if one is missing', async t => {
     const { api, copy } = await withTwoProjects(t)
     const base = await create(api, flagsOf(1), { key: 'base' })
     const dependent = { key: String(base.id), type: 'flag', operator: 'flag_evaluates_to', value: true }

@@ -34,7 +34,7 @@ function start(t: TestContext) {
 }
 
 describe('event definitions', () => {
-  it('are listed in pages in PostHog’s form, with stable ids', async t => {
+  it('are listed in pages in PostHog’s format, with stable ids', async t => {
     const { starting, asked } = start(t)
     const api = await starting
     const path = '/api/projects/1/event_definitions/'
@@ -53,7 +53,7 @@ describe('event definitions', () => {
     assert.notEqual((await api.get(path.replace('1', '2'))).results[0].id, id)
   })
 
-  it('take one query per page, since each query reads the names of all events', async t => {
+  it('need one query per page, since each query reads the names of all events', async t => {
     const names = Array.from({ length: 2_500 }, (_, n) => ({ name: `e${n}`, firstCapturedAtMs: 0, lastSeenMs: 0 }))
     let queryCount = 0
     const listEventNames = async ({ limit, offset }: EventNameQuery) => {
@@ -65,7 +65,7 @@ describe('event definitions', () => {
     assert.deepEqual([body.results.length, queryCount], [2_500, 1])
   })
 
-  it('follow the parameters of PostHog’s clients where possible, and reject the others with an explanation', async t => {
+  it('support the parameters of PostHog’s clients where possible, and reject other parameters with an explanation', async t => {
     const { starting, asked } = start(t)
     const api = await starting
     const path = '/api/projects/1/event_definitions/'

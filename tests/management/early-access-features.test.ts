@@ -38,7 +38,7 @@ describe('early access features', () => {
     assert.equal(api.served.length, 2, 'a project and a feature, each one write')
   })
 
-  it('choose another key where the first is taken', async t => {
+  it('choose another key for the flag if the first is taken', async t => {
     const api = await startManagement(t)
     for (const expected of ['beta-search', 'beta-search-2', 'beta-search-3'])
       assert.equal((await create(api, { name: 'Beta search', stage: 'beta' })).feature_flag.key, expected)
@@ -64,7 +64,7 @@ describe('early access features', () => {
     assert.deepEqual(after.filters, { ...filters, feature_enrollment: true })
   })
 
-  it('reject flags that cannot follow a choice, and write nothing', async t => {
+  it('reject flags that cannot follow an opt-in, and write nothing', async t => {
     const api = await startManagement(t)
     const flags = '/api/projects/1/feature_flags/'
     const variants = [{ key: 'a', rollout_percentage: 100 }]
@@ -88,7 +88,7 @@ describe('early access features', () => {
     assert.equal((await api.get(features)).count, 1)
   })
 
-  it('reject invalid stages, names and web addresses', async t => {
+  it('reject invalid stages, names and URLs', async t => {
     const api = await startManagement(t)
     await api.refuses(
       'POST',
@@ -101,7 +101,7 @@ describe('early access features', () => {
     )
   })
 
-  it('follow choices until they are archived or deleted', async t => {
+  it('follow opt-ins until they are archived or deleted', async t => {
     const api = await startManagement(t)
     const { id, feature_flag } = await create(api, { name: 'Search', stage: 'alpha' })
     const change = (body: object) => api.call('PATCH', `${features}${id}/`, { body })
@@ -128,7 +128,7 @@ describe('early access features', () => {
     assert.equal((await api.call('DELETE', `${features}${id}/`)).status, 204)
   })
 
-  it('retry the write when the flag was changed in between', async t => {
+  it('retry the write if the flag was changed in the meantime', async t => {
     const disturbances: (() => Promise<unknown>)[] = []
     const api = await startManagement(t, { before: { updateResource: () => disturbances.pop()?.() } })
     const { id, feature_flag } = await create(api, { name: 'Search', stage: 'beta' })
@@ -139,7 +139,7 @@ describe('early access features', () => {
     assert.deepEqual((await flag(api, feature_flag.id)).filters, { groups }, 'the other change is kept')
   })
 
-  it('do not show an encrypted payload, and keep it', async t => {
+  it('do not show an encrypted payload, but keep it', async t => {
     const api = await startManagement(t)
     const filters = { groups: [], payloads: { true: '"secret"' } }
     const body = { key: 'sealed', filters, has_encrypted_payloads: true }

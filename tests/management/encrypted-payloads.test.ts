@@ -85,7 +85,7 @@ describe('encrypted payloads', () => {
     assert.doesNotMatch(await definitions.text(), /hidden|enc:v1|correct/)
   })
 
-  it('stay unchanged under the keys for which the marker is sent back', async () => {
+  it('stay unchanged under keys whose marker is sent back', async () => {
     const { id } = await create('kept', { ...encrypted, filters: filters({ true: secret, other: '"x"' }) })
     await patch(id, { filters: filters({ true: marker, other: '"changed"' }) })
     assert.deepEqual(await remoteConfig(front, 'kept'), { status: 200, json: secret })
@@ -109,7 +109,7 @@ describe('encrypted payloads', () => {
     )
   })
 
-  it('are encrypted when a flag becomes encrypted, and what it held before is no longer shown', async () => {
+  it('are encrypted when a flag becomes encrypted, and the previous plain text is no longer shown', async () => {
     const { id } = await create('turned-on', { is_remote_configuration: true, filters: filters({ true: secret }) })
     const turned = await patch(id, { has_encrypted_payloads: true })
     assert.deepEqual(turned.filters.payloads, { true: marker })
@@ -156,7 +156,7 @@ describe('encrypted payloads of a flag that an experiment or survey owns', () =>
     return { api, stored, patch, made: made }
   }
 
-  it('stay unchanged when an experiment is sent back as it was read, also while it runs', async t => {
+  it('stay unchanged when an experiment is sent back as it was read, even while it runs', async t => {
     const { stored, patch, made } = await startExperiment(t)
     const before = await stored()
     const echoed = await patch({ ...made, name: 'Y' })
@@ -187,7 +187,7 @@ describe('encrypted payloads of a flag that an experiment or survey owns', () =>
       assert.doesNotMatch((await api.call('GET', path)).text, /correct|enc:v1|plain/)
   })
 
-  it('stay unchanged when their flag is linked, and a marker for a new flag is rejected', async t => {
+  it('stay unchanged when their flag is linked, while a marker for a new flag is rejected', async t => {
     const { api, stored, made } = await startExperiment(t)
     const before = await stored()
     const { filters } = made.feature_flag
@@ -217,7 +217,7 @@ describe('encrypted payloads of a flag that an experiment or survey owns', () =>
   })
 })
 
-describe('the key of encrypted payloads', () => {
+describe('the encryption key for payloads', () => {
   const hex = (digit: string) => digit.repeat(64)
 
   async function frontOn(t: TestContext, settings: Record<string, string>): Promise<RunningFront> {
@@ -226,7 +226,7 @@ describe('the key of encrypted payloads', () => {
     return front
   }
 
-  it('is created in the data folder at first use, readable by its owner only, and reused', async t => {
+  it('is created in the data folder at first use, readable only by its owner, and reused', async t => {
     const folder = tempDir(t)
     const keyFile = join(folder, 'encryption.key')
     const front = await startFront({ PENNON_DATA: folder })
@@ -278,7 +278,7 @@ describe('the key of encrypted payloads', () => {
     assert.equal((await remoteConfig(last, 'given')).json, '"again"')
   })
 
-  it('is requested in the error where none may be created', async t => {
+  it('is requested in the error message if none may be created', async t => {
     const api = await startManagement(t, { missingKeyReason: 'Set PENNON_ENCRYPTION_KEY.' })
     const body = { key: 'k', ...encrypted, filters: filters({ true: secret }) }
     await api.refuses('POST', '/api/projects/1/feature_flags/', [

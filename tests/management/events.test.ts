@@ -39,7 +39,7 @@ function scripted(over: Partial<EventStore> = {}) {
 }
 
 describe('events', () => {
-  it('are shown with properties exactly as stored, person and elements', async t => {
+  it('are shown with person and elements, and with properties exactly as stored', async t => {
     const event = anEvent({ elementsChain: 'button.big:nth-child="1"text="Go";form:' })
     const api = await startManagement(t, scripted({ listEvents: async () => ({ events: [event], next: null }) }))
     const { status, body, text } = await api.call('GET', path)
@@ -120,7 +120,7 @@ describe('events', () => {
     )
   })
 
-  it('have a `next` address that fixes relative bounds and carries the cursor', async t => {
+  it('have a `next` URL that fixes relative bounds and contains the cursor', async t => {
     const cursor = { timestampMs: -5, uuid: uuid(7), tieBreak: '12345678901234567890' }
     const queries: EventQuery[] = []
     const { events } = scripted({
@@ -139,7 +139,7 @@ describe('events', () => {
     assert.equal(queries[0]!.afterMs, Date.parse('2026-04-24T12:00:00Z'))
   })
 
-  it('are not limited by times before or after every possible event', async t => {
+  it('may be listed with times before or after every possible event', async t => {
     const { events, queries } = scripted()
     const api = await startManagement(t, { events })
     await api.call('GET', `${path}?after=0001-01-01&before=9999-12-31`)
@@ -179,7 +179,7 @@ describe('events', () => {
     )
   })
 
-  it('are found one by one', async t => {
+  it('are found individually', async t => {
     const asked: unknown[] = []
     const { events } = scripted({
       findEvent: async (seen, id) => {

@@ -13,7 +13,7 @@ async function hasExperiment(api: ManagementApi, key: string): Promise<boolean |
 }
 
 describe('experiments', () => {
-  it('create a flag with two variants where there is none, off until they start', async t => {
+  it('create a flag with two variants if there is none, and the flag is off until they start', async t => {
     const api = await startManagement(t)
     const metrics = [{ kind: 'ExperimentMetric', name: 'sign-ups', weight: 1.5 }]
     const draft = await create(api, { name: 'Button', feature_flag_key: 'button', description: 'Red?', metrics })
@@ -147,7 +147,7 @@ describe('experiments', () => {
     assert.deepEqual(nothing.body.feature_flag.filters.payloads, { test: '"two"' })
   })
 
-  it('link an existing flag, and keep its settings', async t => {
+  it('link an existing flag, and keep the flag’s settings', async t => {
     const api = await startManagement(t)
     const variants = [
       { key: 'a', rollout_percentage: 30 },
@@ -182,7 +182,7 @@ describe('experiments', () => {
     assert.equal((await api.get(flags)).count, 1)
   })
 
-  it('unmark their flag when the last of them is deleted', async t => {
+  it('unmark their flag when its last experiment is deleted', async t => {
     const api = await startManagement(t)
     const first = await create(api, { name: 'One', feature_flag_key: 'shared' })
     const second = await create(api, { name: 'Two', feature_flag_key: 'shared' })
@@ -195,7 +195,7 @@ describe('experiments', () => {
     assert.equal((await create(api, { name: 'Three', feature_flag_key: 'third' })).id, 3, 'no id is given twice')
   })
 
-  it('are listed on their flag, as early access features are', async t => {
+  it('are listed on their flag, like early access features', async t => {
     const api = await startManagement(t)
     await create(api, { name: 'One', feature_flag_key: 'button' })
     await create(api, { name: 'Two', feature_flag_key: 'button' })

@@ -38,7 +38,7 @@ const document = rulesDocument('number', 0, [
   }),
 ])
 
-describe('a flag of version 2', () => {
+describe('an explained version 2 flag', () => {
   it('is explained rule by rule, without its seeds', async t => {
     const { ask } = await start(t, document)
     const { text, body } = await ask('typed/explain/', { distinct_id: 'person-1' })
@@ -92,7 +92,7 @@ describe('a flag of version 2', () => {
     )
   })
 
-  it('that cannot be read is reported with the reason', async t => {
+  it('is reported with the reason if it cannot be read', async t => {
     const { ask } = await start(t, { ...document, version: 3 })
     const { body } = await ask('typed/explain/', { distinct_id: 'person-0' })
     assert.deepEqual([body.left_out, body.failed, body.reason.description], [null, true, 'Unsupported definition'])

@@ -86,7 +86,7 @@ async function start(t: TestContext, batches: readonly (readonly ExportedEvent[]
 }
 
 describe('an export of events', () => {
-  it('has one JSON object per line, with the properties as they were sent', async t => {
+  it('has one JSON object per line, with properties as they were sent', async t => {
     const texts = [
       '{"n":1.0,"id":12345678901234567890,"a":1,"a":2,"z":"\\u0000 \\ud800","e":1e400}',
       '{ "pretty" :\r\n  [1,\n 2] }',
@@ -135,7 +135,7 @@ describe('an export of events', () => {
     assert.equal(bytes.toString().slice(bytes.indexOf('\r\n') + 2), `${expected.join(',')}\r\n`)
   })
 
-  it('queries the store as the list does, also after a cursor', async t => {
+  it('queries the store in the same way as the list, even after a cursor', async t => {
     const { get, queries } = await start(t, [])
     const query = new URLSearchParams({
       ...{ event: '$pageview', distinct_id: 'ada', person_id: uuid(900), uuid: uuid(1), orderBy: '["timestamp"]' },
@@ -197,13 +197,13 @@ describe('an export of events', () => {
     assert.equal(queries.length, 0)
   })
 
-  it('that fails before its first row is an ordinary error', async t => {
+  it('fails with an ordinary error if it fails before its first row', async t => {
     const { api } = await start(t, [new PortError('event-store', 'timeout', new Error('slow'))])
     await api.refuses('GET', path, ['', null, 'event_store_timeout'])
     for (let n = 0; n < 5; n++) assert.equal((await api.call('GET', path)).status, 503, 'its place is left')
   })
 
-  it('that fails midway never ends cleanly, and reports the reason where the format allows it', async t => {
+  it('never ends cleanly if it fails midway, and reports the reason if the format allows', async t => {
     const { get, api } = await start(t, [some(0, 3), broken()])
     for (const coding of ['identity', 'gzip']) {
       const { isComplete, bytes, trailers, headers: answered } = await get('', { 'accept-encoding': coding })
@@ -228,7 +228,7 @@ describe('an export of events', () => {
     await assert.rejects(fetch(`${api.url}${path}`, { headers }).then(answered => answered.text()))
   })
 
-  it('that fails resets an HTTP/1.0 connection, where closing would look like the end of the body', async t => {
+  it('resets an HTTP/1.0 connection when it fails, since closing would look like the end of the body', async t => {
     const { api } = await start(t, [some(0, 3), broken()])
     const { hostname, port } = new URL(api.url)
     const socket = connect(Number(port), hostname)

@@ -80,7 +80,7 @@ describe('an export of persons', () => {
     assert.equal((await download(`${api.url}${path.replace('/1/', '/2/')}`, headers)).status, 404)
   })
 
-  it('breaks off and reports the reason when the state fails midway', async t => {
+  it('is aborted and reports the reason if the state fails midway', async t => {
     let pages = 0
     const api = await startManagement(t, {
       before: {

@@ -89,7 +89,7 @@ describe('feature flags', () => {
     assert.deepEqual([patched.evaluation_contexts, patched.tags, patched.version], [['docs'], [], 2])
   })
 
-  it('with a top-level rollout percentage get one condition set', async t => {
+  it('get one condition set if they are sent with a top-level rollout percentage', async t => {
     const api = await startManagement(t)
     const body = await api.post(path, { key: 'old', rollout_percentage: 30 })
     assert.deepEqual(body.filters, { groups: [{ properties: [], rollout_percentage: 30 }] })
@@ -98,7 +98,7 @@ describe('feature flags', () => {
     await api.refuses('POST', path, [{ key: 'no', rollout_percentage: 130 }, 'filters.groups.0.rollout_percentage'])
   })
 
-  it('that are invalid are rejected with the path of the mistake, and nothing is stored', async t => {
+  it('are rejected with the path of the mistake if they are invalid, and nothing is stored', async t => {
     const api = await startManagement(t)
     await api.post(path, { key: 'taken' })
     const filter = (over: object) => ({ groups: [{ properties: [{ key: 'a', type: 'person', value: 1, ...over }] }] })
@@ -131,7 +131,7 @@ describe('feature flags', () => {
     assert.equal((await api.post(path, { key: 'x' })).id, 2)
   })
 
-  it('are stored without checks with skip_validation, by a key with all scopes only', async t => {
+  it('are stored without checks with skip_validation, but only for a key with all scopes', async t => {
     const api = await startManagement(t)
     const body = {
       key: 'weird key',
@@ -167,7 +167,7 @@ describe('feature flags', () => {
     assert.equal((await api.patch(`${path}beta/`, { name: 'three' })).version, 3)
   })
 
-  it('keep their version when a write or a restore changes nothing, as cohorts do, and log no activity', async t => {
+  it('keep their version, like cohorts, when a write or restore changes nothing, and no activity is logged', async t => {
     const api = await startManagement(t)
     const filters = { groups: [{ properties: [], rollout_percentage: 40, variant: null }], payloads: { true: '"a"' } }
     const made = await api.post(path, { key: 'same', filters, tags: ['a'] })
@@ -231,7 +231,7 @@ describe('feature flags', () => {
 })
 
 describe('versions of a flag', () => {
-  it('are listed newest first, and each is the whole flag', async t => {
+  it('are listed newest first, and each contains the whole flag', async t => {
     const api = await startManagement(t)
     await api.post(path, { key: 'beta', filters: { groups } })
     await api.patch(`${path}beta/`, { name: 'named' })
@@ -262,7 +262,7 @@ describe('versions of a flag', () => {
     assert.equal((await api.call('GET', `${path}beta/versions/1/diff/9/`)).status, 404)
   })
 
-  it('are restored as a new version, also for deleted flags', async t => {
+  it('are restored as a new version, even for deleted flags', async t => {
     const api = await startManagement(t)
     await api.post(path, { key: 'beta', filters: { groups } })
     await api.patch(`${path}beta/`, { key: 'gamma', filters: { groups: [] } })

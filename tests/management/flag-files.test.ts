@@ -120,8 +120,8 @@ async function withChain(t: TestContext) {
   return world
 }
 
-describe('flags of a project as a file', () => {
-  it('are imported in order of dependency, export as the same file, and importing again changes nothing', async t => {
+describe('the flags of a project as a file', () => {
+  it('are imported in order of dependency, export as the same file, and change nothing if imported again', async t => {
     const { textOf, fileOf, imported, api } = await withChain(t)
     const text = await textOf(1)
     const file = fileOf(text)
@@ -139,7 +139,7 @@ describe('flags of a project as a file', () => {
     assert.deepEqual([rules.filters, rules.active], [document, true], 'seeds stay, so buckets do')
   })
 
-  it('has names in place of ids, and reports what it leaves out', async t => {
+  it('have names in place of ids, and what is left out is reported', async t => {
     const { exported, make } = await withChain(t)
     await make(1, 'feature_flags', { key: 'survey-targeting-1', filters: sets() })
     const { file, notes } = await exported(1)
@@ -156,7 +156,7 @@ describe('flags of a project as a file', () => {
     ])
   })
 
-  it('includes everything that the named flags use, and nothing else', async t => {
+  it('include everything that the named flags use, and nothing else', async t => {
     const { exported } = await withChain(t)
     const { file } = await exported(1, ['a-chain'])
     assert.deepEqual(file.flags.map(({ key }) => key).toSorted(), ['a-chain', 'z-base'])
@@ -165,7 +165,7 @@ describe('flags of a project as a file', () => {
     await assert.rejects(exported(1, ['z-bass']), /no flag z-bass .*Did you mean z-base\?/)
   })
 
-  it('is rejected where two cohorts in use have the same name', async t => {
+  it('are rejected if two cohorts in use have the same name', async t => {
     const { exported, make } = await twoProjects(t)
     await make(1, 'cohorts', { name: 'Same', filters: allOf(person('a', 'b')) })
     const id = await make(1, 'cohorts', { name: 'Same', filters: allOf(person('a', 'c')) })
@@ -175,7 +175,7 @@ describe('flags of a project as a file', () => {
   })
 })
 
-describe('an import', () => {
+describe('an import of a flag file', () => {
   const one = (flag: object, more: object = {}) => ({
     format: 'pennon_flags',
     format_version: 1,
@@ -183,7 +183,7 @@ describe('an import', () => {
     ...more,
   })
 
-  it('changes fields that differ, and leaves fields alone that the file does not name', async t => {
+  it('changes fields that differ, and does not change fields that the file does not contain', async t => {
     const { make, fileOf, planned, imported, api } = await twoProjects(t)
     await make(1, 'feature_flags', { key: 'f', name: 'stays', tags: ['t'], filters: sets(person('a', 'b')) })
     const path = fileOf(one({ key: 'f', active: true, filters: { ...sets(person('a', 'c')) } }))
@@ -294,7 +294,7 @@ describe('an import', () => {
     assert.deepEqual(await imported(1, [path]), [])
   })
 
-  it('treats null as the default of a field', async t => {
+  it('treats null as a field’s default', async t => {
     const { fileOf, imported } = await twoProjects(t)
     const nothing = { name: null, tags: null, archived: null, evaluation_contexts: null, evaluation_runtime: null }
     const cohort = { name: 'Pro', is_static: false, description: null, filters: allOf(person('plan', 'pro')) }
@@ -331,7 +331,7 @@ describe('an import', () => {
     assert.throws(() => readFlagFiles([fileOf(one({}))], { cohorts: ['x'] }), /pass it alone/)
   })
 
-  it('reports what was written when it stops, and a second import continues from there', async t => {
+  it('reports what was written if it stops, and a second import continues from there', async t => {
     const { make, fileOf, planned, imported, clientOf, api } = await twoProjects(t)
     await make(1, 'feature_flags', { key: 'b', filters: sets() })
     const flags = ['a', 'b', 'c'].map(key => ({ key, active: true, filters: sets(person('n', key)) }))
@@ -413,7 +413,7 @@ describe('an import', () => {
     assert.equal((await flag('companies')).filters.aggregation_group_type_index, 3)
   })
 
-  it('counts the persons for whom a flag with rules changes its value, by the seeds in the file', async t => {
+  it('counts the persons whose value of a flag with rules would change, with the seeds in the file', async t => {
     const { fileOf, planned, clientOf, api } = await twoProjects(t)
     const ids = Array.from({ length: 40 }, (_, index) => `user-${index}`)
     await api.commit(newPersons(ids.map(id => ({ ids: [id] }))))

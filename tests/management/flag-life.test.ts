@@ -48,7 +48,7 @@ describe('the last call of a flag', () => {
 })
 
 describe('the status of a flag', () => {
-  it('comes with a reason in English, also for deleted flags by id', async t => {
+  it('comes with a reason in English, even for deleted flags that are found by id', async t => {
     const { api, make, change, called, flag, status, passDays } = await start(t)
     const { id } = await make('beta')
     assert.deepEqual(await status('beta'), { status: 'ACTIVE', reason: 'No call of the flag has been recorded yet.' })
@@ -69,7 +69,7 @@ describe('the status of a flag', () => {
     assert.equal((await api.call('GET', `${path}beta/status/`)).status, 404)
   })
 
-  it('counts the time since the last change of the conditions; a new name or tag does not count', async t => {
+  it('counts the time since the last change of conditions, while a new name or tag does not count', async t => {
     const { make, change, status, passDays } = await start(t)
     await make('beta')
     passDays(29)
@@ -123,7 +123,7 @@ describe('lists of flags filtered by state', () => {
 })
 
 describe('an archived flag', () => {
-  it('is disabled and not evaluated, as its history shows', async t => {
+  it('is disabled and not evaluated, and its history shows this', async t => {
     const { api, make, change, flag } = await start(t)
     await make('beta')
     const filed = await change('beta', { archived: true })
@@ -168,7 +168,7 @@ describe('an archived flag', () => {
     assert.deepEqual([made.archived, made.active], [true, false])
   })
 
-  it('stays off when validation is skipped, with a warning', async t => {
+  it('stays off even when validation is skipped, with a warning', async t => {
     const { api, make } = await start(t)
     await make('beta', { archived: true })
     const body = await api.patch(`${path}beta/?skip_validation=true`, { active: true })
@@ -190,7 +190,7 @@ describe('an archived flag', () => {
     assert.deepEqual(await copy('beta'), [[false, true, 'ACTIVE']])
   })
 
-  it('prevents its experiment from starting, and is unarchived when the survey that owns it starts', async t => {
+  it('prevents its experiment from starting, but is unarchived when the survey that owns it starts', async t => {
     const { api, change } = await start(t)
     const experiment = { name: 'Test', feature_flag_key: 'button' }
     const made = await api.post('/api/projects/1/experiments/', experiment)

@@ -91,7 +91,7 @@ async function valueFor(api: ManagementApi, flag: string, distinctId: string): P
 }
 
 describe('the blast radius of a condition', () => {
-  it('counts persons in PostHog’s current and former field names, and ignores percentages', async t => {
+  it('counts persons, in PostHog’s current and former field names, and ignores percentages', async t => {
     const api = await withPersons(t, 10)
     for (const [asked, affected] of [
       [condition(), 10],
@@ -127,7 +127,7 @@ describe('the blast radius of a condition', () => {
     assert.deepEqual((await blastRadius(api, { condition: condition(ofFree), group_type_index: 4 })).body.total, 0)
   })
 
-  it('reads only persons whose stored text may match, with the same count as reading all', async t => {
+  it('reads only persons whose stored text may match, with the same count as when reading all', async t => {
     let isNarrowed = true
     let read = 0
     const api = await startManagement(t, {
@@ -213,7 +213,7 @@ describe('the blast radius of a condition', () => {
     )
   })
 
-  it('is rejected for groups where a person, another group or a device would be read', async t => {
+  it('is rejected for groups if a person, another group or a device would be read', async t => {
     const api = await withPersons(t, 1)
     const cohort = await api.post('/api/projects/1/cohorts/', { name: 'S', is_static: true })
     const groupTypes = ['company', 'team'].map((name, index) => ({ projectId: 1, name, index }))
@@ -262,8 +262,8 @@ describe('the blast radius of a condition', () => {
   })
 })
 
-describe('the reach of a draft', () => {
-  it('counts who gains, loses and changes the value, as flag requests of these persons would show', async t => {
+describe('the reach of a draft flag', () => {
+  it('counts who gains, loses or changes the value, exactly as flag requests of these persons would show', async t => {
     const api = await withPersons(t, 40)
     const flag = await create(api, 'beta', { groups: [{ properties: [plan('pro')], rollout_percentage: 60 }] })
     const draft = {
@@ -312,7 +312,7 @@ describe('the reach of a draft', () => {
     assert.ok((last.split_buckets as number) > 0 && (last.gained as number) > 0, 'the data has some of each')
   })
 
-  it('compares with an earlier version or no flag, and keeps fields that a draft does not name', async t => {
+  it('compares with an earlier version or no flag, and keeps fields that the draft does not contain', async t => {
     const api = await withPersons(t, 9)
     const flag = await create(api, 'beta', everybody)
     await api.patch(`${flags}beta/`, { filters: off })
@@ -369,7 +369,7 @@ describe('the reach of a draft', () => {
     assert.equal(without.moved, 1)
   })
 
-  it('requires a scope for cohorts that the draft, the former version or a flag they depend on reads', async t => {
+  it('requires a cohort scope if the draft, the former version or a dependency reads cohorts', async t => {
     const api = await withPersons(t, 1)
     const body = { name: 'S', is_static: true }
     const cohort = await api.post('/api/projects/1/cohorts/', body)
@@ -392,7 +392,7 @@ describe('the reach of a draft', () => {
     assert.deepEqual(await statuses({ definition: { id: flag.id, filters: off }, base: 1 }), [403, 200])
   })
 
-  it('rejects drafts that cannot be counted or that a write would reject', async t => {
+  it('is rejected for drafts that cannot be counted or that a write would reject', async t => {
     const api = await startManagement(t)
     const flag = await create(api, 'beta', everybody)
     await create(api, '99', everybody)
@@ -425,7 +425,7 @@ describe('the reach of a draft', () => {
     )
   })
 
-  it('accepts ids and seeds of rules only where a write accepts them', async t => {
+  it('accepts ids and seeds of rules only if a write would accept them', async t => {
     const api = await withPersons(t, 40)
     const narrower = await api.addKey(['feature_flag:write', 'person:read'])
     const definition = { key: 'seeded', active: true, filters: rulesDocument('string', null, [rollout('new', 50)]) }
@@ -443,7 +443,7 @@ describe('the reach of a draft', () => {
     assert.equal(gained, lost, 'the same persons are in it once it is written')
   })
 
-  it('counts all persons as unchanged, without reading them, where the flag is off before and after', async t => {
+  it('counts all persons as unchanged, without reading them, if the flag is off before and after', async t => {
     const api = await withPersons(t, 3, {
       before: { listPersonsAfter: () => assert.fail('persons are read') },
     })

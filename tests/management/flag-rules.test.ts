@@ -36,7 +36,7 @@ async function start(t: TestContext) {
 }
 
 describe('a flag with rules', () => {
-  it('is off by default, and gets ids and seeds from the service', async t => {
+  it('is off by default, and gets ids and seeds from the server', async t => {
     const { make } = await start(t)
     const made = await make(documentOf(release(true), newRollout))
     assert.deepEqual([made.active, made.version], [false, 1])
@@ -69,7 +69,7 @@ describe('a flag with rules', () => {
     assert.equal((await change({ name: 'Named' })).body.version, 3, 'other fields need no version')
   })
 
-  it('stores the document as written, and writing back the answer of GET changes nothing', async t => {
+  it('stores the document as written, and sending back the answer of GET changes nothing', async t => {
     const { make, change, get } = await start(t)
     const targeting = {
       properties: [
@@ -113,14 +113,14 @@ describe('a flag with rules', () => {
     for (const literal of ['"version":2.0', '"default_value":1e2', '"value":1.50']) assert.ok(text.includes(literal))
   })
 
-  it('is rejected where an object has a duplicate key, unlike a flag of version 1', async t => {
+  it('is rejected if an object has a duplicate key, unlike a version 1 flag', async t => {
     const { api, post } = await start(t)
     const twice = '{"version":2,"return_type":"boolean","default_value":true,"default_value":false,"rules":[]}'
     await api.refuses('POST', path, [`{"key":"typed","filters":${twice}}`, 'filters', 'invalid_input'])
     assert.equal((await post(path, '{"key":"old","filters":{"groups":[],"groups":[]}}')).status, 201)
   })
 
-  it('rejects fields of version 1, and cannot switch versions', async t => {
+  it('rejects version 1 fields, and cannot switch versions', async t => {
     const { make, api, change } = await start(t)
     const filters = documentOf()
     await make(filters)
@@ -158,7 +158,7 @@ describe('a flag with rules', () => {
     assert.equal((await change({ filters: documentOf(), version: 2 })).status, 200, 'it can be repaired')
   })
 
-  it('that has an unknown version is repaired by an ordinary write, with ids and seeds from the service', async t => {
+  it('can be repaired by an ordinary write if its version is unknown, with ids and seeds from the server', async t => {
     const { api, post, change } = await start(t)
     await post(`${path}?skip_validation=true`, { key: 'typed', filters: { version: 3, rules: [] } })
     const id = '11111111-1111-4111-8111-111111111111'
@@ -204,7 +204,7 @@ describe('references to a flag with rules', () => {
     assert.deepEqual((await get()).filters, filters)
   })
 
-  it('lead from a rule to an experiment of the same project', async t => {
+  it('may be from a rule to an experiment, but only in the same project', async t => {
     const { make, api } = await start(t)
     const { id } = await api.post('/api/projects/1/experiments/', { name: 'Split', feature_flag_key: 'split' })
     const linked = (experimentId: number) => {
@@ -216,7 +216,7 @@ describe('references to a flag with rules', () => {
     await api.refuses('PATCH', `${path}typed/`, [other, 'filters.rules.0.experiment_id'])
   })
 
-  it('prevent the deletion of an experiment that a rule names', async t => {
+  it('prevent an experiment that a rule names from being deleted', async t => {
     const { make, post, change, api } = await start(t)
     const { body: split } = await post('/api/projects/1/experiments/', { name: 'Split', feature_flag_key: 'split' })
     const { filters } = await make(documentOf(written(experiment([true, false], { experiment_id: split.id }))))
@@ -242,7 +242,7 @@ describe('references to a flag with rules', () => {
 })
 
 describe('actions on a flag with rules', () => {
-  it('find it in lists by the type of its values', async t => {
+  it('can list it by the type of its values', async t => {
     const { make, api } = await start(t)
     await make(documentOf())
     await make(rulesDocument('number', 1, []), { key: 'count' })
@@ -271,7 +271,7 @@ describe('actions on a flag with rules', () => {
     assert.equal(activity.results[1].detail.changes[0].path, 'filters.rules.0.rollout_percentage')
   })
 
-  it('can enable, archive, tag and delete it, and nothing else', async t => {
+  it('can enable, archive, tag and delete it, but nothing else', async t => {
     const { make, post, get } = await start(t)
     const { id, filters } = await make(documentOf(newRollout))
     for (const action of ['enable', 'disable', 'archive', 'unarchive'])

@@ -23,7 +23,7 @@ async function stepThrough(api: ManagementApi, path: string, limit: number): Pro
   }
 }
 
-describe('a page', () => {
+describe('a page of a list', () => {
   it('has the requested number of persons, groups or flags, however large they are', async t => {
     const api = await startManagement(t)
     const persons = Array.from({ length: 5 }, (_, index) => aPerson({ uuid: uuid(index), properties: large }))
@@ -38,7 +38,7 @@ describe('a page', () => {
       assert.equal((await stepThrough(api, `/api/projects/1/${list}`, 2)).length, 5, list)
   })
 
-  it('of a flag search runs the search once, however many parts it is read in', async t => {
+  it('of a flag search runs the search once, however many reads the page takes', async t => {
     const calls: string[] = []
     const api = await startManagement(t, {
       before: {
@@ -74,7 +74,7 @@ describe('a page', () => {
     assert.ok(pages.length === 2 && pages.flat().length === 14)
   })
 
-  it('of a list that has only one page is complete, or rejected', async t => {
+  it('is complete, or rejected, if the list has only one page', async t => {
     const api = await startManagement(t)
     const path = '/api/projects/1/feature_flags/'
     const small = Array.from({ length: 25 }, (_, index) => `small-${index}`)
@@ -123,7 +123,7 @@ describe('a page', () => {
     }
   })
 
-  it('of events is full, even when the store reads them in shorter slices', async t => {
+  it('of events is full, even if the store reads the events in shorter slices', async t => {
     const asked: (string | undefined)[] = []
     const event = (index: number) => ({ uuid: uuid(index), timestampMs: 1_000 - index }) as EventView
     const cursor = (index: number): EventCursor => ({ timestampMs: 1_000 - index, uuid: uuid(index), tieBreak: '0' })
@@ -219,8 +219,8 @@ async function withTwoProjects(...options: Parameters<typeof startManagement>) {
   return { api, next }
 }
 
-describe('the address of the next page', () => {
-  it('is based on the request', async t => {
+describe('the URL of the next page', () => {
+  it('has the host and the scheme of the request', async t => {
     const { api, next } = await withTwoProjects(t)
     assert.equal(await next(), api.url + query)
     assert.equal(await next({ 'x-forwarded-proto': 'https' }), api.url.replace('http:', 'https:') + query)
@@ -268,7 +268,7 @@ const bodies: Record<string, (index: number) => object> = {
 }
 
 for (const [name, bodyOf] of Object.entries(bodies)) {
-  it(`a list of ${name} is read in a few calls, each with its own flags`, async t => {
+  it(`a list of ${name} is read in a few calls, and each item has its own flags`, async t => {
     let callCount = 0
     const counting = (store: ManagementStore) =>
       new Proxy(store, {
@@ -301,7 +301,7 @@ it('the projects of a key that is limited to many projects are read in one call'
   assert.deepEqual(calls, ['listProjects'])
 })
 
-it('the organization lists all projects, also where their settings exceed one page', async t => {
+it('the organization lists all projects, even if their settings exceed one page', async t => {
   const api = await startManagement(t)
   for (let count = 2; count <= 6; count++) {
     const created = await api.post('/api/projects/', { name: `p${count}` })

@@ -43,7 +43,7 @@ describe('import jobs', () => {
     })
   })
 
-  it('reject destinations, since there are none', async t => {
+  it('reject an option for destinations, since there are no destinations', async t => {
     const api = await startManagement(t)
     await create(api, { replay_side_effects: [] })
     await api.refuses('POST', jobs, [
@@ -94,7 +94,7 @@ describe('import jobs', () => {
     assert.deepEqual(await seen('person:read', 'group:write'), samples)
   })
 
-  it('are rejected beyond 50 open ones, however many are created concurrently', async t => {
+  it('are rejected beyond 50 open jobs, however many are created concurrently', async t => {
     const api = await startManagement(t)
     const created = await Promise.all(
       Array.from({ length: 55 }, () => api.call('POST', jobs, { body: { source: 'csv' } })),
@@ -104,7 +104,7 @@ describe('import jobs', () => {
     assert.match(refused[0]!.body.detail, /50 import jobs that are neither published nor discarded/)
   })
 
-  it('are rejected beyond 500 within 24 hours', async t => {
+  it('are rejected beyond 500 jobs within 24 hours', async t => {
     const asked: unknown[] = []
     const createImportJob = async (_: unknown, limits: unknown) => {
       asked.push(limits)
@@ -115,14 +115,14 @@ describe('import jobs', () => {
     assert.deepEqual(asked, [{ openMax: 50, perDayMax: 500, keptMax: 1_000 }])
   })
 
-  it('are rejected beyond 1,000 open or published ones, with a separate error code', async t => {
+  it('are rejected beyond 1,000 open or published jobs, with a separate error code', async t => {
     const createImportJob = async () => err('too_many_kept' as const)
     const api = await startManagement(t, { wrap: store => ({ ...store, createImportJob }) })
     const tooMany = /1000 published or open import jobs.*import without a job/
     await api.refuses('POST', jobs, [{ source: 'csv' }, null, 'too_many_import_jobs', tooMany])
   })
 
-  it('are rejected where the project drops old events, unless the request allows it', async t => {
+  it('are rejected if the project drops old events, unless the request allows it', async t => {
     const api = await startManagement(t)
     const setting = (seconds: number) => api.patch('/api/projects/1/', { drop_events_older_than_seconds: seconds })
     await setting(86_400)
@@ -163,7 +163,7 @@ function countsOf(dayCount: number, nameOf: (index: number) => string, perDay: n
 }
 
 describe('the counts of an import job', () => {
-  it('are all in the report when there are few', async t => {
+  it('are all in the report if there are few', async t => {
     const all = countsOf(2, index => `e${index}`, 3)
     const { api, path } = await worldOf(t, all)
     const body = await api.get(`${path}report/`)
@@ -171,7 +171,7 @@ describe('the counts of an import job', () => {
     assert.deepEqual(await api.get(`${path}counts/`), { next: null, results: all })
   })
 
-  it('come in pages of 10,000 and of a mebibyte, the first of them in the report', async t => {
+  it('come in pages of at most 10,000 counts and one mebibyte, and the report contains the first page', async t => {
     for (const [all, pages] of [
       [countsOf(3_650, index => `e${index}`, 10), [10_000, 10_000, 10_000, 6_500]],
       [countsOf(100, index => `${index}${'é&/_ \n'.repeat(30)}`, 100), null],
@@ -194,7 +194,7 @@ describe('the counts of an import job', () => {
     }
   })
 
-  it('are read page by page by the importer, which also accepts all of them in one answer', async t => {
+  it('are read page by page by the importer, which also accepts an answer that contains all of them', async t => {
     const all = countsOf(3_000, index => `€ ${index}`, 10)
     const { api, id } = await worldOf(t, all)
     const asked: string[] = []

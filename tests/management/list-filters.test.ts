@@ -93,7 +93,7 @@ describe('flags', () => {
       assert.equal((await api.call('GET', `${project}/feature_flags/?${query}`)).status, 400, query)
   })
 
-  it('that a survey created for itself are not listed', async t => {
+  it('are not listed if a survey created them for itself', async t => {
     const api = await startManagement(t)
     const linked = await made(api, 'feature_flags', { key: 'linked' })
     const survey = {
@@ -141,7 +141,7 @@ it('surveys are filtered by status, type, ids, author and description', async t 
   for (const query of wrong) assert.equal((await api.call('GET', `${project}/surveys/?${query}`)).status, 400, query)
 })
 
-it('experiments are filtered and ordered by the parameters of PostHog’s tools, without archived ones', async t => {
+it('experiments are filtered and ordered by the parameters of PostHog’s tools, without archived experiments', async t => {
   const api = await startManagement(t)
   const other = await api.addKey(['experiment:write'])
   const started = { start_date: '2026-04-01T00:00:00Z' }

@@ -11,7 +11,7 @@ import { createMemoryEventLog } from '../support/memory/memory-event-log.ts'
 import { movedTime } from '../support/moved-time.ts'
 import { aCapturedEvent, encodedEvents } from '../support/values.ts'
 
-it('a live view whose client stops reading ends, and every event was either sent or counted as skipped', async t => {
+it('a live view ends if its client stops reading, and every event was either sent or counted as skipped', async t => {
   const time = movedTime()
   const log = createMemoryEventLog({ nowMs: time.monotonicNowMs })
   const live = createLiveEvents({

@@ -7,7 +7,7 @@ const flags = '/api/projects/1/feature_flags/'
 const replay = '/api/projects/1/rejected_events/replay/'
 const dropOlder = 'drop_events_older_than_seconds'
 
-describe('a misspelt field of a body', () => {
+describe('a misspelt field in a body', () => {
   it('is rejected with a suggestion, and nothing is written', async t => {
     const api = await startManagement(t)
     await api.post(flags, { key: 'old', active: false })
@@ -32,7 +32,7 @@ describe('a misspelt field of a body', () => {
     assert.equal((await api.get('/api/personal_api_keys/')).count, 1)
   })
 
-  it('is rejected within filters too, where ignoring it would widen the flag', async t => {
+  it('is also rejected within filters, where ignoring it would make the flag match more persons', async t => {
     const api = await startManagement(t)
     for (const [fields, attr, meant] of [
       [{ filters: { group: [] } }, 'filters.group', 'groups'],
@@ -76,7 +76,7 @@ describe('a misspelt field of a body', () => {
     assert.deepEqual([body.quotas.events, body.survey_config], [5, free.survey_config])
   })
 
-  it('is distinguished from fields that PostHog’s tools send or that an answer contained', async t => {
+  it('is distinguished from fields that PostHog’s tools send or that answers contain', async t => {
     const api = await startManagement(t)
     const ofTools = Object.fromEntries(
       [
@@ -152,7 +152,7 @@ describe('a field that a write does not accept', () => {
     assert.equal((await api.get(at)).name === 'New', false)
   })
 
-  it('of PostHog’s objects is accepted where its value changes or requests nothing', async t => {
+  it('is accepted from PostHog’s objects if its value changes or requests nothing', async t => {
     const api = await startManagement(t)
     const at = '/api/projects/1/'
     for (const [path, body, accepted, refused] of [
@@ -168,7 +168,7 @@ describe('a field that a write does not accept', () => {
     await api.refuses('POST', '/api/personal_api_keys/', [key, 'scoped_organizations'])
   })
 
-  it('includes a flag’s rollout percentage that contradicts its first condition set', async t => {
+  it('may be a flag’s rollout percentage that contradicts its first condition set', async t => {
     const api = await startManagement(t)
     const old = `${flags}a/`
     const percentage = (flag: { filters: typeof filters }) => flag.filters.groups[0]!.rollout_percentage
@@ -183,7 +183,7 @@ describe('a field that a write does not accept', () => {
   })
 })
 
-describe('a misspelt parameter of a query', () => {
+describe('a misspelt query parameter', () => {
   it('is rejected with a suggestion', async t => {
     const api = await startManagement(t)
     for (const [path, name, meant] of [
@@ -204,7 +204,7 @@ describe('a misspelt parameter of a query', () => {
     await api.refuses('GET', '/api/projects/', ['limits=1', 'limits'])
   })
 
-  it('includes a page or an offset in lists that page by cursor', async t => {
+  it('may be a page or an offset in lists that use a cursor', async t => {
     const api = await startManagement(t)
     for (const path of ['events', 'rejected_events', 'replay_messages']) {
       const [offset, page] = [['offset=100', 'offset', 'invalid_input'] as const, ['page=2&limit=5', 'page'] as const]
@@ -215,7 +215,7 @@ describe('a misspelt parameter of a query', () => {
 })
 
 describe('a body that is not JSON', () => {
-  it('is rejected with the problem and its position, and without a quotation of the body', async t => {
+  it('is rejected with the problem and its position, but without a quotation of the body', async t => {
     const api = await startManagement(t)
     for (const [body, said] of [
       ['{a: 1}', /: Expected property name or '}' \(line 1 column 2\)\.$/],
@@ -232,7 +232,7 @@ describe('a body that is not JSON', () => {
     }
   })
 
-  it('that is missing in a request to create something is reported, and nothing is created', async t => {
+  it('is reported if it is missing in a request to create something, and nothing is created', async t => {
     const api = await startManagement(t)
     for (const path of ['cohorts', 'feature_flags', 'surveys', 'experiments', 'early_access_feature']) {
       const missing = [undefined, null, 'required', 'request body is missing'] as const

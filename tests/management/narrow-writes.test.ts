@@ -33,8 +33,8 @@ async function start(t: TestContext, options: StartManagementOptions = {}) {
 
 const created = (api: ManagementApi, at: string, body: object) => api.post(`${project}${at}/`, body)
 
-describe('each narrow write', () => {
-  it('adds one version and one activity entry, and nothing when it is repeated', async t => {
+describe('each narrow write (rollout, switch or archive)', () => {
+  it('adds one version and one activity entry, but nothing when it is repeated', async t => {
     const { api, make, act } = await start(t)
     const { id } = await make('a', { filters: { groups: [some], payloads: { true: '1' } } })
     let version = 1
@@ -64,7 +64,7 @@ describe('each narrow write', () => {
     assert.equal(api.served.length, served + 1, 'the answer waits until the change is served')
   })
 
-  it('requires an existing flag, and POST', async t => {
+  it('requires an existing flag and the method POST', async t => {
     const { api, make, act } = await start(t)
     const { id } = await make('a')
     const { id: deleted } = await make('b')
@@ -208,7 +208,7 @@ describe('a write by another front between the check and the write', () => {
     return { ...started, overtake: (flagId: number, patch: object) => (overtaking = { flagId, patch }) }
   }
 
-  it('is noticed when it makes another flag depend on the one being disabled', async t => {
+  it('is noticed if it makes another flag depend on the one being disabled', async t => {
     const { make, act, overtake } = await startOvertaken(t)
     await make('base')
     const { id } = await make('needs', { active: false, filters: { groups: [onFlag(1)] } })
@@ -217,7 +217,7 @@ describe('a write by another front between the check and the write', () => {
     assert.deepEqual([status, body.detail.endsWith('needs (ID: 2).')], [400, true], body.detail)
   })
 
-  it('is noticed when it disables a dependency of the flag being enabled', async t => {
+  it('is noticed if it disables a dependency of the flag being enabled', async t => {
     const { make, act, overtake } = await startOvertaken(t)
     const { id } = await make('base')
     await make('needs', { active: false, filters: { groups: [onFlag(id)] } })
@@ -225,7 +225,7 @@ describe('a write by another front between the check and the write', () => {
     assert.equal((await act('needs', 'enable')).status, 400)
   })
 
-  it('makes the sent version stale, and is preserved when no version was sent', async t => {
+  it('makes a version that was sent stale, and is preserved if no version was sent', async t => {
     const { make, act, overtake, flag } = await startOvertaken(t)
     const { id } = await make('a', { filters: { groups: [some] } })
     overtake(id, { name: 'other' })

@@ -85,7 +85,7 @@ describe('the OpenAPI document', () => {
     assert.equal(count, api.routes.length + 1)
   })
 
-  it('gives answers the values that they can have, which are fewer than those of bodies', async () => {
+  it('lists the values that an answer can have, which are fewer than those accepted in a body', async () => {
     const document = await api.get('/api/schema/')
     const { Cohort, EarlyAccessFeature, Project, Quotas, Survey } = document.components.schemas
     for (const name of ['name', 'description']) assert.deepEqual(Cohort.properties[name], { type: 'string' })

@@ -29,12 +29,12 @@ async function isWhole(t: TestContext, bytes: Buffer): Promise<boolean> {
   return hasWholeExport(file)
 }
 
-it('a Parquet file is complete only when its footer says that no rows remain', async t => {
+it('a Parquet file is complete only if its footer says that no rows remain', async t => {
   assert.equal(await isWhole(t, await sent(null)), true)
   assert.equal(await isWhole(t, await sent('1_0195a000-0000-7000-8000-000000000001_2')), false)
 })
 
-it('a Parquet file that is cut off is incomplete', async t => {
+it('a truncated Parquet file is incomplete', async t => {
   const bytes = await sent(null)
   for (let length = 0; length < bytes.length; length += 7)
     assert.equal(await isWhole(t, bytes.subarray(0, length)), false, `${length} bytes`)

@@ -45,7 +45,7 @@ const pagesOf = async (api: ManagementApi, path: string) => (await api.pages(pat
 const pro = { key: 'plan', value: 'pro', operator: 'exact', type: 'person' }
 
 describe('persons filtered by properties', () => {
-  it('are those who match the same condition of a flag, newest first, combined with other filters', async t => {
+  it('are those who match the same flag condition, newest first, in combination with other filters', async t => {
     const api = await withPersons(t, 8)
     const cohorts = '/api/projects/1/cohorts/'
     const chosen = { name: 'Chosen', is_static: true, distinct_ids: ['p0', 'p1', 'p7'] }
@@ -78,7 +78,7 @@ describe('persons filtered by properties', () => {
     assert.deepEqual(JSON.parse(text).distinct_ids, ['p0'], 'a download takes the same filters')
   })
 
-  it('are found by an exact value in whatever form it is stored', async t => {
+  it('are found by an exact value in whatever notation it is stored', async t => {
     const api = await startManagement(t)
     const values: readonly JsonValue[] = [
       ...['Kelvin', '\u212aELVIN', 'kelvin@example.com', 'İnfo@x', 'i\u0307nfo@x', 'say "hi"\\/', 'tab\tnew\nend'],
@@ -99,7 +99,7 @@ describe('persons filtered by properties', () => {
     }
   })
 
-  it('are narrowed by the state store where few persons have an exact value, 2,000 persons per read', async t => {
+  it('are preselected by the state store if few persons have an exact value, 2,000 persons per read', async t => {
     const read: number[] = []
     const api = await withPersons(t, 4_100, {
       wrap: store => ({
@@ -150,7 +150,7 @@ describe('persons filtered by properties', () => {
     await api.refuses('GET', list, [`${query({ properties: [pro], offset: 50 })}`, 'offset', 'invalid_input', /next/])
   })
 
-  it('are rejected where a search takes too long, unless the request has a cursor', async t => {
+  it('are refused if a search takes too long, unless the request has a cursor', async t => {
     let advanceMs = 0
     const api = await withPersons(t, 450, {
       before: { listPersonsBelow: () => api.clock.advance(advanceMs) },
@@ -162,7 +162,7 @@ describe('persons filtered by properties', () => {
     assert.deepEqual(await pagesOf(api, `${list}?${query({ ...rare, cursor: 0 })}`), [[], [], ['p11', 'p10']])
   })
 
-  it('do not use up each other’s time: a request that waits too long is asked to retry or to follow `next`', async t => {
+  it('do not use up another request’s time: one that waits too long is told to retry or to follow `next`', async t => {
     const api = await withPersons(t, 650, {
       before: { listPersonsBelow: () => api.clock.advance(1_000) },
     })
@@ -180,7 +180,7 @@ describe('persons filtered by properties', () => {
       assert.deepEqual([status, body.results.length === 2 || body.next !== null], [200, true])
   })
 
-  it('are searched one request per project at a time, and all requests are answered', async t => {
+  it('are searched for one request per project at a time, and all requests are answered', async t => {
     let underWay = 0
     let mostUnderWay = 0
     const api = await withPersons(t, 300, {
@@ -199,7 +199,7 @@ describe('persons filtered by properties', () => {
     assert.equal(mostUnderWay, 1)
   })
 
-  it('are rejected for an invalid condition, with the path of the mistake', async t => {
+  it('are refused for an invalid condition, with the path of the mistake', async t => {
     const api = await startManagement(t)
     for (const [properties, code, attr] of [
       ['x', 'invalid', 'properties'],
@@ -226,7 +226,7 @@ describe('persons filtered by properties', () => {
       await api.refuses('GET', list, [`${name}=${value}`, name, code])
   })
 
-  it('require cohort:read where they name a cohort', async t => {
+  it('require cohort:read if the filters name a cohort', async t => {
     const api = await withPersons(t, 1)
     const cohort = await api.post('/api/projects/1/cohorts/', { name: 'S', is_static: true })
     const byCohort = [

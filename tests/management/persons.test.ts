@@ -9,7 +9,7 @@ import { aPerson, created, newPersons } from '../support/values.ts'
 describe('persons', () => {
   const uuid = (last: number) => `11111111-1111-5111-8111-${String(last).padStart(12, '0')}`
 
-  it('have every distinct id with its version', async t => {
+  it('have every distinct id, each with its version', async t => {
     const api = await startManagement(t)
     const properties = parseJson('{"email":"ada@example.com","score":1.0,"__proto__":{"a":1}}') as PropertyBag
     const ada = { ids: ['ada', '__proto__'], uuid: uuid(1), properties, isIdentified: true, version: 3 }
@@ -30,7 +30,7 @@ describe('persons', () => {
     assert.deepEqual(one, person)
   })
 
-  it('are named after an identified id, not after one that an SDK generated', async t => {
+  it('are named after an id that the project chose, not after one that an SDK generated', async t => {
     const api = await startManagement(t)
     const anonymous = '0190b7a5-6b2e-7c3d-9f10-2a4c6e8f0b1d'
     await api.commit(newPersons([{ ids: [anonymous, 'ada'], isIdentified: true }]))
@@ -39,7 +39,7 @@ describe('persons', () => {
     assert.deepEqual(person.distinct_id_versions, { [anonymous]: 0, ada: 1 })
   })
 
-  it('are found by id, uuid and text, in their own project only', async t => {
+  it('are found by id, uuid and text, but only in their own project', async t => {
     const api = await startManagement(t)
     await api.post('/api/projects/', { name: 'Second' })
     const ada = { ids: ['ada'], uuid: uuid(1), properties: { plan: 'pro' } }

@@ -69,7 +69,7 @@ async function startNotes(t: TestContext): Promise<ManagementApi & { readonly wa
   return { ...api, waited }
 }
 
-it('a resource that decides nothing is created, listed, changed and deleted by its declaration', async t => {
+it('a resource without effect on evaluation is created, listed, changed and deleted as its declaration says', async t => {
   const api = await startNotes(t)
   const body = { content: 'Released', link: '/2.0', happened_at: '2026-04-30T10:00:00+02:00' }
   const created = await api.post(notes, body)
@@ -90,7 +90,7 @@ it('a resource that decides nothing is created, listed, changed and deleted by i
   assert.deepEqual((await api.call('GET', `${notes}1/`)).body.detail, 'The project has no note with this id.')
 })
 
-it('a resource that decides nothing refuses what its declaration does not allow', async t => {
+it('a resource without effect on evaluation refuses what its declaration does not allow', async t => {
   const api = await startNotes(t)
   await api.refuses(
     'POST',
@@ -104,7 +104,7 @@ it('a resource that decides nothing refuses what its declaration does not allow'
   assert.equal((await api.get(notes)).count, 0)
 })
 
-it('a resource that evaluation does not depend on records its changes and leaves the revision as it is', async t => {
+it('a resource without effect on evaluation records its changes, but does not raise the revision', async t => {
   const api = await startNotes(t)
   const { revision: before } = await api.management.findLinks(1)
   await api.post(notes, { content: 'Released' })

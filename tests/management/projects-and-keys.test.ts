@@ -87,14 +87,14 @@ describe('projects', () => {
     assert.equal(api.served.length, before + 2)
   })
 
-  it('get a new key on request', async t => {
+  it('get a new project API key on request', async t => {
     const api = await startManagement(t)
     const body = await api.patch('/api/projects/1/reset_token/')
     assert.match(body.api_token, /^phc_[0-9A-Za-z]{43}$/)
     assert.equal((await api.get('/api/projects/1')).api_token, body.api_token)
   })
 
-  it('are gone when deleted, and their id is never reused', async t => {
+  it('are no longer found once deleted, and their ids are never reused', async t => {
     const api = await startManagement(t)
     await api.post('/api/projects/', { name: 'Second' })
     const deleted = await api.call('DELETE', '/api/projects/2/')
@@ -104,7 +104,7 @@ describe('projects', () => {
     assert.equal((await api.post('/api/projects/', { name: 'Third' })).id, 3)
   })
 
-  it('are listed in pages with absolute addresses of the adjacent pages', async t => {
+  it('are listed in pages with absolute URLs of the adjacent pages', async t => {
     const api = await startManagement(t)
     for (const name of ['b', 'c', 'd', 'e']) await api.post('/api/projects/', { name })
     const path = `/api/projects/?limit=2&_=%26y`
@@ -114,7 +114,7 @@ describe('projects', () => {
     assert.equal((await api.get(`${path}&offset=4`)).previous, `${api.url}${path}&offset=2`)
   })
 
-  it('are refused with the field of the mistake, and then nothing is created', async t => {
+  it('are refused with the name of the faulty field, and then nothing is created', async t => {
     const api = await startManagement(t)
     await api.refuses(
       'POST',
@@ -149,7 +149,7 @@ describe('projects', () => {
     assert.equal(({} as { timezone?: string }).timezone, undefined)
   })
 
-  it('answer 413 for a body over the limit, and 405 and 404, in the same form', async t => {
+  it('answer 413 for a body over the limit, and 405 and 404, in the same format', async t => {
     const api = await startManagement(t)
     const large = await api.call('POST', '/api/projects/', { body: { name: 'x'.repeat(1024 * 1024) } })
     assert.deepEqual([large.status, large.body.type, large.body.code], [413, 'validation_error', 'payload_too_large'])
@@ -161,7 +161,7 @@ describe('projects', () => {
     }
   })
 
-  it('answer an invalid path in the same form', async t => {
+  it('answer an invalid path in the same format', async t => {
     const api = await startManagement(t)
     await api.refuses('GET', '/api/projects/%zz/', ['', null, 'invalid_url'])
     const long = await api.call('GET', `/api/projects/1/feature_flags/${'x'.repeat(2_000)}/`)
@@ -183,7 +183,7 @@ describe('projects', () => {
     await api.get('/api/projects/?limit=5000&limit=&offset=')
   })
 
-  it('answer 503 while the state cannot be written, and leave nothing half done', async t => {
+  it('answer 503 while the state cannot be written, and leave no change half done', async t => {
     const api = await startManagement(t, {
       before: { updateProject: () => Promise.reject(new PortError('state', 'timeout')) },
     })

@@ -15,7 +15,7 @@ const events = {
 }
 
 describe('a query', () => {
-  it('is answered the same inside a visualization node', async t => {
+  it('is answered in the same way inside a visualization node', async t => {
     const api = await startManagement(t, { events })
     const ask = async (query: object) => await api.post(path, { query })
     for (const source of [trend, sql])
@@ -32,7 +32,7 @@ describe('a query', () => {
     for (const [query, attr] of refused) await api.refuses('POST', path, [{ query }, attr])
   })
 
-  it('is rejected with a suggestion where a field is misplaced', async t => {
+  it('is rejected with a suggestion if a field is misplaced', async t => {
     const api = await startManagement(t, { events })
     const refused: [body: object, attr: string, detail: RegExp][] = [
       [trend, 'kind', /Did you mean query\.kind\?$/],
@@ -44,7 +44,7 @@ describe('a query', () => {
     for (const [body, attr, detail] of refused) await api.refuses('POST', path, [body, attr, undefined, detail])
   })
 
-  it('says whether the worker has processed what was accepted', async t => {
+  it('says whether the worker has processed all accepted events', async t => {
     let appendedAtMs: number | null = null
     const status = async () => ({ endOffset: 12, appendedAtMs })
     const api = await startManagement(t, { events, log: { status } })

@@ -7,7 +7,7 @@ import { startManagement } from '../support/management-api.ts'
 import { aGroup, created } from '../support/values.ts'
 
 describe('groups', () => {
-  it('can be deleted with their type, which frees its index, unless flags use the type', async t => {
+  it('can be deleted with their type, which frees the type’s index, unless flags use the type', async t => {
     const api = await startManagement(t)
     const types = ['company', 'junk'].map((name, index) => ({ projectId: 1, name, index }))
     const groups = Array.from({ length: 1_200 }, (_, index) => created(aGroup({ typeIndex: 1, key: `k${index}` })))
@@ -33,7 +33,7 @@ describe('groups', () => {
       assert.equal((await api.call('DELETE', `${path}/${index}/`)).status, 404, index)
   })
 
-  it('are deleted completely by a second call when the first was interrupted', async t => {
+  it('are deleted completely by a second request if the first was interrupted', async t => {
     let callsUntilFailure = 2
     const api = await startManagement(t, {
       before: {
@@ -77,7 +77,7 @@ describe('groups', () => {
     assert.equal((await createFlag('before-its-type')).status, 201)
   })
 
-  it('are not used by a flag whose group type was replaced at its index during the write', async t => {
+  it('cannot be used by a flag if their type was replaced at its index during the write', async t => {
     const duringCreate: (() => Promise<unknown>)[] = []
     const api = await startManagement(t, {
       before: { createFlag: () => duringCreate.pop()?.() },

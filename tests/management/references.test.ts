@@ -7,7 +7,7 @@ const path = '/api/projects/1/cohorts/'
 const flagsPath = '/api/projects/1/feature_flags/'
 
 describe('references between flags and cohorts', () => {
-  it('to missing or deleted objects are rejected in flags', async t => {
+  it('are rejected in flags if they lead to missing or deleted objects', async t => {
     const api = await startManagement(t)
     await api.post(path, { name: 'gone', is_static: true })
     await api.call('DELETE', `${path}1/`)
@@ -65,7 +65,7 @@ describe('references between flags and cohorts', () => {
     assert.equal((await api.call('DELETE', `${path}1/?skip_validation=true`)).status, 204)
   })
 
-  it('that close a cycle together in two concurrent changes are not both stored', async t => {
+  it('are not both stored if two concurrent changes together close a cycle', async t => {
     const api = await startManagement(t)
     for (const key of ['a', 'b']) await api.post(flagsPath, { key, filters: flagOn() })
     for (let round = 0; round < 5; round++) {

@@ -51,7 +51,7 @@ describe('rejected events', () => {
     assert.deepEqual([rest.results.length, rest.next], [1, null])
   })
 
-  it('are found by their id, alone and in the list, in their own project only', async t => {
+  it('are found by their id, individually and in the list, but only in their own project', async t => {
     const cut = { kind: 'item', isCut: true, protocol: 'v0', engage: false, ip: '1.2.3.4', sentAtMs: null } as const
     const wanted = aReject(1, 0xab, { body: '{"plan":"pro"}', source: { ...cut, personProcessingForcedOff: false } })
     const rejectId = wanted.rejectId.replace('00000000', 'abcdef00')
@@ -118,7 +118,7 @@ describe('rejected events', () => {
 })
 
 describe('a replay', () => {
-  it('of an invalid event is rejected again, and of a request stores its valid events with their original arrival time', async t => {
+  it('rejects an invalid event again, and stores the valid events of a request with their original arrival time', async t => {
     const rejects = await refusedRequests(t, [
       [
         '/batch/?_=1751367600000',
@@ -217,7 +217,7 @@ describe('a replay', () => {
     )
   })
 
-  it('reads a rejected item with the key of its request, and ignores a key or list inside the item', async t => {
+  it('reads a rejected item with the key of its request, and ignores a key or a list inside the item', async t => {
     const bad = { event: 'e', distinct_id: 'd', timestamp: 'never' }
     const items = [
       { ...bad, properties: { token: 'phx_secret' } },
@@ -277,7 +277,7 @@ describe('a replay', () => {
     assert.deepEqual(await appended(), [])
   })
 
-  it('counts the events that it left out of a stored request as rejected', async t => {
+  it('counts the events that it leaves out of a stored request as rejected', async t => {
     const bad = { event: 'e' }
     const v0Batch = { api_key: testToken, batch: [good, bad, bad] }
     const v1Batch = (events: readonly unknown[]) => ({ created_at: '2025-07-01T11:00:00Z', batch: events })
@@ -306,7 +306,7 @@ describe('a replay', () => {
     assert.ok(over.body.results.every((r: Record<string, unknown>) => r.events_refused === 0 && r.events === 0))
   })
 
-  it('of a filter works oldest first, one batch per call, and skips replayed rejects', async t => {
+  it('with a filter works oldest first, one batch per call, and skips replayed rejects', async t => {
     const events = Array.from({ length: 25 }, (_, n) => aCapturedEvent(n + 1))
     const { replay, appended, list } = await startReplayWorld(
       t,

@@ -21,7 +21,7 @@ async function twoPersons(t: TestContext) {
   return api
 }
 
-it('a split is requested with or without a main distinct id, and answered as by PostHog', async t => {
+it('a split can be requested with or without a main distinct id, and has PostHog’s answer', async t => {
   const { call, management } = await twoPersons(t)
   for (const body of [undefined, {}, { main_distinct_id: 'other-1' }]) {
     const split = await call('POST', `${persons}/${uuid(1)}/split/`, body === undefined ? {} : { body })
@@ -37,7 +37,7 @@ it('a split is requested with or without a main distinct id, and answered as by 
   assert.equal((await management.listOpenRepairs()).length, 3)
 })
 
-it('a split of an unknown person, or by a distinct id of another one, is refused', async t => {
+it('a split of an unknown person, or by a distinct id of another person, is refused', async t => {
   const { call, refuses, management } = await twoPersons(t)
   for (const id of [uuid(3), '99', 'id-1']) assert.equal((await call('POST', `${persons}/${id}/split/`)).status, 404)
   await refuses(
@@ -52,7 +52,7 @@ it('a split of an unknown person, or by a distinct id of another one, is refused
   assert.deepEqual(await management.listOpenRepairs(), [])
 })
 
-it('a rebuild reports what it would change, and is found until it is done', async t => {
+it('a rebuild reports what it would change, and can be found until it is done', async t => {
   const { call, get, post, management, clock } = await twoPersons(t)
   const asked = await post(rebuild, { uuids: [uuid(1).toUpperCase()], distinct_ids: ['gone'] })
   const { id, created_at, created_by, ...rest } = asked
@@ -81,7 +81,7 @@ it('a rebuild reports what it would change, and is found until it is done', asyn
   assert.equal((await call('GET', `${rebuild}x/`)).status, 404)
 })
 
-it('a project has one rebuild and a hundred splits at a time', async t => {
+it('a project can have one rebuild and a hundred splits at a time', async t => {
   const { call, refuses, post, management } = await twoPersons(t)
   const { id } = await post(rebuild, { all: true, apply: true })
   await refuses('POST', rebuild, [{ all: true }, null, 'too_many_person_repairs'])
@@ -94,7 +94,7 @@ it('a project has one rebuild and a hundred splits at a time', async t => {
   assert.equal((await split()).status, 201)
 })
 
-it('a rebuild of nobody, of too many, or of all and some is refused', async t => {
+it('a rebuild is refused if it names nobody, too many persons, or both all and some persons', async t => {
   const { refuses } = await twoPersons(t)
   const ids = Array.from({ length: 501 }, (_, n) => `${n}`)
   await refuses(
@@ -110,7 +110,7 @@ it('a rebuild of nobody, of too many, or of all and some is refused', async t =>
   )
 })
 
-it('an erased person is neither split nor named any more', async t => {
+it('an erased person is removed from waiting splits and rebuilds, and from their reports', async t => {
   const { call, get, post, management } = await twoPersons(t)
   const { id } = await post(rebuild, { uuids: [uuid(1), uuid(2)], distinct_ids: ['id-1', 'id-2'] })
   await call('POST', `${persons}/${uuid(1)}/split/`)

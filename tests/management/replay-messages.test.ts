@@ -61,7 +61,7 @@ describe('replay messages', () => {
     assert.equal((await api.call('GET', `${path}?limit=0`)).status, 400)
   })
 
-  it('are returned singly with their snapshots as sent, or without them once those are deleted', async t => {
+  it('are returned individually with their snapshots as sent, or without snapshots once those are deleted', async t => {
     const items = packItems(Buffer.from(json))
     const { events } = scripted({ findRecording: async () => ({ recording, items }) })
     const api = await startManagement(t, { events })

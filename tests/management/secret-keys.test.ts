@@ -57,7 +57,7 @@ describe('secret keys of a project', () => {
     assert.equal(results.find(project => project.id === id)?.secret_api_token, masked(secret))
   })
 
-  it('stay valid as backup after a rotation, until the next one or until the backup is deleted', async () => {
+  it('stay valid as backup after a rotation, until the next rotation or until the backup is deleted', async () => {
     const { id, api_token } = await newProject('rotated')
     const first = (await rotate(id)).secret
     const second = await rotate(id)
@@ -74,7 +74,7 @@ describe('secret keys of a project', () => {
     assert.deepEqual(await statuses(), [401, 401, 200])
   })
 
-  it('give access to their own project only, and end with it', async () => {
+  it('give access only to their own project, and stop working when it is deleted', async () => {
     const [own, other] = [await newProject('own'), await newProject('other')]
     const { secret } = await rotate(own.id)
     const refused = { code: 'authentication_failed', detail: 'Secret API token is invalid.' }
@@ -100,7 +100,7 @@ describe('secret keys of a project', () => {
     }
   })
 
-  it('have different error messages from wrong or missing personal keys', async () => {
+  it('cause different error messages than wrong or missing personal keys', async () => {
     const detailOf = async (secret: string | null) => {
       const { status, body } = await definitionsWith(front, secret)
       return `${status} ${body.code} ${body.detail}`
@@ -136,7 +136,7 @@ describe('secret keys of a project', () => {
   })
 })
 
-it('a deleted personal key, a rotation and a reset on one front take effect on the others within a second', async t => {
+it('a deleted personal key, a rotation or a reset on one front takes effect on other fronts within a second', async t => {
   const settings = { PENNON_DATA: tempDir(t) }
   const [first, second] = [await startFront(settings), await startFront(settings)]
   t.after(() => Promise.all([first.close(), second.close()]))

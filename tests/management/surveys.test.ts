@@ -104,7 +104,7 @@ describe('surveys', () => {
     assert.deepEqual(survey.targeting_flag.filters, known)
   })
 
-  it('write neither survey nor flag when one of its flags cannot be written', async t => {
+  it('write neither the survey nor its flags if one of the flags cannot be written', async t => {
     const api = await startManagement(t)
     const survey = await create(api, { ...started, targeting_flag_filters: onlyPro })
     // Here the keys of the next survey are known in advance, and the key of its second flag is taken.
@@ -131,7 +131,7 @@ describe('surveys', () => {
     await api.refuses('PATCH', `${surveys}${survey.id}/`, [{ linked_flag_id: 999 }, 'linked_flag_id'])
   })
 
-  it('delete their own flags with them, and leave the linked flag', async t => {
+  it('delete their own flags with them, but not a linked flag', async t => {
     const api = await startManagement(t)
     const linked = await api.post(flags, { key: 'linked' })
     const survey = await create(api, { ...started, linked_flag_id: linked.id, targeting_flag_filters: onlyPro })
@@ -154,7 +154,7 @@ describe('surveys', () => {
       await api.refuses('POST', surveys, [{ ...started, ...change }, attr])
   })
 
-  it('require questions to start, but not as a draft or in an app', async t => {
+  it('require questions in order to start, but not as a draft or in an app', async t => {
     const api = await startManagement(t)
     const { questions: _none, ...without } = started
     for (const body of [without, { ...without, questions: [] }, { ...without, questions: null }]) {

@@ -10,7 +10,7 @@ import { fieldOf } from '../support/fields-of.ts'
 import { startManagement } from '../support/management-api.ts'
 
 describe('an organization', () => {
-  it('is found by its slug in a list of one', async t => {
+  it('is found by its slug in a list with one entry', async t => {
     const api = await startManagement(t)
     const body = await api.get('/api/organizations/')
     assert.deepEqual([body.count, body.next, body.previous], [1, null, null])
@@ -105,7 +105,7 @@ describe('a survey', () => {
     assert.equal((await api.call('PUT', `${path}00000000-0000-4000-8000-000000000099/`, { body: plain })).status, 404)
   })
 
-  it('keeps its own targeting flag when that is sent back, and rejects another', async t => {
+  it('keeps its own targeting flag if that is sent back, and rejects another flag', async t => {
     const api = await startManagement(t)
     const filters = { groups: [{ properties: [], rollout_percentage: 50 }] }
     const body = await api.post(path, { ...plain, targeting_flag_filters: filters })

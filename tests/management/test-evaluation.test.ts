@@ -87,7 +87,7 @@ describe('a test evaluation', () => {
     assert.match(without.body.conditions[0].explanation, /the request has no group of this type/)
   })
 
-  it('replaces stored properties by sent ones, as /flags does', async t => {
+  it('replaces stored properties by sent properties, as /flags does', async t => {
     const { make, test } = await start(t)
     await make('deal', { filters: { groups: [{ properties: [plan('free')] }] } })
     const stored = await test('deal', { distinct_id: 'ada' })
@@ -96,7 +96,7 @@ describe('a test evaluation', () => {
     assert.deepEqual(body.person_properties, { big: '12345678901234567890', plan: 'free', n: 1 })
   })
 
-  it('answers as /flags does: an inactive flag is off even for those who match', async t => {
+  it('answers in the same way as /flags, so that an inactive flag is off even for persons who match', async t => {
     const { api, make, test } = await start(t)
     const id = await make('off', { active: false, filters: { groups: [{ properties: [plan('pro')] }] } })
     const { body } = await test(id, { distinct_id: 'ada' })

@@ -65,8 +65,8 @@ function configOf(dataFolder: string) {
   return config.value
 }
 
-describe('a backup', () => {
-  it('a backup of wide parts lists its rows per table, and its verification restores the same', async t => {
+describe('a backup of an event store with wide parts', () => {
+  it('lists its rows per table, and a verification restores the same rows', async t => {
     const folder = tempDir(t)
     const { dataFolder, tables } = await wideInstance(t, folder)
     const file = join(folder, 'b.tar')
@@ -88,7 +88,7 @@ describe('a backup', () => {
     for (const name of ['%24group_0.bin', 'flags%2Ekeys.bin']) assert.ok(names.includes(name), name)
   })
 
-  it('a killed restore can be repeated, and a start refuses what it left', async t => {
+  it('can be restored again after a killed restore, while a start refuses the incomplete folder', async t => {
     const folder = tempDir(t)
     const [dataFolder, target] = [join(folder, 'data'), join(folder, 'target')]
     mkdirSync(dataFolder)
@@ -121,7 +121,7 @@ describe('a backup', () => {
     )
   })
 
-  it('verification names the table whose rows differ from the description, and leaves no files', async t => {
+  it('fails verification with the name of the table whose rows differ from the description, and leaves no files', async t => {
     const folder = tempDir(t)
     const dataFolder = join(folder, 'data')
     mkdirSync(dataFolder)
@@ -142,7 +142,7 @@ describe('a backup', () => {
     assert.deepEqual(readdirSync(folder).sort(), ['b.tar', 'data', 'other.tar'])
   })
 
-  it('a backup with a damaged description is refused in one printable line, and no folder is made', async t => {
+  it('is refused in one printable line if its description is damaged, and no folder is created', async t => {
     const folder = tempDir(t)
     const file = join(folder, 'b.tar')
     await writeBackup(file, JSON.stringify({ format: 9, pennon: '\u001b[2J\u009b31m\nsecond line' }))

@@ -51,8 +51,8 @@ async function restored(folder: string, name: string, file: string): Promise<voi
   assert.match(stdout, /all checked/)
 }
 
-describe('a backup beside a running instance', () => {
-  it('the backup has everything acknowledged before it began, even with a lagging worker, and survives the instance', async t => {
+describe('a backup made while an instance runs', () => {
+  it('contains everything acknowledged before it began, even with a lagging worker, and survives the instance', async t => {
     const folder = testFolder(t)
     const [file, original] = [join(folder, 'backup.tar'), await started(t, folder, 'original')]
     const early = startCheckedLoad(() => patientTarget(original), { run: 'early ' })
@@ -83,7 +83,7 @@ describe('a backup beside a running instance', () => {
     assert.deepEqual(await findFaults(patientTarget(copy), [sent, await again.stop()]), nothingFound)
   })
 
-  it('a restored instance charges each event once, and keeps flags, keys and encrypted payloads', async t => {
+  it('restores an instance that charges each event once, and keeps flags, keys and encrypted payloads', async t => {
     const folder = testFolder(t)
     const [file, original] = [join(folder, 'backup.tar'), await started(t, folder, 'original')]
     const load = startCheckedLoad(() => patientTarget(original))
@@ -107,7 +107,7 @@ describe('a backup beside a running instance', () => {
     assert.deepEqual(JSON.parse(payload), { seats: 50 })
   })
 
-  it('a killed backup leaves no file in its place, and the next one removes its temporary files', async t => {
+  it('leaves no file in its place if it is killed, and the next backup removes its temporary files', async t => {
     const folder = testFolder(t)
     const [file, original] = [join(folder, 'backup.tar'), await started(t, folder, 'original')]
     // Enough data for a backup to take a moment.
@@ -138,7 +138,7 @@ describe('a backup beside a running instance', () => {
     assert.match(nowhere.stderr, /The folder \S+missing does not exist\./)
   })
 
-  it('a damaged log segment is copied unchanged and reported, and the rest is kept', async t => {
+  it('copies a damaged log segment unchanged, reports it, and contains everything else', async t => {
     const folder = testFolder(t)
     const [file, original] = [join(folder, 'backup.tar'), await started(t, folder, 'original')]
     await original.post('/e/', { api_key: testProjectKey, event: 'x', distinct_id: 'ada' })
@@ -157,7 +157,7 @@ describe('a backup beside a running instance', () => {
     assert.equal(results.length, 1)
   })
 
-  it('a damaged backup is refused with the name of the file inside, before anything changes', async t => {
+  it('is refused if damaged, with the name of the file inside, before anything changes', async t => {
     const folder = testFolder(t)
     const [file, original] = [join(folder, 'backup.tar'), await started(t, folder, 'original')]
     await original.post('/e/', { api_key: testProjectKey, event: 'x', distinct_id: 'ada' })

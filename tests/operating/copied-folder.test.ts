@@ -13,7 +13,7 @@ import { prepareEngine } from '#adapters/clickhouse-embedded/start-engine.ts'
 import { spawnPreparedEngine, startEngine } from '../support/engine.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
-it('an event store copied with its links followed starts on the copy with all its rows', async t => {
+it('a copy of an event store made by following links starts with all its rows', async t => {
   const folder = tempDir(t)
   const engine = await startEngine({}, folder)
   t.after(() => engine.stop())

@@ -20,7 +20,7 @@ describe('the image', () => {
   const dockerfile = readDockerfile()
   const ignored = readFileSync('.dockerignore', 'utf8').split('\n')
 
-  it('the image copies existing files, and exactly those that the builder receives', () => {
+  it('the Dockerfile copies files that exist, and exactly those that the builder receives', () => {
     const sources = dockerfile.copiesOfContext.flatMap(({ sources }) => sources)
     assert.ok(sources.includes('src') && sources.includes('package-lock.json'))
     for (const source of sources) {
@@ -53,7 +53,7 @@ describe('the image', () => {
     assert.ok(dockerfile.environment.NODE_COMPILE_CACHE!.startsWith('/tmp/'))
   })
 
-  it('messages to users name neither npm nor documentation pages, which the image lacks', () => {
+  it('messages to users mention neither npm nor documentation pages, which the image lacks', () => {
     // Exceptions: descriptions in the schema, a program of the caller, and answers that a PostHog client expects.
     const others = ['distribution.ts', 'http/openapi/', 'http/handlers/start-page.ts', 'wire/']
     const files = globSync('src/**/*.ts').filter(
@@ -72,7 +72,7 @@ describe('the image', () => {
     for (const path of files) assert.deepEqual(naming(readFileSync(path, 'utf8')), [], path)
   })
 
-  it('the Dockerfile reader joins continued lines', () => {
+  it('the reader of the Dockerfile in these tests joins continued lines', () => {
     const text = '# c\nFROM a AS b\nRUN one \\\n # not this\n && two\nCMD ["x", "y z"]\n'
     assert.deepEqual(instructionsOf(text), [
       { name: 'FROM', rest: 'a AS b' },
@@ -93,7 +93,7 @@ describe('the systemd service', () => {
     assert.ok(readConfig(settings).ok)
   })
 
-  it('a stop has the ten seconds it may take, and a refused start is not repeated', () => {
+  it('a stop may take its full ten seconds, and a refused start is not repeated', () => {
     assert.ok(Number(settingOf('TimeoutStopSec')[0]) > 10)
     assert.deepEqual(settingOf('KillMode'), ['mixed'])
     assert.deepEqual(settingOf('RestartPreventExitStatus'), ['2'])

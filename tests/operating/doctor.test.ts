@@ -56,7 +56,7 @@ async function holdLock(t: TestContext, folder: string, command: LockCommand = '
 }
 
 describe('pennon doctor', () => {
-  it('a backup using the data folder is not mistaken for an instance', async t => {
+  it('a backup that uses the data folder is not mistaken for an instance', async t => {
     const folder = join(tempDir(t), 'data')
     await holdLock(t, folder, 'backup')
     const { exitCode, output } = await doctor({ PENNON_DATA: folder })
@@ -168,7 +168,7 @@ describe('pennon doctor', () => {
     assert.match(output, /No problems found\.\n$/)
   })
 
-  it('ClickHouse is asked with the configured user, and its refusal is reported', async t => {
+  it('ClickHouse is queried as the configured user, and a refusal is reported', async t => {
     const refusing = await listening(t, 516, 'Code: 516. Authentication failed')
     const url = `http://ann:secret@127.0.0.1:${refusing.port}/events`
     const { exitCode, output } = await doctor({ PENNON_DATA: tempDir(t), CLICKHOUSE_URL: url })
@@ -177,7 +177,7 @@ describe('pennon doctor', () => {
     assert.equal(refusing.requests.at(-1), 'ann:secret /?query=SELECT+version()')
   })
 
-  it('an import-only instance is reported, both running and before its start', async t => {
+  it('an import-only instance is reported, both while it runs and before its start', async t => {
     const settings = { PENNON_DATA: tempDir(t), PENNON_IMPORT_ONLY: 'true' }
     const before = await doctor(settings)
     assert.match(before.output, /^ok +instance +not running; .*import-only \(PENNON_IMPORT_ONLY\)/m)
@@ -200,7 +200,7 @@ describe('pennon doctor', () => {
     )
   })
 
-  it('an instance without space is told both limits that may be the cause', async t => {
+  it('for an instance without space, both limits that may be the cause are named', async t => {
     const folder = tempDir(t)
     const { port } = await listening(
       t,
@@ -230,7 +230,7 @@ describe('pennon doctor', () => {
     )
   })
 
-  it('a damaged state, even deep inside the file, and a missing one are found, and the file is named', async t => {
+  it('a damaged state, even deep inside the file, and a missing state are found, and the file is named', async t => {
     const folder = tempDir(t)
     const file = join(folder, 'state.db')
     await migrateSqlite(folder)
@@ -262,7 +262,7 @@ describe('pennon doctor', () => {
     assert.equal(existsSync(file), false, 'doctor creates no files')
   })
 
-  it('every segment of the log is opened, and a damaged one is named', async t => {
+  it('every segment of the log is opened, and a damaged segment is named', async t => {
     const folder = tempDir(t)
     await stateWithLog(folder)
     const { writer } = await openedWriter(t, {}, join(folder, 'log'))
@@ -284,7 +284,7 @@ describe('pennon doctor', () => {
     )
   })
 
-  it('a state of a newer version and a log of another state are refused, as at a start', async t => {
+  it('a state of a newer version and a log that belongs to another state are refused, as at a start', async t => {
     const [newer, foreign, own] = [tempDir(t), tempDir(t), tempDir(t)]
     await migrateSqlite(newer)
     const state = new Database(join(newer, 'state.db'))
@@ -339,7 +339,7 @@ describe('pennon doctor', () => {
     assert.doesNotMatch(output, /Quiet/)
   })
 
-  it('a damaged log identity is distinguished from an unreadable one', async t => {
+  it('a damaged log identity is distinguished from an unreadable log identity', async t => {
     const folder = tempDir(t)
     await migrateSqlite(folder)
     const { writer } = await openedWriter(t, {}, join(folder, 'log'))

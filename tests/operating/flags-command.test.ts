@@ -157,7 +157,7 @@ describe('pennon flags', () => {
     ],
   ]
   for (const [what, args, over, says] of stuck)
-    it(`exits with code 2 and one line with the remedy when ${what}`, async () => {
+    it(`a command exits with code 2 and one line with the remedy when ${what}`, async () => {
       const { exitCode, stdout, stderr } = await flags(args, over)
       assert.match(stderr, says)
       assert.deepEqual([exitCode, stdout, stderr.split('\n').length], [2, '', 2])
@@ -211,13 +211,13 @@ describe('pennon flags', () => {
   })
 })
 
-describe('pennon flags changing a flag', () => {
+describe('pennon flags, when it changes a flag', () => {
   const version = async (key: string) => {
     const flag = await front.api<{ version: number }>('GET', `/api/projects/1/feature_flags/${key}/`)
     return flag.version
   }
 
-  it('a change is described with its effect, and not made without --yes when there is no terminal', async () => {
+  it('a change is described with its effect, and not made without --yes if there is no terminal', async () => {
     const asked = await flags(['create', 'quiet', '--name', 'Not yet'])
     assert.deepEqual(asked.stdout.split('\n').slice(0, -1), [
       'A new flag quiet',
@@ -239,7 +239,7 @@ describe('pennon flags changing a flag', () => {
     assert.deepEqual([stderr, exitCode], ['pennon: --json cannot ask for confirmation: add --yes.\n', 2])
   })
 
-  it('creating, rolling out, switching and archiving a flag each make one version', async () => {
+  it('creating, rolling out, switching and archiving a flag each create one version', async () => {
     const made = await linesOf(['create', 'steps', '--yes', '--tag', 'a', '--tag', 'b'])
     assert.equal(
       made.at(-1),
@@ -281,7 +281,7 @@ describe('pennon flags changing a flag', () => {
     assert.deepEqual([again.version, await version('steps')], [7, 7])
   })
 
-  it('a change that the flag does not allow exits with code 2 and the remedy', async () => {
+  it('a change that the flag does not allow exits with code 2 and a remedy', async () => {
     const before = await version('search')
     for (const command of ['create', 'archive']) await linesOf([command, 'put-away', '--yes'])
     for (const [args, says] of [
@@ -318,7 +318,7 @@ describe('the output of pennon flags', () => {
     ],
   }
 
-  it('usage has a row and a chart per value, all on one scale', () => {
+  it('usage has a row and a chart per value, all on the same scale', () => {
     assert.deepEqual(formatUsage(usage, 'day', plainTerminal), [
       'VALUE       CALLS  PERSONS  PER DAY',
       'control     1,501       20  ▄▂ ▁',
@@ -328,7 +328,7 @@ describe('the output of pennon flags', () => {
     ])
   })
 
-  it('a narrow terminal gets fewer bars, and the period of each is stated', () => {
+  it('a narrow terminal gets fewer bars, and the period of each bar is stated', () => {
     const hours = Array.from({ length: 40 }, (_, hour) => new Date(Date.UTC(2026, 10, 1, hour)).toISOString())
     const long = {
       ...usage,
@@ -351,7 +351,7 @@ describe('the output of pennon flags', () => {
 })
 
 describe('pennon flags export and import', () => {
-  it('two commands copy the flags of a project to another one', async t => {
+  it('two commands copy the flags of one project to another', async t => {
     await front.api('POST', '/api/projects/', { name: 'Other' })
     const path = join(tempDir(t), 'flags.json')
     const exported = await flags(['export', 'search', 'new-checkout'])

@@ -18,7 +18,7 @@ interface Line {
   readonly msg: string
 }
 
-it('a first start, doctor and a stop print no warnings, and the stop reports its end', async t => {
+it('a first start, doctor and a stop print no warnings, and the stop reports that it is complete', async t => {
   const dataFolder = join(tempDir(t), 'data')
   const pennon = await startPennonFor(t, { dataFolder, settings: { PENNON_LOG_LEVEL: 'info' } })
   // Persons can be queried once the event store has been compared with the state.

@@ -30,13 +30,13 @@ function useThread(ms: number): void {
   }
 }
 
-test('giving back memory shrinks the new space', () => {
+test('returning memory to the system shrinks V8’s new space', () => {
   growNewSpace()
   giveBackMemory()
   assert.ok(newSpaceBytes() < 4 * MiB, `${newSpaceBytes()} bytes`)
 })
 
-test('memory is given back once after each busy period', async () => {
+test('memory is returned once after each busy period', async () => {
   let given = 0
   // The clock of the thread moves in ticks of up to 4 ms; a single tick must not count as busy.
   giveBackWhenQuiet(200, () => given++)

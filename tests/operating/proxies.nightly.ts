@@ -171,7 +171,7 @@ for (const proxy of proxies)
       assert.equal(metrics.status, 401, 'a proxy on loopback does not make clients operators')
     })
 
-    it('slow streams pass unbuffered, and each request has an id that both logs contain', async () => {
+    it('slow streams pass unbuffered, and each request has an id that is in both logs', async () => {
       const response = await fetch(`${url}/ofrep/v1/events?key=${testProjectKey}`, {
         headers: { authorization: `Bearer ${testProjectKey}` },
       })
@@ -199,7 +199,7 @@ for (const proxy of proxies)
     })
   })
 
-it('every proxy of the page is tested', () => {
+it('every proxy on the documentation page is tested', () => {
   const languages = [...page.matchAll(/```(\w+)\n/g)].map(match => match[1])
   assert.deepEqual(languages, ['nginx', 'haproxy', 'caddyfile'])
   for (const program of ['nginx', 'haproxy', 'caddy'])

@@ -35,7 +35,7 @@ async function plansOf(...distinctIds: readonly string[]): Promise<unknown[]> {
 const rebuild = (...args: readonly string[]) =>
   callCommand({ PENNON_PERSONAL_KEY: testPersonalKey }, 'rebuild', 'persons', ...args, '--host', pennon.url)
 
-it('a person that was merged wrongly is split, and stays so when persons are rebuilt', async () => {
+it('a person that was merged wrongly is split, and stays split when persons are rebuilt', async () => {
   await capture(
     ['signed up', 'ada', { $set: { plan: 'pro' } }],
     ['signed up', 'bob', { $set: { plan: 'free' } }],
@@ -64,7 +64,7 @@ it('a person that was merged wrongly is split, and stays so when persons are reb
   assert.deepEqual(await plansOf('ada', 'bob'), ['pro', 'team'])
 })
 
-it('shows what would change, and changes it with --apply', async t => {
+it('the rebuild command shows what would change, and changes it with --apply', async t => {
   await capture(['signed up', 'eve', { $set: { plan: 'pro' } }])
   const { uuid } = (await personOf('eve'))!
   const state = new Database(stateFilePath(pennon.dataFolder))
@@ -82,7 +82,7 @@ it('shows what would change, and changes it with --apply', async t => {
   assert.deepEqual(await plansOf('eve'), ['pro'])
 })
 
-it('says what is missing in one line', async () => {
+it('the rebuild command says in one line what is missing', async () => {
   for (const args of [[], ['--all', 'ada']]) {
     const { exitCode, stderr } = await rebuild(...args)
     assert.deepEqual([exitCode, stderr], [2, 'pennon: Name distinct ids or uuids of persons, or pass --all.\n'])

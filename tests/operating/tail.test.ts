@@ -67,7 +67,7 @@ describe('pennon tail', () => {
     )
   })
 
-  it('only the requested lanes and properties are shown, and rejects only if wanted', async t => {
+  it('only the requested lanes and properties are shown, and rejects only if requested', async t => {
     const options = ['--lane', 'ai', '--lane', 'error_tracking, main', '--property', 'plan=pro', '--property', 'n=3']
     const { output } = start(t, [...options, '--no-rejected', '--json'])
     await eventually(() => output().startsWith('{"type":"ready",'))
@@ -128,7 +128,7 @@ describe('pennon tail', () => {
     )
   })
 
-  it('an unreachable instance is reported with the remedy, and the help names every lane', async t => {
+  it('an unreachable instance is reported with a remedy, and the help names every lane', async t => {
     const nobody = start(t, [], testPersonalKey, `http://127.0.0.1:${await freePort()}`)
     const help = start(t, ['--help'])
     const unknown = start(t, ['--project', '77'])

@@ -45,7 +45,7 @@ function item(event: string, distinctId: string, properties: Properties = {}, se
   return { event, properties: { distinct_id: distinctId, ...properties }, timestamp, uuid: randomUUID() }
 }
 
-describe('persons and groups over the wire', { concurrency: true }, () => {
+describe('persons and groups, tested over HTTP', { concurrency: true }, () => {
   const pennon = startedForTests(startPennon)
 
   async function aProject() {
@@ -219,7 +219,7 @@ describe('persons and groups over the wire', { concurrency: true }, () => {
     await project.assertEventsOf(gone, [])
   })
 
-  it('a merge can share its batch with events before and after it', async () => {
+  it('a merge can be in the same batch as events before and after it', async () => {
     const project = await aProject()
     const items = [
       item('e', 'anon', { $set: { seen: 1 } }),
@@ -270,7 +270,7 @@ describe('persons and groups over the wire', { concurrency: true }, () => {
       for (const id of ['a', 'b']) await project.assertEventsOf(project.uuidOf(id), [])
     })
 
-  it("an import's merge applies to live events, and a live merge to imported ones", async () => {
+  it('a merge in an import applies to live events, and a live merge applies to imported events', async () => {
     const project = await aProject()
     const live = [item('e', 'device', { $set: { plan: 'live' } }), item('e', 'user')]
     await project.send(live)

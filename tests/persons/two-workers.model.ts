@@ -217,7 +217,7 @@ export async function runMergeRounds(
 
 /** Registers the test of one adapter. */
 export function twoWorkersTest(adapter: string, open: OpenState, roundCount = 50): void {
-  test(`two workers on ${adapter} that merge the same ids at once leave one valid state`, async (t: TestContext) => {
+  test(`two workers on ${adapter} that merge the same ids at the same time leave one valid state`, async (t: TestContext) => {
     const seed = testSeed()
     t.diagnostic(`SEED=${seed}`)
     const stopping = new AbortController()

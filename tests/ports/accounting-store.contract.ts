@@ -31,7 +31,7 @@ export function accountingStoreContract(adapter: string, open: OpenManagement): 
       assert.deepEqual(await store.listUsage(1, '2026-03-02', '2026-03-09'), [])
     })
 
-    it('overwrites a frozen day once and then never again', async t => {
+    it('overwrites a frozen day one last time and then never again', async t => {
       const { store } = await open(t)
       const save = (eventsCharged: number, frozenBeforeDay: string) =>
         store.saveEventCounts(1, [{ ...noEventUsage, day: '2026-03-01', eventsCharged }], frozenBeforeDay)
@@ -95,7 +95,7 @@ export function accountingStoreContract(adapter: string, open: OpenManagement): 
     const at = (text: string) => Date.parse(text)
     const row = { projectId: 1, day: '2026-03-02', reason: 'invalid_json', warning: null }
 
-    it('adds up by day and reason, and stores the latest time', async t => {
+    it('adds up rejections by day and reason, and stores the latest time', async t => {
       const { store } = await open(t)
       const noon = at('2026-03-02T12:00:00Z')
       await store.addRefused([
@@ -122,7 +122,7 @@ export function accountingStoreContract(adapter: string, open: OpenManagement): 
       assert.deepEqual(await store.listRefused(2, '2026-03-01'), [])
     })
 
-    it('adds its count to a warning, with few samples', async t => {
+    it('adds the number of rejections to a warning, with a few samples', async t => {
       const { store } = await open(t)
       const lastSeenMs = at('2026-03-02T12:00:00Z')
       const reason = 'events_over_quota'

@@ -40,7 +40,7 @@ export function activityStoreContract(adapter: string, open: OpenManagement): vo
       return { ...harness, log, told }
     }
 
-    it('records the fields of a cohort before and after, and what changes nothing not at all', async t => {
+    it('records the fields of a cohort before and after a change, and records nothing if nothing changed', async t => {
       const { store, log } = await start(t)
       const { name, description, isStatic, filters } = aNewCohort()
       written(await store.createCohort(aNewCohort(), ada, {}))
@@ -60,7 +60,7 @@ export function activityStoreContract(adapter: string, open: OpenManagement): vo
       ])
     })
 
-    it('records a restored cohort, and a deleted one as the write that deletes it leaves it', async t => {
+    it('records a restored cohort, and a deleted cohort as the write that deletes it leaves it', async t => {
       const { store, log } = await start(t)
       written(await store.createCohort(aNewCohort(), ada, {}))
       written(await store.updateCohort(1, 1, { deleted: true, name: 'Last' }, bob, {}))
@@ -75,7 +75,7 @@ export function activityStoreContract(adapter: string, open: OpenManagement): vo
       assert.deepEqual(restored?.changes, [{ path: 'deleted', action: 'changed', before: true, after: false }])
     })
 
-    it('records settings of a project and its masked secret keys, and its entries outlive it', async t => {
+    it('records project settings and masked secret keys, and its entries outlive the project', async t => {
       const { store, log, told } = await start(t)
       written(await store.updateProject(1, { name: 'Renamed', quotas: { ...noQuotas, events: 3 } }, bob))
       written(await store.updateProject(1, { name: 'Renamed', quotas: { events: 3 } }, bob))
@@ -106,7 +106,7 @@ export function activityStoreContract(adapter: string, open: OpenManagement): vo
       assert.doesNotMatch(JSON.stringify(await log()), /hash-/)
     })
 
-    it('records personal keys outside of any project, without what they are checked by', async t => {
+    it('records personal keys outside of any project, without the hash that verifies them', async t => {
       const { store, log } = await start(t)
       await store.createPersonalKey(key, ada)
       await store.deletePersonalKey('k1', bob)
@@ -120,7 +120,7 @@ export function activityStoreContract(adapter: string, open: OpenManagement): vo
       assert.equal((await entries(store, { projectId: 1 })).length, 1, 'that of the project')
     })
 
-    it('records a flag by its versions, which have the fields', async t => {
+    it('records a flag by its versions, which contain the fields', async t => {
       const { store, log, told } = await start(t)
       written(await store.createFlag(aNewFlag(), ada))
       written(await change(store, 1, 1, { name: 'New' }, { changedBy: 'bob' }))
@@ -139,7 +139,7 @@ export function activityStoreContract(adapter: string, open: OpenManagement): vo
       )
     })
 
-    it('records how many members were added and removed, and nothing when none were', async t => {
+    it('records how many members were added and removed, and nothing if there were none', async t => {
       const { store, chunkStore, log } = await start(t)
       const persons = [1, 2].map(n => aPerson({ uuid: `11111111-1111-5111-8111-11111111111${n}` }))
       const mappings = persons.map((person, index) => created(aMapping(person, `user-${index}`)))
@@ -159,7 +159,7 @@ export function activityStoreContract(adapter: string, open: OpenManagement): vo
       )
     })
 
-    it('records an erasure without naming anyone', async t => {
+    it('records an erasure without naming the person', async t => {
       const { store, chunkStore, log, told } = await start(t)
       const person = aPerson()
       await commit(chunkStore, { persons: [created(person)], mappings: [created(aMapping(person, 'the-erased'))] })
@@ -175,7 +175,7 @@ export function activityStoreContract(adapter: string, open: OpenManagement): vo
       for (const secret of [person.uuid, 'the-erased']) assert.ok(!text.includes(secret), text)
     })
 
-    it('records what people do with an import job, and neither its progress nor the steps of the worker', async t => {
+    it('records what people do with an import job, but neither its progress nor the worker’s steps', async t => {
       const { store, log, told } = await start(t)
       const made = await store.createImportJob(newJob, limits, ada)
       assert.ok(made.ok)
@@ -206,7 +206,7 @@ export function activityStoreContract(adapter: string, open: OpenManagement): vo
       assert.deepEqual(await told(), ['ada deleted group_type 0'])
     })
 
-    it('has no entry of a write that was refused, also when a part of it was written before', async t => {
+    it('has no entry for a write that was refused, even if part of the write was made before', async t => {
       const { store, told } = await start(t)
       written(await store.createFlag(aNewFlag({ key: 'taken' }), ada))
       written(await store.createCohort(aNewCohort(), ada, {}))
@@ -234,7 +234,7 @@ export function activityStoreContract(adapter: string, open: OpenManagement): vo
       assert.deepEqual(await told(), before)
     })
 
-    it('takes no more text for a change than what was changed, before and after', async t => {
+    it('takes no more text for a change than the old and the new value', async t => {
       const { store, log } = await start(t)
       const content = (value: number) => ({ appearance: { ['k'.repeat(1_000)]: Array<number>(2_000).fill(value) } })
       const survey = { id: 'd1', projectId: 1, name: 'Why', type: 'popover' as const, content: content(0) }
@@ -248,7 +248,7 @@ export function activityStoreContract(adapter: string, open: OpenManagement): vo
       ])
     })
 
-    it('is filtered by project, kinds, item and authors, newest first', async t => {
+    it('is filtered by project, kind of object, item and author, newest first', async t => {
       const { store } = await start(t)
       await store.createProject(aNewProject({ name: 'Second' }), bob)
       await store.createPersonalKey(key, bob)
@@ -281,7 +281,7 @@ export function activityStoreContract(adapter: string, open: OpenManagement): vo
       )
     })
 
-    it('continues below a cursor while new entries arrive, and cuts a page of large ones, but never to nothing', async t => {
+    it('continues below a cursor while new entries arrive, and ends a page of large entries early, but never empty', async t => {
       const { store } = await start(t)
       const record = (name: string, bytes = 0) => {
         const changes = [{ path: 'plan', action: 'created', before: null, after: 'x'.repeat(bytes) }] as const
@@ -301,7 +301,7 @@ export function activityStoreContract(adapter: string, open: OpenManagement): vo
       assert.deepEqual(pages, ['f', 'e', 'd c', 'b a'])
     })
 
-    it('ends a page early when the versions of its flags, which are read to show their changes, are large', async t => {
+    it('ends a page early if the flag versions that it reads to show changes are large', async t => {
       const { store } = await start(t)
       await store.createPersonalKey(key, ada)
       const filters = { groups: [], note: 'x'.repeat(700_000) }

@@ -12,7 +12,7 @@ const kib600 = 'x'.repeat(600 * 1024)
 
 export function boundedListsContract(adapter: string, open: OpenManagement): void {
   describe(`ManagementStore on ${adapter}: lists of rows that may be large`, () => {
-    it('cuts a page of large persons, and the next one begins where it ends', async t => {
+    it('ends a page of large persons early, and the next page begins where it ended', async t => {
       const { store, chunkStore } = await open(t)
       // Some are large, one alone is larger than a page, and several small ones stand between them.
       const texts = ['', kib600, '', kib600, kib600, kib600 + kib600, '', '']
@@ -33,7 +33,7 @@ export function boundedListsContract(adapter: string, open: OpenManagement): voi
       assert.ok(lengths.length > 3 && lengths.some(length => length > 1), `pages of ${lengths}`)
     })
 
-    it('cuts a page of large groups, and the next one begins where it ends', async t => {
+    it('ends a page of large groups early, and the next page begins where it ended', async t => {
       const { store, chunkStore } = await open(t)
       const texts = [kib600, '', kib600, kib600 + kib600, '']
       const groups = texts.map((text, index) =>
@@ -52,7 +52,7 @@ export function boundedListsContract(adapter: string, open: OpenManagement): voi
       assert.deepEqual(seen, ['k4', 'k2', 'k3', 'k0', 'k1'])
     })
 
-    it('ends a page of large projects early, of all and of selected ones, and the next page begins where it ended', async t => {
+    it('ends a page of large projects early, all or selected ones, and the next page begins where it ended', async t => {
       const { store } = await open(t)
       const texts = [kib600, '', kib600, kib600 + kib600, '', '']
       for (const [index, text] of texts.entries()) {
@@ -76,7 +76,7 @@ export function boundedListsContract(adapter: string, open: OpenManagement): voi
       assert.deepEqual(await store.listProjects({ limit: 9, offset: 0, ids: [] }), { count: 0, results: [] })
     })
 
-    it('cuts a page of large personal keys, and finds one by its id', async t => {
+    it('ends a page of large personal keys early, and finds a key by its id', async t => {
       const { store } = await open(t)
       const labels = [kib600, 'b', kib600, kib600 + kib600, 'e']
       const key = { scopes: ['*'], scopedProjectIds: [], lastUsedAtMs: null }
@@ -101,7 +101,7 @@ export function boundedListsContract(adapter: string, open: OpenManagement): voi
       assert.equal(await store.findPersonalKey('hash-1'), null)
     })
 
-    it('shows some ids of a person with many, requested ones first, and lists all of them in pages', async t => {
+    it('shows only some ids of a person with many, requested ids first, and lists all of them in pages', async t => {
       const harness = await open(t)
       const { store } = harness
       const made = Array.from({ length: 1_500 }, (_, index) => uuidLike(index))
@@ -127,7 +127,7 @@ export function boundedListsContract(adapter: string, open: OpenManagement): voi
       assert.equal(await store.listDistinctIds(1, 'u-nobody', { limit: 9 }), null)
     })
 
-    it('reads no more ids of a person that predates the limit than of any other', async t => {
+    it('reads no more ids of a person from before the limit of ids than of any other person', async t => {
       const harness = await open(t)
       const { store } = harness
       const ids = Array.from({ length: personDistinctIdCountMax + 500 }, (_, index) => uuidLike(index))

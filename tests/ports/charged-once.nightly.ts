@@ -25,7 +25,7 @@ import { aCapturedEvent, aProject, encodedEvents, noSalts } from '../support/val
 const dayMs = 86_400_000
 const noon = (day: string) => Date.parse(`${day}T12:00:00Z`)
 
-describe('an event that is sent again days later', () => {
+describe('an event that is sent again after days', () => {
   let engine: TestEngine
   let clients: ReturnType<typeof createClickHouseClients>
   const stores: EventStore[] = []
@@ -143,7 +143,7 @@ describe('an event that is sent again days later', () => {
 
   for (const merges of [false, true]) {
     describe(merges ? 'and is merged with its first copy' : 'and lies beside its first copy', () => {
-      it('is charged on the day of the first arrival', async () => {
+      it('is charged on the day of its first arrival', async () => {
         const project = aProjectOverDays({ merges })
         await project.send('2026-11-02')
         await project.send('2026-11-06')
@@ -151,7 +151,7 @@ describe('an event that is sent again days later', () => {
         assert.deepEqual(await project.bill(), { '2026-11-02': 1 })
       })
 
-      it('is charged on the day of the first arrival, a month later', async () => {
+      it('is charged on the day of its first arrival even a month later', async () => {
         const project = aProjectOverDays({ merges })
         const timestampMs = noon('2026-11-30')
         await project.send('2026-11-30', { timestampMs })
@@ -175,7 +175,7 @@ describe('an event that is sent again days later', () => {
         assert.deepEqual(await project.bill(), { '2026-11-02': 1 })
       })
 
-      it('is charged on its day when the worker restarts after the day would have been frozen', async () => {
+      it('is charged on its day if the worker restarts only after the day would have been frozen', async () => {
         const project = aProjectOverDays({ merges })
         await project.send('2026-11-02')
         const another = { name: 'another', timestampMs: noon('2026-11-02') }
@@ -201,7 +201,7 @@ describe('an event that is sent again days later', () => {
     })
   }
 
-  it('is charged twice when its name differs, which makes it another event', async () => {
+  it('is charged twice if its name differs, since it is then another event', async () => {
     const project = aProjectOverDays({ merges: false })
     await project.send('2026-11-02')
     await project.send('2026-11-06', { name: 'another' })

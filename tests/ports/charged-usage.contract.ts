@@ -33,7 +33,7 @@ export function chargedUsageContract(subject: EventWriterSubject): void {
     ])
   })
 
-  it('counts exceptions, AI events and survey responses separately from all live events, each once, and no imported ones', async () => {
+  it('counts exceptions, AI events and survey responses separately from other live events, once each, without imports', async () => {
     const projectId = newProject()
     const of = (event: string, propertiesJson = '{}') => aStoredEvent({ projectId, event, propertiesJson })
     const events = [
@@ -66,7 +66,7 @@ export function chargedUsageContract(subject: EventWriterSubject): void {
     ])
   })
 
-  it('counts a recorded session on the day its first recording arrived, whether it is sent again or continues', async () => {
+  it('counts a recorded session on the day its first recording arrived, whether it is resent or continued', async () => {
     const projectId = newProject()
     const at = (n: number, sessionId: string, day: string) =>
       aCapturedRecording(n, { projectId, sessionId, receivedAtMs: Date.parse(day) })
@@ -88,7 +88,7 @@ export function chargedUsageContract(subject: EventWriterSubject): void {
     assert.deepEqual(await subject.store.countUsage(projectId, '2026-11-06', '2026-11-06'), [days[1]])
   })
 
-  it('counts usage on the day of charge, whatever month the winning copy arrived in', async () => {
+  it('counts usage on the day of charge, in whatever month the winning copy arrived', async () => {
     const projectId = newProject()
     const event = aStoredEvent({ projectId })
     await insert({ events: [event] })
@@ -125,7 +125,7 @@ export function chargedUsageContract(subject: EventWriterSubject): void {
     assert.deepEqual(await subject.store.findChargedTimes([]), [])
   })
 
-  it('returns when events of any name and time were charged, thousands per call', async () => {
+  it('returns when events of any name and time were charged, for thousands of events per call', async () => {
     const projectId = newProject()
     const texts = [
       `quotes ' " \` \\ \n \t \r`,
@@ -154,7 +154,7 @@ export function chargedUsageContract(subject: EventWriterSubject): void {
     )
   })
 
-  it('finds which kinds of flag calls are stored, and counts deduplicated ones once each', async () => {
+  it('finds which kinds of flag calls are stored, and counts each deduplicated call once', async () => {
     const projectId = newProject()
     const call = (over: Partial<StoredEvent> = {}) =>
       aStoredEvent({

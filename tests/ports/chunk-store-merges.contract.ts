@@ -9,7 +9,7 @@ import { ada, bob, commit, load, openClaimed } from './chunk-store-cases.ts'
 
 export function chunkStoreMergeContract(adapter: string, open: OpenState): void {
   describe(`ChunkStore on ${adapter}: merges`, () => {
-    it('merges a person: its ids lead to the survivor, its flag assignments move, and the survivor’s own assignments win', async t => {
+    it('leads the ids of a merged person to the survivor, and moves its assignments unless the survivor has its own', async t => {
       const { chunkStore, subjectStore, addOverride, overridesOf } = await openClaimed(open, t)
       await commit(chunkStore, {
         persons: [created(ada), created(bob)],
@@ -31,7 +31,7 @@ export function chunkStoreMergeContract(adapter: string, open: OpenState): void 
       assert.equal((await subjectStore.findPerson(1, 'bob'))?.uuid, ada.uuid)
     })
 
-    it('merges a person: the survivor is in the static cohorts of both, the merged one in none', async t => {
+    it('puts the survivor into the static cohorts of both persons, and the merged person into none', async t => {
       const { chunkStore, subjectStore, addMembership, membershipsOf } = await openClaimed(open, t)
       const carl = aPerson({ uuid: '33333333-3333-5333-8333-333333333333' })
       await commit(chunkStore, {
@@ -64,7 +64,7 @@ export function chunkStoreMergeContract(adapter: string, open: OpenState): void 
       assert.deepEqual(await subjectStore.findStaticCohorts(1, 'carl'), new Set([5, 6, 7]))
     })
 
-    it('keeps memberships where they are when a merge is refused', async t => {
+    it('keeps cohort memberships unchanged when a merge is refused', async t => {
       const { chunkStore, addMembership, membershipsOf } = await openClaimed(open, t)
       await commit(chunkStore, { persons: [ada, bob].map(created) })
       await addMembership(1, bob.uuid, 5)
@@ -74,7 +74,7 @@ export function chunkStoreMergeContract(adapter: string, open: OpenState): void 
       assert.deepEqual(await membershipsOf(1, ada.uuid), [])
     })
 
-    it('moves flag assignments in the order of the merges of a commit', async t => {
+    it('moves flag assignments in the order of the merges in a commit', async t => {
       const { chunkStore, addOverride, overridesOf } = await openClaimed(open, t)
       const carl = aPerson({ uuid: '33333333-3333-5333-8333-333333333333' })
       await commit(chunkStore, { persons: [ada, bob, carl].map(created) })
@@ -114,7 +114,7 @@ export function chunkStoreMergeContract(adapter: string, open: OpenState): void 
       )
     })
 
-    it('refuses a personless id that has since got a person, and a person for an id that has since become personless', async t => {
+    it('refuses a personless id that got a person in the meantime, and a person for an id that became personless', async t => {
       const { chunkStore } = await openClaimed(open, t)
       const id = (distinctId: string) => ({ projectId: 1, distinctId })
       await commit(chunkStore, { persons: [created(ada)], mappings: [created(aMapping(ada, 'ada'))] })
@@ -151,7 +151,7 @@ export function chunkStoreMergeContract(adapter: string, open: OpenState): void 
       assert.deepEqual(loaded.mappings, [aMapping(bob, 'bob')])
     })
 
-    it('refuses a merge of a person that changed, and a merge into a deleted person', async t => {
+    it('refuses a merge of a person that has changed, and a merge into a deleted person', async t => {
       const { chunkStore } = await openClaimed(open, t)
       await commit(chunkStore, { persons: [created({ ...bob, version: 3 })] })
       const gone = { projectId: 1, uuid: bob.uuid, survivorUuid: ada.uuid, loadedVersion: 3 }

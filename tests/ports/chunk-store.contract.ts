@@ -43,7 +43,7 @@ export function chunkStoreContract(adapter: string, open: OpenState): void {
       assert.equal(await commit(chunkStore, {}, { fromOffset: 0, offset: 60 }), 'not_owner')
     })
 
-    it('returns the position of a stream to its owner only, without claiming it', async t => {
+    it('returns the position of a stream only to its owner, without claiming the stream', async t => {
       const { chunkStore, openAnotherChunkStore } = await open(t)
       assert.equal(await chunkStore.findOwnPosition('main', 'w1'), null)
       await chunkStore.claimPosition('main', 'w1')
@@ -58,7 +58,7 @@ export function chunkStoreContract(adapter: string, open: OpenState): void {
       assert.equal(await commit(chunkStore, {}, { offset: 1 }), 'not_owner')
     })
 
-    it('loads persons, mappings and personless ids as they were committed, and leaves out unknown ones', async t => {
+    it('loads persons, mappings and personless ids as they were committed, and omits unknown ones', async t => {
       const { chunkStore, openAnotherChunkStore } = await openClaimed(open, t)
       const marks = { plan: { kind: 'live_once', timestampMs: 5, uuid: 'u', importJobId: 0 } } as const
       const person = { ...ada, marks, isIdentified: true }
@@ -81,7 +81,7 @@ export function chunkStoreContract(adapter: string, open: OpenState): void {
       )
     })
 
-    it('loads the other ids of merging persons only', async t => {
+    it('loads the other ids only of persons that are merged', async t => {
       const { chunkStore } = await openClaimed(open, t)
       await commit(chunkStore, {
         persons: [created(ada), created(bob)],
@@ -96,7 +96,7 @@ export function chunkStoreContract(adapter: string, open: OpenState): void {
     })
 
     for (const large of ['persons', 'groups'] as const)
-      it(`answers that a chunk is too large when its ${large} have more text than it may load`, async t => {
+      it(`reports that a chunk is too large if its ${large} have more text than it may load`, async t => {
         const { chunkStore } = await openClaimed(open, t)
         // A few large ones among many small ones: each large one has more text than its share.
         const sizes = Array.from({ length: 40 }, (_, index) => (index % 10 === 3 ? 10_000 : 10))
@@ -134,7 +134,7 @@ export function chunkStoreContract(adapter: string, open: OpenState): void {
         assert.equal(await chunkStore.loadChunk(wanted, loaded.textBytes - 1), 'too_large')
       })
 
-    it('counts the other ids of merging persons, and stops loading at one more than the maximum', async t => {
+    it('counts the other ids of persons that are merged, and stops loading at one more than the maximum', async t => {
       const { chunkStore } = await openClaimed(open, t)
       const count = personDistinctIdCountMax + 20
       const idsOfAda = Array.from({ length: count }, (_, index) => created(aMapping(ada, `ada-${index}`)))
@@ -154,7 +154,7 @@ export function chunkStoreContract(adapter: string, open: OpenState): void {
       assert.deepEqual(others.personMappings, [])
     })
 
-    it('keeps projects apart', async t => {
+    it('keeps the data of projects separate', async t => {
       const { chunkStore } = await openClaimed(open, t)
       const other = { ...ada, projectId: 2, properties: { plan: 'paid' } }
       await commit(chunkStore, {
@@ -169,7 +169,7 @@ export function chunkStoreContract(adapter: string, open: OpenState): void {
       assert.deepEqual(loaded.persons, [other])
     })
 
-    it('loads more ids than fit one list', async t => {
+    it('loads more ids than fit into one SQL list', async t => {
       const { chunkStore } = await openClaimed(open, t)
       const ids = Array.from({ length: 1_100 }, (_, index) => `id-${index}`)
       const persons = ids.map((id, index) => aPerson({ uuid: `person-${index}`, properties: { id } }))
@@ -217,7 +217,7 @@ export function chunkStoreContract(adapter: string, open: OpenState): void {
       assert.equal(await commit(chunkStore, { groups: [created(aGroup())] }), 'version_conflict')
     })
 
-    it('refuses a mapping to a deleted person, and one that moved since it was loaded', async t => {
+    it('refuses a mapping to a deleted person, and a mapping that moved since it was loaded', async t => {
       const { chunkStore } = await openClaimed(open, t)
       assert.equal(await commit(chunkStore, { mappings: [created(aMapping(ada, 'ada'))] }), 'version_conflict')
       await commit(chunkStore, {
@@ -229,7 +229,7 @@ export function chunkStoreContract(adapter: string, open: OpenState): void {
       assert.equal(await commit(chunkStore, { mappings: [moved] }), 'version_conflict')
     })
 
-    it('loads groups of known types, and raises the revision only for a new type', async t => {
+    it('loads groups of known types, and raises the revision only for a new group type', async t => {
       const { chunkStore, revision } = await openClaimed(open, t)
       const before = await revision()
       const group = aGroup({ typeIndex: 1, key: 'constructor', properties: { seats: 5 } })
@@ -250,7 +250,7 @@ export function chunkStoreContract(adapter: string, open: OpenState): void {
       assert.equal(await revision(), after)
     })
 
-    it('refuses a group type whose name or number is taken, and accepts an identical one', async t => {
+    it('refuses a group type whose name or number is taken, and accepts an identical group type', async t => {
       const { chunkStore, revision } = await openClaimed(open, t)
       const company = { projectId: 1, name: 'company', index: 0 }
       await commit(chunkStore, { groupTypes: [company] })

@@ -34,7 +34,7 @@ describe('ChunkStore on sqlite', () => {
     assert.equal(await store.commitChunk(chunkChanges(), position), 'committed')
   })
 
-  it('waits for a transaction of its own thread without blocking it', async t => {
+  it('waits for a transaction of its own thread without blocking the thread', async t => {
     const dataFolder = tempDir(t)
     await writeNewState(dataFolder)
     const store = openSqliteChunkStore({ dataFolder, busyTimeoutMs: 1_000 })

@@ -81,7 +81,7 @@ export function cohortStoreContract(adapter: string, open: OpenManagement): void
       assert.equal(written(await store.updateCohort(1, 1, { deleted: false }, aChange('Test', 9), {})).version, 4)
     })
 
-    it('clears the count when filters change, and stores no count of a stale version', async t => {
+    it('clears the count when filters change, and stores no count for a stale version', async t => {
       const { store } = await open(t)
       const first = written(await store.createCohort(aNewCohort(), aChange(), {}))
       await store.saveCohortCount(first, 7, 6)
@@ -103,7 +103,7 @@ export function cohortStoreContract(adapter: string, open: OpenManagement): void
       assert.deepEqual([page.count, page.results[0]?.name], [4, 'beta 2'])
     })
 
-    it('finds members by any of their ids, once each, and reports ids without a person in the project', async t => {
+    it('finds members by any of their ids, each once, and reports ids without a person in the project', async t => {
       const harness = await open(t)
       const { store } = harness
       await addPersons(harness, 4)
@@ -199,7 +199,7 @@ export function cohortStoreContract(adapter: string, open: OpenManagement): void
       assert.equal((await store.listPersonsAfter(1, { afterPersonId: 3, limit: 3 }, [])).hasMore, false)
     })
 
-    it('reads the persons who match filters, newest first, with the requested static cohorts, and counts all', async t => {
+    it('reads the persons who match filters, newest first, with the requested static cohorts, and counts all matches', async t => {
       const harness = await open(t)
       const { store } = harness
       await addPersons(harness, 5)
@@ -232,7 +232,7 @@ export function cohortStoreContract(adapter: string, open: OpenManagement): void
       )
     })
 
-    it('leaves out persons whose properties contain none of the parts, ignoring case, and keeps texts with escapes', async t => {
+    it('omits persons whose properties lack all of the given texts, ignoring case, but keeps texts with escapes', async t => {
       const { store, chunkStore } = await open(t)
       const texts = ['MIA@X.com', 'max@x.com', '100%_a', '100xya', '\u0001', 'x.com then mia@']
       const persons = texts.map((text, index) => aPerson({ uuid: uuidOf(index + 1), properties: { text } }))
@@ -258,7 +258,7 @@ export function cohortStoreContract(adapter: string, open: OpenManagement): void
       assert.deepEqual(await oldestFirst(3, 2), [[5], { hasMore: false, nextBehindId: null, leftOutCount: 2 }])
     })
 
-    it('cuts a page before it becomes large, and always returns one person', async t => {
+    it('ends a page before it becomes large, but always returns one person', async t => {
       const { store, chunkStore } = await open(t)
       const large = Array.from({ length: 3 }, (_, index) =>
         aPerson({ uuid: uuidOf(index + 1), properties: { text: 'x'.repeat(700_000) } }),
@@ -268,7 +268,7 @@ export function cohortStoreContract(adapter: string, open: OpenManagement): void
       assert.deepEqual([page.results.length, page.hasMore], [1, true])
     })
 
-    it('lists the references of flags and cohorts, without deleted ones', async t => {
+    it('lists the references of flags and cohorts, except for deleted ones', async t => {
       const { store, revision } = await open(t)
       await store.createProject(aNewProject(), aChange())
       const cohortFilter = { key: 'id', type: 'cohort', value: '2' }

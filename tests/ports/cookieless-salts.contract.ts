@@ -12,7 +12,7 @@ export function cookielessSaltsContract(
   name: string,
   open: (t: TestContext) => Promise<readonly [CookielessSalts, CookielessSalts]>,
 ): void {
-  describe(`the salts on ${name}`, () => {
+  describe(`the daily salts on ${name}`, () => {
     const salt = (byte: number) => new Uint8Array(16).fill(byte)
 
     it('are one per day, set by the first caller', async t => {
@@ -30,7 +30,7 @@ export function cookielessSaltsContract(
       for (const other of others) assert.deepEqual(other, first)
     })
 
-    it('are deleted except for retained days, and another deleted day gets a new salt', async t => {
+    it('are deleted except for retained days, and a deleted day gets a new salt if requested again', async t => {
       const [one, other] = await open(t)
       const kept = { first: '2026-11-29', last: '2026-11-30' }
       assert.deepEqual(await one.deleteSaltsExcept(kept), [])
@@ -42,7 +42,7 @@ export function cookielessSaltsContract(
       assert.deepEqual(await other.keepSalt('2026-12-01', salt(4)), salt(4))
     })
 
-    it('are cached by several processes until their day ends, and by none afterwards', async t => {
+    it('are cached by several processes until their day ends, and by no process afterwards', async t => {
       const stores = await open(t)
       const time = movedTime()
       const clock = fixedClock('2026-11-28T12:00:00Z')

@@ -11,10 +11,10 @@ cookielessSaltsContract('files', async t => {
   return [openSaltFiles(dataFolder), openSaltFiles(dataFolder)]
 })
 
-describe('the files of salts', () => {
+describe('the salt files', () => {
   const salt = new Uint8Array(16).fill(7)
 
-  it('are readable by their owner only, and leave no temporary file', async t => {
+  it('are readable only by their owner, and leave no temporary file', async t => {
     const dataFolder = tempDir(t)
     const store = openSaltFiles(dataFolder)
     assert.ok(!existsSync(join(dataFolder, 'salts')), 'an instance that needs none has none')
@@ -33,7 +33,7 @@ describe('the files of salts', () => {
     assert.deepEqual(readFileSync(join(dataFolder, 'salts', '2026-11-28')), Buffer.from(salt))
   })
 
-  it('report an unavailable state when one cannot be read, and are deleted even if others cannot be', async t => {
+  it('report an unavailable state if one cannot be read, and are deleted even if others cannot be deleted', async t => {
     const dataFolder = tempDir(t)
     for (const day of ['2026-11-26', '2026-11-28']) mkdirSync(join(dataFolder, 'salts', day), { recursive: true })
     writeFileSync(join(dataFolder, 'salts', '2026-11-27'), salt)
@@ -43,7 +43,7 @@ describe('the files of salts', () => {
     assert.ok(!existsSync(join(dataFolder, 'salts', '2026-11-27')))
   })
 
-  it('are deleted with a killed process’s temporary files of their day, and nothing else', async t => {
+  it('are deleted with the temporary files that killed processes left for their day, and nothing else', async t => {
     const dataFolder = tempDir(t)
     mkdirSync(join(dataFolder, 'salts'))
     writeFileSync(join(dataFolder, 'salts', 'notes'), 'of somebody else')

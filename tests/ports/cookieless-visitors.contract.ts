@@ -27,7 +27,7 @@ const second = anIdentify({ uuid: 'u2', ordinal: 1, offset: 20 })
 
 export function cookielessVisitorsContract(adapter: string, open: OpenState): void {
   describe(`CookielessVisitors on ${adapter}`, () => {
-    it('counts the log-ins of a visitor, also those before a position of the log', async t => {
+    it('counts the log-ins of a visitor, and those before a given position of the log', async t => {
       const { chunkStore, subjectStore } = await openClaimed(open, t)
       assert.equal(await subjectStore.countIdentifies(1, hash), 0)
       const identifies = [first, second, anIdentify({ hash: other, uuid: 'u1', offset: 5 })]
@@ -58,7 +58,7 @@ export function cookielessVisitorsContract(adapter: string, open: OpenState): vo
       )
     })
 
-    it('loads sessions by name, with the last time that was written', async t => {
+    it('loads sessions by name, with the last time that was saved', async t => {
       const { chunkStore } = await openClaimed(open, t)
       const later = aSession({ offset: 30, sessionId: 's2' })
       const sessions = [aSession({}), later, aSession({ identifies: -1 }), aSession({ projectId: 2 })]
@@ -87,7 +87,7 @@ export function cookielessVisitorsContract(adapter: string, open: OpenState): vo
 
 export function cookielessUpkeepContract(adapter: string, open: OpenManagement): void {
   describe(`CookielessVisitorUpkeep on ${adapter}`, () => {
-    it('deletes all but the retained days, some rows at a time', async t => {
+    it('deletes all but the retained days, a limited number of rows at a time', async t => {
       const { store, chunkStore } = await open(t)
       await chunkStore.claimPosition('main', 'w1')
       const days = ['2026-01-13', '2026-01-14', '2026-01-15', '2026-01-16', '2027-01-01']

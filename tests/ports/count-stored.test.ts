@@ -13,7 +13,7 @@ const dayMs = 86_400_000
 /** More are not asked for at once. */
 const batchSize = importBatchEventsMax
 
-describe('the events of a batch that are stored', () => {
+describe('counting which events of a batch are stored', () => {
   const server = eventStoreForTests()
   const at = Date.UTC(2024, 4, 1)
   let projectId = 0
@@ -28,7 +28,7 @@ describe('the events of a batch that are stored', () => {
 
   const stored = (asked: readonly StoredEvent[]) => server.store.countStored(projectId, askedBatch(asked))
 
-  it('are counted whether they are live, published or pending, and once when several apply', async () => {
+  it('includes live, published and pending events, and counts an event once if several apply', async () => {
     const events = someEvents(5)
     assert.equal(await stored(events), 0)
     const [live, published, pending, both] = events
@@ -50,7 +50,7 @@ describe('the events of a batch that are stored', () => {
     'days before 1970': index => ({ timestampMs: -(index % 2) * dayMs - 1 }),
   }
   for (const [name, of] of Object.entries(batches))
-    it(`are found in a full batch with ${name}`, async () => {
+    it(`finds the events in a full batch with ${name}`, async () => {
       const events = someEvents(batchSize, of)
       assert.equal(await stored(events), 0)
       const some = events.filter((_, index) => index % 1_250 === 1_234)
@@ -59,7 +59,7 @@ describe('the events of a batch that are stored', () => {
       assert.equal(await stored(events.filter(event => !some.includes(event))), 0)
     })
 
-  it('do not include events of another project, day, name or person with the same uuid', async () => {
+  it('does not include events of another project, day, name or person with the same uuid', async () => {
     const [event] = someEvents(1)
     const others = [
       { ...event!, projectId: 1_000 },

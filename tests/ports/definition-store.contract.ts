@@ -18,7 +18,7 @@ export interface DefinitionHarness {
 
 export function definitionStoreContract(adapter: string, open: (t: TestContext) => Promise<DefinitionHarness>): void {
   describe(`DefinitionStore on ${adapter}`, () => {
-    it('has nothing at first, and everything after -1', async t => {
+    it('returns nothing at first, and everything after revision -1', async t => {
       const { definitions, management } = await open(t)
       assert.deepEqual(await definitions.loadChanges(-1), { revision: 0, projects: [], deletedProjectIds: [] })
       await management.createProject(aNewProject({ apiToken: 'phc_1' }), aChange())
@@ -46,7 +46,7 @@ export function definitionStoreContract(adapter: string, open: (t: TestContext) 
       }
     })
 
-    it('returns changed projects completely, without deleted flags, and leaves out the others', async t => {
+    it('returns changed projects completely, without deleted flags, and leaves out unchanged projects', async t => {
       const { definitions, management } = await open(t)
       await management.createProject(aNewProject({ apiToken: 'phc_1' }), aChange())
       await management.createProject(aNewProject({ apiToken: 'phc_2' }), aChange())
@@ -94,7 +94,7 @@ export function definitionStoreContract(adapter: string, open: (t: TestContext) 
       assert.deepEqual(readAgain(after, settings), { 1: { flags: [], cohorts: [] } })
     })
 
-    it('returns a restored flag again, and a project that the caller does not hold completely', async t => {
+    it('returns a restored flag again, and returns a project completely if the caller does not hold it', async t => {
       const { definitions, management } = await open(t)
       await management.createProject(aNewProject({ apiToken: 'phc_1' }), aChange())
       for (const key of ['a', 'b', 'c']) await management.createFlag(aNewFlag({ key }), aChange())

@@ -42,7 +42,7 @@ export function erasureStoreContract(adapter: string, open: OpenManagement): voi
     const listed = async (store: ManagementStore, projectId: number) =>
       (await store.listPersons(projectId, { limit: 10, offset: 0 })).results.map(person => person.uuid)
 
-    it('are deleted with their ids, and others stay; chunks load which ids were erased, and how often', async t => {
+    it('are deleted with their ids, others stay, and chunks load which ids were erased, and how often', async t => {
       const { store, projectId, erase, load } = await twoPersons(t)
       const before = await load()
       assert.deepEqual([before.erasures, before.erasedIds], [undefined, undefined])
@@ -166,7 +166,7 @@ export function erasureStoreContract(adapter: string, open: OpenManagement): voi
       assert.equal((await listed(store, projectId)).length, 2)
     })
 
-    it('do not take the uuid of a person that no longer has the id it was derived from', async t => {
+    it('do not include the uuid of a person that no longer has the id it was derived from', async t => {
       const { store, chunkStore } = await open(t)
       const project = await store.createProject(aNewProject(), aChange())
       assert.ok(project.ok)
@@ -189,7 +189,7 @@ export function erasureStoreContract(adapter: string, open: OpenManagement): voi
       assert.deepEqual((await openErasures(store))[0]!.personUuids, [])
     })
 
-    it('are removed from warnings, at any depth, where a whole text matches', async t => {
+    it('are removed from warnings, at any depth, if a whole text equals one of their ids', async t => {
       const { store, chunkStore } = await open(t)
       const project = await store.createProject(aNewProject(), aChange())
       assert.ok(project.ok)

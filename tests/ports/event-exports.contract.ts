@@ -71,7 +71,7 @@ export function eventExportsContract(
     return events
   }
 
-  it('has every event identity once, in the order of the list, in both directions', async () => {
+  it('have every event identity once, in the order of the list, in both directions', async () => {
     const projectId = newProject()
     const events = await seeded(projectId)
     for (const descending of [true, false]) {
@@ -87,7 +87,7 @@ export function eventExportsContract(
     }
   })
 
-  it('resumes exactly after any of its cursors', async () => {
+  it('resume exactly after any of their cursors', async () => {
     const projectId = newProject()
     await seeded(projectId)
     for (const [descending, places] of [
@@ -102,7 +102,7 @@ export function eventExportsContract(
     }
   })
 
-  it('has the same events as a list with the same filters', async () => {
+  it('have the same events as a list with the same filters', async () => {
     const projectId = newProject()
     const events = await seeded(projectId)
     const [first, second] = [randomUUID(), randomUUID()]
@@ -137,7 +137,7 @@ export function eventExportsContract(
     }
   })
 
-  it('has every event identity of busy days once, with days in order, and resumes exactly after any of its cursors', async () => {
+  it('have every event of busy days once, with days in order, and resume exactly after any of their cursors', async () => {
     const projectId = newProject()
     await seeded(projectId)
     for (const descending of [true, false]) {
@@ -156,7 +156,7 @@ export function eventExportsContract(
     }
   })
 
-  it('resumes in a day that has become busy, and in one that has become quiet', async () => {
+  it('resume in a day that has become busy, and in a day that has become quiet', async () => {
     const projectId = newProject()
     await seeded(projectId)
     for (const descending of [true, false]) {
@@ -172,7 +172,7 @@ export function eventExportsContract(
     }
   })
 
-  it('applies the filters on busy days as well', async () => {
+  it('apply the filters on busy days as well', async () => {
     const projectId = newProject()
     await seeded(projectId)
     const first = randomUUID()
@@ -192,7 +192,7 @@ export function eventExportsContract(
     }
   })
 
-  it('has an event of a busy day once even when it is sent again with another time during the export', async () => {
+  it('have an event of a busy day once even if it is resent with another time during the export', async () => {
     for (const descending of [true, false]) {
       const projectId = newProject()
       const events = await seeded(projectId)
@@ -213,7 +213,7 @@ export function eventExportsContract(
     }
   })
 
-  it('answers a forged cursor with events of its own project only', async () => {
+  it('answer a forged cursor with events of its own project only', async () => {
     const [projectId, otherId] = [newProject(), newProject()]
     await seeded(projectId)
     await seeded(otherId)
@@ -240,7 +240,7 @@ export function eventExportsContract(
         for (const { event } of await exported(store, projectId, { after })) assert.equal(event.projectId, projectId)
   })
 
-  it('reports in advance that it has at most the number of stored rows', async () => {
+  it('report in advance an upper bound of their rows: the number of stored rows', async () => {
     const projectId = newProject()
     await seeded(projectId)
     const { eventCountMax } = await small().openEventExport(
@@ -256,7 +256,7 @@ export function eventExportsContract(
     assert.deepEqual(await Array.fromAsync(none.batches), [])
   })
 
-  it('neither skips nor repeats events while others arrive, and has those that arrive after its cursor', async () => {
+  it('neither skip nor repeat events while others arrive, and have those that arrive after their cursor', async () => {
     const projectId = newProject()
     await seeded(projectId)
     const before = await listed(projectId, { descending: false })
@@ -289,7 +289,7 @@ export function eventExportsContract(
     )
   })
 
-  it('has everything once, in order, when far more than a page arrives in the unread part', async () => {
+  it('have everything once, in order, even if far more than a page arrives in the unread part', async () => {
     const projectId = newProject()
     const before = await seeded(projectId)
     const { batches } = await small().openEventExport({ projectId, descending: false }, AbortSignal.timeout(60_000))
@@ -307,7 +307,7 @@ export function eventExportsContract(
     assert.equal(found.length, before.length + arriving.length)
   })
 
-  it('ends with the reason of its signal, and reads nothing until iterated', async () => {
+  it('end with the reason of their signal, and read nothing until they are iterated', async () => {
     const projectId = newProject()
     await seeded(projectId)
     const stop = new AbortController()

@@ -111,7 +111,7 @@ export function eventHistoryContract(
     assert.deepEqual(await found(), [])
   })
 
-  it('reads of an event what changed its person, and where it comes from', async () => {
+  it('reads for each event what changed its person, and where the event comes from', async () => {
     const [projectId, job] = [subject.newProject(), subject.newJob()]
     const live = event(
       projectId,
@@ -191,7 +191,7 @@ export function eventHistoryContract(
     for (const [index, { uuid }] of events.entries()) assert.deepEqual(read.get(uuid), wholeTexts[index], texts[index]!)
   })
 
-  it('reads of the events that write nothing those that may have made the person, or made it older', async () => {
+  it('reads, of the events that write nothing, those that may have created the person or made it older', async () => {
     const [projectId, job] = [subject.newProject(), subject.newJob()]
     const { timestampMs } = aStoredEvent()
     const at = (ms: number, over: Partial<StoredEvent> = {}) =>

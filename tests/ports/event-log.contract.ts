@@ -27,7 +27,7 @@ const all = { recordCountMax: 10_000, bytesMax: 100_000_000 }
 
 export function eventLogContract(adapter: string, place: (t: TestContext) => LogPlace): void {
   describe(`EventLog on ${adapter}`, () => {
-    it('lists its streams, live traffic first, and reads no others', async t => {
+    it('lists its streams, live traffic first, and refuses to read any other stream', async t => {
       const { reader } = await openedIn(t, place(t))
       const streams = await reader.streams()
       assert.deepEqual(
@@ -54,7 +54,7 @@ export function eventLogContract(adapter: string, place: (t: TestContext) => Log
       assert.deepEqual(distinctIds(imported.records), ['person-3'])
     })
 
-    it('stores rejects among the events', async t => {
+    it('stores rejects along with events', async t => {
       const { writer, reader, live } = await openedIn(t, place(t))
       const encoder = new RecordEncoder()
       encoder.addReject(aCapturedReject({ body: 'a\u0000b' }))
@@ -172,7 +172,7 @@ export function eventLogContract(adapter: string, place: (t: TestContext) => Log
       }
     })
 
-    it('has after reopening everything that was acknowledged', async t => {
+    it('contains everything that was acknowledged after it is reopened', async t => {
       const log = place(t)
       const first = await log.open()
       for (let n = 0; n < 20; n++) await first.writer.append('live', encodedEvents([aCapturedEvent(n)]))
@@ -216,7 +216,7 @@ export function eventLogContract(adapter: string, place: (t: TestContext) => Log
       )
     })
 
-    it('reports its end and when a record was appended', async t => {
+    it('reports its end and the time at which a record was appended', async t => {
       let nowMs = 1_000
       const { writer, reader, live } = await openedIn(t, place(t), { nowMs: () => nowMs })
       assert.deepEqual(await reader.status(live, 0), { endOffset: 0, appendedAtMs: null })
@@ -259,7 +259,7 @@ export function eventLogContract(adapter: string, place: (t: TestContext) => Log
       )
     })
 
-    it('is healthy while it accepts appends, with no records waiting afterwards', async t => {
+    it('is healthy while it accepts appends, and then no records wait to be written', async t => {
       const { writer } = await openedIn(t, place(t))
       await writer.append('live', encodedEvents([aCapturedEvent(1)]))
       assert.deepEqual(writer.condition(), { state: 'ok' })

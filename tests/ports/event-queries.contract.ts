@@ -30,7 +30,7 @@ export function eventQueriesContract(subject: EventStoreSubject): void {
     assert.deepEqual(await subject.store.findEvent({ projectId }, event.uuid), view)
   })
 
-  it('filters by the winning copy of an event, not by an older one', async () => {
+  it('filters by the winning copy of an event, not by an older copy', async () => {
     const projectId = newProject()
     const event = aStoredEvent({ projectId, propertiesJson: '{"plan":"free"}' })
     await insert({ events: [event] })
@@ -65,7 +65,7 @@ export function eventQueriesContract(subject: EventStoreSubject): void {
     )
   })
 
-  it('counts merged persons once, live and imported, across months of arrival and further merges', async () => {
+  it('counts merged persons once, in live and imported events, across months of arrival and further merges', async () => {
     const projectId = newProject()
     const persons = { a: randomUUID(), b: randomUUID(), c: randomUUID(), other: randomUUID() }
     const shown = (distinctId: string, personId: string, capturedAtMs = novemberMs) =>
@@ -130,7 +130,7 @@ export function eventQueriesContract(subject: EventStoreSubject): void {
   })
 
   for (const descending of [true, false]) {
-    it(`pages ${descending ? 'back' : 'forward'} without skipping or repeating, equal times and uuids included`, async () => {
+    it(`pages ${descending ? 'back' : 'forward'} without skipping or repeating events, even with equal times and uuids`, async () => {
       const projectId = newProject()
       const uuid = randomUUID()
       const events = [
@@ -169,7 +169,7 @@ export function eventQueriesContract(subject: EventStoreSubject): void {
   }
 
   for (const descending of [true, false])
-    it(`cuts a page of large events, and the next one begins where it ends: ${descending ? 'newest' : 'oldest'} first`, async () => {
+    it(`ends a page of large events early, and the next begins where it ends: ${descending ? 'newest' : 'oldest'} first`, async () => {
       const projectId = newProject()
       const large = JSON.stringify({ text: 'x'.repeat(900_000) })
       // Copies count once, and the one with the highest version is read.
@@ -199,7 +199,7 @@ export function eventQueriesContract(subject: EventStoreSubject): void {
       )
     })
 
-  it('filters by name, distinct id, uuid and time, bounds exclusive', async () => {
+  it('filters by name, distinct id, uuid and time, with exclusive bounds', async () => {
     const projectId = newProject()
     const events = [1, 2, 3].map(n =>
       aStoredEvent({ projectId, event: `e${n}`, distinctId: `d${n}`, timestampMs: novemberMs + n }),
@@ -217,7 +217,7 @@ export function eventQueriesContract(subject: EventStoreSubject): void {
     assert.equal(await subject.store.findEvent({ projectId: newProject() }, events[0]!.uuid), null)
   })
 
-  it('filters by the text form of properties', async () => {
+  it('filters by properties as text', async () => {
     const projectId = newProject()
     const propertiesJson =
       '{"s":"it\'s \\"5\\" {x:String}","n":5,"f":1.5,"one":1.0,"hundred":1e2,"tiny":1e-9,"neg":-7,"zero":0,"minus":-0,"minusZero":-0.0,"dig":123456789012345678,"big":12345678901234567890,"t":true,"z":null,"e":"","o":{"a":[1,"b"]},"a.b":"dot","__proto__":"p"}'
@@ -272,7 +272,7 @@ export function eventQueriesContract(subject: EventStoreSubject): void {
 
   eventNamesContract(subject)
 
-  it('rejects an aborted query with the signal’s reason', async () => {
+  it('aborts a query with the reason of its signal', async () => {
     const reason = new Error('the client went away')
     await assert.rejects(
       subject.store.listEvents({ projectId: newProject(), descending: true, limit: 1 }, AbortSignal.abort(reason)),

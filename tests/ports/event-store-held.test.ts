@@ -20,7 +20,7 @@ for (const kind of ['the embedded engine', 'CLICKHOUSE_URL'] as const) {
     const command = (query: string) => held.command(() => query)
     const ranges = async () => (await held.store.findHeldRows('log', null))!.ranges
 
-    it('reports nothing missing after repeats and merges, and the missing rows after a loss', async () => {
+    it('have none missing after repeats and merges, and the missing ones are reported after a loss', async () => {
       const event = aStoredEvent({ projectId: ++projectId, capturedAtMs: Date.parse('2026-11-05T10:00:00Z') })
       for (let index = 0; index < 4; index++) await insert({ events: [event] })
       const before = await ranges()
@@ -37,7 +37,7 @@ for (const kind of ['the embedded engine', 'CLICKHOUSE_URL'] as const) {
       assert.equal(findMissingRanges(before, await ranges()).length, 1, 'what comes later covers nothing of before')
     })
 
-    it('reports all rows missing when a table was recreated', async () => {
+    it('are all reported missing if a table was recreated', async () => {
       await insert({ events: [aStoredEvent({ projectId: ++projectId })] })
       const before = await ranges()
       await command('DROP TABLE pennon.events SYNC')
@@ -46,7 +46,7 @@ for (const kind of ['the embedded engine', 'CLICKHOUSE_URL'] as const) {
       assert.ok(findMissingRanges(before, await ranges()).length > 0)
     })
 
-    it('finds every mark that an instance left in the last week, and no mark of another instance', async () => {
+    it('are reported as marked for every mark that an instance left in the last week, but not for another’s', async () => {
       const isMarked = async (instance: string, id: string | null) =>
         (await held.store.findHeldRows(instance, id))!.isMarked
       assert.equal(await isMarked('log', 'never left'), false)
@@ -69,7 +69,7 @@ for (const kind of ['the embedded engine', 'CLICKHOUSE_URL'] as const) {
     })
 
     for (const importJobId of [0, 1])
-      it(`lets a restored row count only where there is no other row, ${importJobId === 0 ? 'live' : 'imported'}`, async () => {
+      it(`include a restored row only if there is no other row, ${importJobId === 0 ? 'live' : 'imported'}`, async () => {
         const there = aStoredEvent({ projectId: ++projectId, importJobId, personPropertiesJson: '{"as":"then"}' })
         const gone = aStoredEvent({ projectId, importJobId, personPropertiesJson: '{"as":"then"}' })
         await insert({ events: [there] })

@@ -46,7 +46,7 @@ describe('the embedded engine and its client', () => {
     return { status: response.status, text: await response.text() }
   }
 
-  it('allows the reader to read events and nothing else', async () => {
+  it('allow the reading user to read events and nothing else', async () => {
     const { reader } = held.engine.endpoint()
     assert.equal((await ask('SELECT count() FROM pennon.events', reader)).text, '200\n')
     const answered = await Promise.all(
@@ -80,7 +80,7 @@ describe('the embedded engine and its client', () => {
     }
   })
 
-  it('rejects every login without the passwords, even of the engine’s default user', async () => {
+  it('reject every login without the passwords, even of the engine’s default user', async () => {
     const { reader, writer } = held.engine.endpoint()
     const strangers = [
       null,
@@ -105,19 +105,19 @@ describe('the embedded engine and its client', () => {
     await stranger.close()
   })
 
-  it('keeps its files private', () => {
+  it('keep their files private', () => {
     const folder = join(held.engine.dataFolder, 'events')
     assert.equal(statSync(folder).mode & 0o777, 0o700)
     for (const name of readdirSync(folder)) assert.equal(statSync(join(folder, name)).mode & 0o077, 0, name)
   })
 
-  it('makes every part durable before an insert is answered', async () => {
+  it('make every part durable before an insert is answered', async () => {
     const values = await writeText(`SELECT name, value FROM system.merge_tree_settings WHERE name IN
       ('fsync_after_insert', 'fsync_part_directory', 'min_rows_to_fsync_after_merge') ORDER BY name`)
     assert.equal(values, 'fsync_after_insert\t1\nfsync_part_directory\t1\nmin_rows_to_fsync_after_merge\t1\n')
   })
 
-  it('finds the rows that the engine rejects and stores the others', async t => {
+  it('find the rows that the engine rejects and store the others', async t => {
     const rule = "ADD CONSTRAINT no_poison CHECK event != 'poison'"
     await held.clients.write((client, database) => client.command({ query: `ALTER TABLE ${database}.events ${rule}` }))
     t.after(() =>
@@ -138,12 +138,12 @@ describe('the embedded engine and its client', () => {
     assert.equal(page.events.length, 97)
   })
 
-  it('answers `full` beyond the limits of one read', async () => {
+  it('answer `full` beyond the limits of one read', async () => {
     await assert.rejects(readText('SELECT number FROM numbers(200000)'), { code: 'full' })
     await assert.rejects(readText('SELECT length(groupArray(number)) FROM numbers(200000000)'), { code: 'full' })
   })
 
-  it('reconnects to the engine at another port with other passwords, and reports `unavailable` while it is down', async () => {
+  it('reconnect to the engine at another port with other passwords, and report `unavailable` while it is down', async () => {
     const before = held.engine.endpoint()
     await held.engine.kill()
     await assert.rejects(held.store.countRejected({ projectId: 1 }), { code: 'unavailable' })
@@ -154,7 +154,7 @@ describe('the embedded engine and its client', () => {
     assert.equal((await held.store.listEvents({ projectId: 9, descending: true, limit: 10 })).events.length, 1)
   })
 
-  it('reports `unavailable` before the engine was first prepared, and when another server answers at its port', async t => {
+  it('report `unavailable` before the engine was first prepared, and when another server answers at its port', async t => {
     const none = createClickHouseEventStore({ endpoint: () => null, queryTimeoutSeconds, clock: { nowMs: Date.now } })
     await assert.rejects(none.countRejected({ projectId: 1 }), { code: 'unavailable' })
     const other = createServer((_, response) => response.writeHead(404).end('not here'))
@@ -170,7 +170,7 @@ describe('the embedded engine and its client', () => {
     await wrong.close()
   })
 
-  it('works with a single user by URL, in the database of its path', async () => {
+  it('work with a single user by URL, in the database of its path', async () => {
     const { url, writer } = held.engine.endpoint()
     const text = url.replace('http://', `http://${writer.username}:${encodeURIComponent(writer.password)}@`)
     const byUrl = createClickHouseEventStore({
@@ -187,7 +187,7 @@ describe('the embedded engine and its client', () => {
     assert.throws(() => parseEndpointUrl('http://h:8123/a;drop'), /CLICKHOUSE_URL/)
   })
 
-  it('answers `timeout` after the query limit', async t => {
+  it('answer `timeout` after the query limit', async t => {
     const short = { queryTimeoutSeconds: 1 }
     await held.engine.restart(short)
     const hasty = createClickHouseClients({ endpoint: held.engine.endpoint, ...short })
@@ -198,7 +198,7 @@ describe('the embedded engine and its client', () => {
     await assert.rejects(query, { code: 'timeout' })
   })
 
-  it('counts in the background beyond the query limit, until it is stopped', async t => {
+  it('count in the background beyond the query limit, until stopped', async t => {
     const short = { queryTimeoutSeconds: 0.001 }
     await held.engine.restart(short)
     const options = { endpoint: held.engine.endpoint, ...short }
@@ -232,7 +232,7 @@ describe('the embedded engine and its client', () => {
     await eventually(async () => (await running()) === 0, { what: 'The end of the count' })
   })
 
-  it('ends a cancelled query on the server', async t => {
+  it('end a cancelled query on the server', async t => {
     // Far longer than this test waits, so it is not the limit that ends the query.
     const long = { queryTimeoutSeconds: 3_600 }
     await held.engine.restart(long)
@@ -252,7 +252,7 @@ describe('the embedded engine and its client', () => {
     await eventually(async () => (await running()) === 0, { what: 'The end of the query' })
   })
 
-  it('reports progress of a long read by the writer, and ends it with its connection', async () => {
+  it('report the progress of a long read by the writing user, and end it with its connection', async () => {
     const { url, writer } = held.engine.endpoint()
     const others = `user = '${writer.username}' AND query NOT LIKE '%processes%'`
     const running = async () => Number(await writeText(`SELECT count() FROM system.processes WHERE ${others}`))

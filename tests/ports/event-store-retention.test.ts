@@ -49,7 +49,7 @@ describe('retention of the event store', () => {
     }
   })
 
-  it('follows the worker’s trusted clock where the engine is embedded, not the clock of the machine', async () => {
+  it('follows the worker’s trusted clock if the engine is embedded, not the clock of the machine', async () => {
     const store = createClickHouseEventStore({
       endpoint: server.engine.endpoint,
       clock: fixedClock(0),

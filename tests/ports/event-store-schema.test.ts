@@ -48,7 +48,7 @@ describe('the tables of the event store', () => {
     assert.deepEqual(await definitions(), before)
   })
 
-  it('say of events of before which ids they link', async () => {
+  it('say which ids older events link, from before the column existed', async () => {
     await migrateEventStore(server.clients, { ...options, migrations: eventStoreMigrations.slice(0, 1) })
     const cases = [
       ['$identify', 'ada', '{"$anon_distinct_id":"anon","alias":"other"}', 'anon'],
@@ -97,7 +97,7 @@ describe('the tables of the event store', () => {
     assert.deepEqual(await versions(), versionsOf(migrations.length))
   })
 
-  it('are completed after an interrupted start, and when one is missing', async () => {
+  it('are completed after an interrupted start, and if one of them is missing', async () => {
     await migrateEventStore(server.clients, { ...options, migrations })
     const whole = (await definitions()).map(([name]) => name)
     await command('TRUNCATE TABLE pennon.schema_version')

@@ -42,7 +42,7 @@ export function eventWriterJobsContract(subject: EventWriterSubject): void {
     ])
   })
 
-  it('discards a job’s rows, pending and published, and leaves those of other jobs', async () => {
+  it('discards a job’s rows, pending and published, and keeps the rows of other jobs', async () => {
     const projectId = newProject()
     const job = newJob()
     const longId = job * 1_000_000 // its partitions' names begin with the job's digits

@@ -22,7 +22,7 @@ export function eventWriterContract(subject: EventWriterSubject): void {
     assert.deepEqual(await usage(projectId), [{ day: '2026-11-05', eventsCharged: 1, eventsImported: 0 }])
   })
 
-  it('counts one event identity once when it arrived live and in two import jobs', async () => {
+  it('counts an event identity once if it arrived live and in two import jobs', async () => {
     const projectId = newProject()
     const event = aStoredEvent({ projectId })
     await insert({ events: [imported(event, newJob())] })
@@ -34,7 +34,7 @@ export function eventWriterContract(subject: EventWriterSubject): void {
     assert.deepEqual(await usage(projectId), [{ day: '2026-11-05', eventsCharged: 1, eventsImported: 0 }])
   })
 
-  it('counts one event identity once across two months of arrival', async () => {
+  it('counts an event identity once if it arrived in two different months', async () => {
     const projectId = newProject()
     const event = aStoredEvent({ projectId, timestampMs: novemberMs, capturedAtMs: novemberMs })
     await insert({ events: [event] })
@@ -81,7 +81,7 @@ export function eventWriterContract(subject: EventWriterSubject): void {
     )
   })
 
-  it('lets a restored row count only where there is no other row of its kind', async () => {
+  it('lets a restored row count only if there is no other row of its kind', async () => {
     const projectId = newProject()
     const job = newJob()
     const from = (text: string) => ({ propertiesJson: JSON.stringify({ from: text }) })
@@ -98,7 +98,7 @@ export function eventWriterContract(subject: EventWriterSubject): void {
     assert.deepEqual(await seen(), ['{"from":"live"}', '{"from":"restored"}', '{}'])
   })
 
-  it('stores the other rows when some cannot be stored, and reports which', async () => {
+  it('stores the remaining rows if some cannot be stored, and reports which', async () => {
     const projectId = newProject()
     const good = aStoredEvent({ projectId })
     const { refused } = await insert({
@@ -126,7 +126,7 @@ export function eventWriterContract(subject: EventWriterSubject): void {
     )
   })
 
-  it('stores several pieces in one call', async () => {
+  it('stores several batches in one call', async () => {
     const projectId = newProject()
     const propertiesJson = JSON.stringify({ text: 'x'.repeat(900_000) })
     const events = Array.from({ length: 30 }, () => aStoredEvent({ projectId, propertiesJson }))
@@ -134,7 +134,7 @@ export function eventWriterContract(subject: EventWriterSubject): void {
     assert.deepEqual(await usage(projectId), [{ day: '2026-11-05', eventsCharged: 30, eventsImported: 0 }])
   })
 
-  it('finds the persons of thousands of distinct ids, by the last override of the highest version', async () => {
+  it('finds the persons of thousands of distinct ids, each by the last override of the highest version', async () => {
     const projectId = newProject()
     const override = (distinctId: string, version: number, ownerId = projectId) => ({
       projectId: ownerId,

@@ -35,7 +35,7 @@ export function flagLifeContract(adapter: string, open: OpenManagement): void {
       assert.equal((await store.listFlagVersions(1, 1, { limit: 9, offset: 0 })).count, 1)
     })
 
-    it('keeps the last call of a flag through changes, and starts over for a new flag under its key', async t => {
+    it('keeps the last call of a flag through changes, and starts without a call for a new flag under its key', async t => {
       const { store, chunkStore } = await open(t)
       const called = (calledAtMs: number, flagKey = 'beta') =>
         commit(chunkStore, { calledFlags: [{ projectId: 1, flagKey, calledAtMs }] })
@@ -56,7 +56,7 @@ export function flagLifeContract(adapter: string, open: OpenManagement): void {
       assert.deepEqual([await call(1), await call(2)], [12, 9])
     })
 
-    it('accepts more keys than fit one SQL list', async t => {
+    it('accepts more keys than fit into one SQL list', async t => {
       const { store, chunkStore } = await open(t)
       await store.createFlag(aNewFlag(), aChange())
       const calledFlags = Array.from({ length: 2_500 }, (_, index) => ({
@@ -99,7 +99,7 @@ export function flagLifeContract(adapter: string, open: OpenManagement): void {
       assert.equal(await since(), 9)
     })
 
-    it('finds stale flags, and reads them in parts, however large they are', async t => {
+    it('finds stale flags, and reads them in batches, however large they are', async t => {
       const { store, chunkStore } = await open(t)
       const large = { groups: [{ properties: [], rollout_percentage: 100 }], note: 'x'.repeat(700_000) }
       const some = { groups: [{ properties: [], rollout_percentage: 40 }], note: 'x'.repeat(700_000) }

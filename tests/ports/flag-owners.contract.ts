@@ -68,7 +68,7 @@ export function flagOwnersContract(adapter: string, open: OpenManagement): void 
       assert.equal(await store.findResource(earlyAccess, 2, input.id), null)
     })
 
-    it('writes a feature and the change of its flag together, or neither', async t => {
+    it('writes a feature and the change of its flag together, or writes neither', async t => {
       const { store, revision } = await openWithProjects(open, t)
       const { id } = aFeature()
       const { flagId } = await add(store, earlyAccess, aFeature(), { flagId: create('search') })
@@ -106,7 +106,7 @@ export function flagOwnersContract(adapter: string, open: OpenManagement): void 
       })
     })
 
-    it('stores a survey with both flags, and nothing when the second is refused', async t => {
+    it('stores a survey with both flags, or nothing if the second flag is refused', async t => {
       const { store, revision } = await openWithProjects(open, t)
       await store.createFlag(aNewFlag({ key: 'taken' }), aChange())
       const before = await revision()
@@ -178,7 +178,7 @@ export function flagOwnersContract(adapter: string, open: OpenManagement): void 
       assert.deepEqual(await names({ archived: false }), [2, 'entry', 'Exit 100%'])
     })
 
-    it('cuts pages of large surveys, features, experiments and cohorts, but never to nothing', async t => {
+    it('ends pages of large surveys, features, experiments and cohorts early, but never empty', async t => {
       const { store } = await openWithProjects(open, t)
       const content = { note: 'x'.repeat(700_000) }
       for (const last of ['1', '2']) {
@@ -199,7 +199,7 @@ export function flagOwnersContract(adapter: string, open: OpenManagement): void 
       for (const { count, results } of lists) assert.deepEqual([count, results.length], [2, 1])
     })
 
-    it('marks the flag of an experiment until the last one is deleted, and never reuses an id', async t => {
+    it('marks the flag of an experiment until its last experiment is deleted, and never reuses an id', async t => {
       const { store } = await openWithProjects(open, t)
       const marked = { ...create('button'), hasExperiment: true } as FlagWrite
       const first = await add(store, 'experiment', anExperiment({ content: json }), { flagId: marked })
@@ -245,7 +245,7 @@ export function flagOwnersContract(adapter: string, open: OpenManagement): void 
       assert.deepEqual(await store.updateResource('experiment', 1, 1, patch, {}, aChange()), refused('not_found'))
     })
 
-    it('lists experiments, and deletes none that rules may have referred to since the check', async t => {
+    it('lists experiments, and deletes none to which rules may have referred since the check', async t => {
       const { store } = await openWithProjects(open, t)
       await add(store, 'experiment', anExperiment(), { flagId: create('button') })
       const { revision: linksRevision, experimentIds } = await store.findLinks(1)
@@ -301,7 +301,7 @@ export function flagOwnersContract(adapter: string, open: OpenManagement): void 
       assert.deepEqual(await store.listFlagOwners(1, []), [])
     })
 
-    it('lists owners that still need their flags, without ended ones', async t => {
+    it('lists owners that still need their flags, without those that have ended', async t => {
       const { store } = await openWithProjects(open, t)
       await store.createFlag(aNewFlag({ key: 'linked' }), aChange())
       await add(store, earlyAccess, aFeature(), { flagId: create('search') })
@@ -328,7 +328,7 @@ export function flagOwnersContract(adapter: string, open: OpenManagement): void 
       assert.deepEqual(await uses(1, [1, 4]), [])
     })
 
-    it('refuses a change based on an outdated owner, and writes nothing', async t => {
+    it('refuses a change based on an outdated version of the owner, and writes nothing', async t => {
       const { store, revision } = await openWithProjects(open, t)
       const feature = await add(store, earlyAccess, aFeature({ payload: json }), { flagId: create('search') })
       const survey = await add(store, 'survey', aSurvey({ content: json }), { internalTargetingFlagId: create('own') })

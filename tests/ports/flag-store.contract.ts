@@ -10,7 +10,7 @@ import { change, type OpenManagement, written } from './management-harness.ts'
 
 export function flagStoreContract(adapter: string, open: OpenManagement): void {
   describe(`ManagementStore on ${adapter}: flags`, () => {
-    it('assigns ids from 1 up over all projects, never reuses one, and leaves no gap for a refused flag', async t => {
+    it('assigns ids from 1 up across all projects, never reuses an id, and leaves no gap for a refused flag', async t => {
       const { store } = await open(t)
       assert.equal(written(await store.createFlag(aNewFlag({ key: 'a' }), aChange())).id, 1)
       assert.deepEqual(await store.createFlag(aNewFlag({ key: 'a' }), aChange()), { ok: false, error: 'key_taken' })
@@ -61,7 +61,7 @@ export function flagStoreContract(adapter: string, open: OpenManagement): void {
       assert.equal(JSON.stringify(version?.flag.filters), text)
     })
 
-    it('finds a flag by id first, otherwise by key, and only in its own project', async t => {
+    it('finds a flag by id first, otherwise by key, but only in its own project', async t => {
       const { store } = await open(t)
       await store.createFlag(aNewFlag({ key: '2' }), aChange())
       await store.createFlag(aNewFlag({ key: 'beta' }), aChange())
@@ -102,7 +102,7 @@ export function flagStoreContract(adapter: string, open: OpenManagement): void {
       assert.equal(await store.findFlagVersion(2, 1, 1), null)
     })
 
-    it('cuts pages of large flags and versions, which a front loads at once, but never to nothing', async t => {
+    it('ends pages of large flags and versions early, since a front loads a page at once, but never empty', async t => {
       const { store } = await open(t)
       const filters = { groups: [], note: 'x'.repeat(700_000) }
       for (const key of ['a', 'b', 'c']) await store.createFlag(aNewFlag({ key, filters }), aChange())
@@ -170,7 +170,7 @@ export function flagStoreContract(adapter: string, open: OpenManagement): void {
       assert.equal(written(await change(store, 1, 1, { deleted: false })).version, 3)
     })
 
-    it('refuses a new key that another flag holds, and an unknown flag', async t => {
+    it('refuses a new key that another flag has, and a change of an unknown flag', async t => {
       const { store } = await open(t)
       await store.createFlag(aNewFlag({ key: 'a' }), aChange())
       await store.createFlag(aNewFlag({ key: 'b' }), aChange())
@@ -180,7 +180,7 @@ export function flagStoreContract(adapter: string, open: OpenManagement): void {
       assert.deepEqual(await change(store, 2, 1, { key: 'd' }), { ok: false, error: 'not_found' })
     })
 
-    it('lists living flags, newest first, by page, text and state', async t => {
+    it('lists flags that are not deleted, newest first, by page, text and state', async t => {
       const { store } = await open(t)
       for (const key of ['one', 'TWO_2', 'three'])
         await store.createFlag(aNewFlag({ key, active: key !== 'three' }), aChange())

@@ -22,7 +22,7 @@ export function groupTypesContract(adapter: string, open: OpenManagement): void 
       return harness
     }
 
-    it('deletes a type with its groups piece by piece, and no other', async t => {
+    it('are deleted with their groups in batches, and no other type is changed', async t => {
       const { store, revision } = await opened(t, 12)
       const before = await revision()
       const started = await store.startDeletingGroupType(1, 0, aChange())
@@ -38,7 +38,7 @@ export function groupTypesContract(adapter: string, open: OpenManagement): void 
       assert.equal((await store.findStoredGroup(1, 1, 'core'))?.key, 'core')
     })
 
-    it('deletes nothing of a type that was not deleted, of another project, or that is gone', async t => {
+    it('are not deleted without a request, in another project, or again once they are gone', async t => {
       const { store } = await opened(t, 1)
       assert.equal(await store.deleteGroupsOfType(1, 0, 5), false)
       assert.deepEqual(await store.startDeletingGroupType(1, 4, aChange()), { ok: false, error: 'not_found' })
@@ -47,7 +47,7 @@ export function groupTypesContract(adapter: string, open: OpenManagement): void 
       assert.notEqual(await store.findStoredGroup(1, 0, 'k0'), null)
     })
 
-    it('reports a type that is being deleted to the worker, and loads no group of it', async t => {
+    it('are reported to the worker while they are being deleted, and their groups are not loaded', async t => {
       const { store, chunkStore } = await opened(t, 1)
       await store.startDeletingGroupType(1, 0, aChange())
       const loaded = await load(chunkStore)
@@ -58,7 +58,7 @@ export function groupTypesContract(adapter: string, open: OpenManagement): void 
       )
     })
 
-    it('refuses groups that a worker would write under a type deleted since it loaded', async t => {
+    it('refuse groups that a worker would write under a type deleted since it loaded', async t => {
       const { store, chunkStore } = await opened(t, 0)
       const acme = { groups: [created(aGroup({ key: 'acme' }))], usedGroupTypes: [company] }
       await store.startDeletingGroupType(1, 0, aChange())
@@ -74,7 +74,7 @@ export function groupTypesContract(adapter: string, open: OpenManagement): void 
       )
     })
 
-    it('does not delete a type that flags use, inactive ones included, and lists those flags', async t => {
+    it('are not deleted while flags use them, even inactive flags, and those flags are listed', async t => {
       const { store, revision } = await opened(t, 0)
       await store.createProject(aNewProject(), aChange())
       const ofType = (key: string, index: number) =>
@@ -93,7 +93,7 @@ export function groupTypesContract(adapter: string, open: OpenManagement): void 
       assert.ok((await store.startDeletingGroupType(1, 0, aChange())).ok, 'a deletion that has begun continues')
     })
 
-    it('lists a bounded number of flags that use a type', async t => {
+    it('have a bounded list of the flags that use them', async t => {
       const { store } = await opened(t, 0)
       await store.createProject(aNewProject(), aChange())
       const filters = { aggregation_group_type_index: 1, groups: [] }
@@ -104,7 +104,7 @@ export function groupTypesContract(adapter: string, open: OpenManagement): void 
       assert.equal(deleted.error.usedBy.length, 20)
     })
 
-    it('accepts only one of a new flag of the type and the deletion of the type, when concurrent', async t => {
+    it('accept either a new flag of a type or the deletion of the type, if both are concurrent', async t => {
       const { store } = await opened(t, 0)
       await store.createProject(aNewProject(), aChange())
       const filters = { aggregation_group_type_index: 1, groups: [] }
@@ -124,7 +124,7 @@ export function groupTypesContract(adapter: string, open: OpenManagement): void 
       assert.equal(later[1]?.isBeingDeleted ?? false, !created.ok)
     })
 
-    it('reuses a free index for another type, and gives a name no second index while it is being deleted', async t => {
+    it('reuse a free index for another type, and give a name no second index while it is being deleted', async t => {
       const { store, chunkStore } = await opened(t, 0)
       await store.startDeletingGroupType(1, 0, aChange())
       assert.equal(await tryCommit(chunkStore, { groupTypes: [{ ...company, index: 2 }] }), 'version_conflict')

@@ -16,7 +16,7 @@ const beta: HashKeyAssignment = { projectId: 1, distinctId: 'ada', anonDistinctI
 
 export function hashKeyOverridesContract(adapter: string, openState: OpenSqlState): void {
   describe(`hash key overrides on ${adapter}`, () => {
-    it('distinguishes a person without rows from a missing person', async t => {
+    it('distinguish a person without rows from a missing person', async t => {
       const { hashKeys } = await open(t)
       assert.deepEqual(await hashKeys.findHashKeys(1, 'ada'), [])
       assert.equal(await hashKeys.findHashKeys(1, 'nobody'), null)
@@ -24,7 +24,7 @@ export function hashKeyOverridesContract(adapter: string, openState: OpenSqlStat
       assert.equal(await hashKeys.findHashKeys(2, 'ada'), null)
     })
 
-    it('writes a row for the persons of both ids and for each flag, in their project only', async t => {
+    it('are written for the persons of both ids and for each flag, only in their project', async t => {
       const { hashKeys, overridesOf } = await open(t)
       const kept = await hashKeys.keepHashKey({ ...beta, anonDistinctId: 'bob', flagKeys: ['beta', 'gamma'] })
       assert.deepEqual(sorted(kept), ['beta=bob', 'gamma=bob'])
@@ -34,20 +34,20 @@ export function hashKeyOverridesContract(adapter: string, openState: OpenSqlStat
       assert.deepEqual(await hashKeys.keepHashKey({ ...beta, projectId: 2 }), [])
     })
 
-    it('writes nothing when neither id has a person', async t => {
+    it('are not written if neither id has a person', async t => {
       const { hashKeys } = await open(t)
       assert.deepEqual(await hashKeys.keepHashKey({ ...beta, distinctId: 'nobody' }), [])
       assert.deepEqual(await hashKeys.keepHashKey({ ...beta, distinctId: 'no\0body', anonDistinctId: '\0' }), [])
     })
 
-    it('writes the row of a person known only by the anonymous id', async t => {
+    it('are written for a person known only by the anonymous id', async t => {
       const { hashKeys, overridesOf } = await open(t)
       const kept = await hashKeys.keepHashKey({ ...beta, distinctId: 'new', anonDistinctId: 'ada' })
       assert.deepEqual(sorted(kept), ['beta=ada'])
       assert.deepEqual(await overridesOf(1, ada.uuid), ['beta=ada'])
     })
 
-    it('accepts the same id twice, and two ids of one person', async t => {
+    it('accept the same id twice, and two ids of one person', async t => {
       const { hashKeys, overridesOf } = await open(t)
       assert.deepEqual(sorted(await hashKeys.keepHashKey({ ...beta, anonDistinctId: 'ada' })), ['beta=ada'])
       const again = { ...beta, anonDistinctId: 'ada-phone', flagKeys: ['beta', 'gamma'] }
@@ -55,7 +55,7 @@ export function hashKeyOverridesContract(adapter: string, openState: OpenSqlStat
       assert.deepEqual(await overridesOf(1, ada.uuid), ['beta=ada', 'gamma=ada-phone'])
     })
 
-    it('leaves existing rows unchanged, and adds none for a person when the other one has a row', async t => {
+    it('leave existing rows unchanged, and add none for a person if the other person has a row', async t => {
       const { hashKeys, addOverride, overridesOf } = await open(t)
       await addOverride(1, bob.uuid, 'beta', 'kept')
       const kept = await hashKeys.keepHashKey({ ...beta, anonDistinctId: 'bob', flagKeys: ['beta', 'gamma'] })
@@ -64,7 +64,7 @@ export function hashKeyOverridesContract(adapter: string, openState: OpenSqlStat
       assert.deepEqual(await overridesOf(1, bob.uuid), ['beta=kept', 'gamma=bob'])
     })
 
-    it('returns the row of the person who owns the distinct id when both have one', async t => {
+    it('come from the person who owns the distinct id if both persons have a row', async t => {
       const { hashKeys, addOverride } = await open(t)
       await addOverride(1, ada.uuid, 'beta', 'of ada')
       await addOverride(1, bob.uuid, 'beta', 'of bob')
@@ -74,7 +74,7 @@ export function hashKeyOverridesContract(adapter: string, openState: OpenSqlStat
       assert.deepEqual(await both('bob', 'ada'), ['beta=of bob'])
     })
 
-    it('returns the same answer to all concurrent writers for one person', async t => {
+    it('return the same answer to all concurrent writers for one person', async t => {
       const { hashKeys, overridesOf } = await open(t)
       const anonymous = Array.from({ length: 40 }, (_, index) => `anon-${index}`)
       const answers = await Promise.all(
@@ -85,20 +85,20 @@ export function hashKeyOverridesContract(adapter: string, openState: OpenSqlStat
       for (const answer of answers) assert.deepEqual(answer, stored)
     })
 
-    it('handles unusual texts safely, and replaces characters that cannot be stored by U+FFFD', async t => {
+    it('handle unusual texts safely, and replace characters that cannot be stored with U+FFFD', async t => {
       const { hashKeys } = await open(t)
       const flagKeys = ['__proto__', "'; --", 'é']
       const kept = await hashKeys.keepHashKey({ ...beta, anonDistinctId: 'a\0b\ud800', flagKeys })
       assert.deepEqual(sorted(kept), flagKeys.map(key => `${key}=a\ufffdb\ufffd`).toSorted())
     })
 
-    it('writes for thousands of flags at once', async t => {
+    it('can be written for thousands of flags at once', async t => {
       const { hashKeys } = await open(t)
       const flagKeys = Array.from({ length: 3_000 }, (_, index) => `flag-${index}`)
       assert.equal((await hashKeys.keepHashKey({ ...beta, flagKeys })).length, 3_000)
     })
 
-    it('loses no row to a concurrent merge: the survivor has it, in either order', async t => {
+    it('are not lost in a concurrent merge: the survivor has them, in either order', async t => {
       const { hashKeys, chunkStore, overridesOf } = await open(t)
       const others = Array.from({ length: 15 }, (_, index) => {
         const person = aPerson({ uuid: `${10 + index}000000-3333-5333-8333-333333333333` })

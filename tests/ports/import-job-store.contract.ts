@@ -30,7 +30,7 @@ async function create(store: ManagementStore, job: NewImportJob): Promise<Descri
 
 export function importJobStoreContract(adapter: string, open: OpenManagement): void {
   describe(`ManagementStore on ${adapter}: import jobs`, () => {
-    it('cuts a page of jobs with large plans and progress, and the next one begins where it ends', async t => {
+    it('ends a page of jobs with large plans and progress early, and the next page begins where it ended', async t => {
       const { store } = await open(t)
       const numbers: number[] = []
       for (let index = 0; index < 24; index++) {
@@ -53,7 +53,7 @@ export function importJobStoreContract(adapter: string, open: OpenManagement): v
       assert.ok(lengths.length > 1, `pages of ${lengths}`)
     })
 
-    it('finds jobs by public ids, and nothing for unknown ids', async t => {
+    it('finds jobs by public ids, and returns nothing for unknown ids', async t => {
       const { store } = await open(t)
       const jobs = [await create(store, aNewJob()), await create(store, aNewJob({ projectId: 2 }))]
       await move(store, jobs[0]!.id, 'sending', {})
@@ -135,7 +135,7 @@ export function importJobStoreContract(adapter: string, open: OpenManagement): v
       assert.equal(await of(1), 'too_many_kept')
     })
 
-    it('deletes all data of a job, however much, and nothing of other jobs', async t => {
+    it('deletes all data of a job, however much, and nothing that belongs to other jobs', async t => {
       const { store, chunkStore } = await open(t)
       const [job, other] = [await create(store, aNewJob()), await create(store, aNewJob())]
       const many = Array.from({ length: 4_500 }, (_, index) => String(index).padStart(5, '0'))
@@ -239,7 +239,7 @@ export function importJobStoreContract(adapter: string, open: OpenManagement): v
       assert.deepEqual(await shown(), final.with(2, [null, 300, 1]))
     })
 
-    it('clears the groups of a staging overlay in pieces', async t => {
+    it('clears the groups of a staging overlay in batches', async t => {
       const { store, chunkStore } = await open(t)
       const job = await create(store, aNewJob())
       const groups = Array.from({ length: 4_100 }, (_, index) => ({
@@ -253,7 +253,7 @@ export function importJobStoreContract(adapter: string, open: OpenManagement): v
       assert.deepEqual(await store.listStaged(job.id, 'groups', 1), [])
     })
 
-    it('clears the persons of a staging overlay in pieces, also those whose ids were merged', async t => {
+    it('clears the persons of a staging overlay in batches, even those whose ids were merged', async t => {
       const { store, chunkStore } = await open(t)
       const job = await create(store, aNewJob())
       const persons = Array.from({ length: 4_100 }, (_, index) => ({
@@ -270,7 +270,7 @@ export function importJobStoreContract(adapter: string, open: OpenManagement): v
       await commit(chunkStore, { persons })
     })
 
-    it('deletes discarded jobs with their notes, except the latest and the implicit ones', async t => {
+    it('deletes discarded jobs with their notes, except for the latest and for implicit jobs', async t => {
       const { store, chunkStore } = await open(t)
       await store.createImplicitJob(1, '2026-11-01', 0)
       for (let index = 0; index < 7; index++) await create(store, aNewJob())

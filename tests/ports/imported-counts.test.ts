@@ -15,7 +15,7 @@ describe('the counts of an import job', () => {
   const importJobId = 7
   const at = (day: number) => Date.UTC(2024, 4, 1) + day * dayMs
 
-  it('are the same in pages of any size, and include each event once, whichever table has it', async () => {
+  it('are the same in pages of any size, and include each event once, whichever table contains it', async () => {
     const names = ['$pageview', 'a b', 'a_b', 'Ä/?&', 'é', '日本']
     const rows = Array.from({ length: 200 }, (_, index) =>
       imported(

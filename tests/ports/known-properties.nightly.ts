@@ -18,7 +18,7 @@ const knownOf = async (some: readonly string[]) => new Map(some.map(id => [id, `
 const nothingKnown = async () => new Map<string, string>()
 const never = new AbortController().signal
 
-describe('known properties of persons', () => {
+describe('known properties of persons, added to rows', () => {
   let jobCount = 1
   const held = eventStoreForTests({ clock: fixedClock('2026-12-03T00:00:00Z') })
 
@@ -98,7 +98,7 @@ describe('known properties of persons', () => {
     await assertAdded(job)
   })
 
-  it('are limited in size per row, and leave out the longest', async () => {
+  it('are limited in size per row, and the longest are left out', async () => {
     const job = await pend()
     const long = 'x'.repeat(knownBytesMax)
     await add(
@@ -114,7 +114,7 @@ describe('known properties of persons', () => {
     )
   })
 
-  it('do not bring back a row that is erased at the same time', async () => {
+  it('do not restore a row that is erased at the same time', async () => {
     const job = await pend()
     let added: Promise<void> | undefined
     await whileHeld(async () => {
@@ -133,7 +133,7 @@ describe('known properties of persons', () => {
     )
   })
 
-  it('are cleaned up after a worker was killed, also when nothing is known any more', async () => {
+  it('are cleaned up after a worker was killed, even if nothing is known any more', async () => {
     const job = await pend()
     await leaveKnown(job, 'id-1')
     await add(job, held.clients, nothingKnown)
@@ -173,7 +173,7 @@ describe('known properties of persons', () => {
     await assertAdded(job)
   })
 
-  it('wait for a failing mutation of the same job, and for none of another job', async () => {
+  it('wait for a failing mutation of the same job, but not for that of another job', async () => {
     const [job, otherJob] = [await pend(), await pend()]
     const bad = '{"bad":1}'
     await held.insert({

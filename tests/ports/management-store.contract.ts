@@ -113,7 +113,7 @@ export function managementStoreContract(adapter: string, open: OpenManagement): 
       assert.equal(await store.findStoredGroup(1, 0, '\0'), null)
     })
 
-    it('refuses a token of another project, accepts its own again, and does not find a deleted project', async t => {
+    it('refuses a token of another project, accepts a project’s own token again, and does not find a deleted project', async t => {
       const { store } = await open(t)
       await store.createProject(aNewProject({ apiToken: 'phc_a' }), aChange())
       await store.createProject(aNewProject({ apiToken: 'phc_b' }), aChange())
@@ -130,7 +130,7 @@ export function managementStoreContract(adapter: string, open: OpenManagement): 
   })
 
   describe(`ManagementStore on ${adapter}: personal keys`, () => {
-    it('finds a key by its hash only, lists and deletes', async t => {
+    it('finds a key only by its hash, and lists and deletes keys', async t => {
       const { store } = await open(t)
       const input = {
         id: 'k1',
@@ -357,10 +357,10 @@ export function managementStoreContract(adapter: string, open: OpenManagement): 
     })
   })
 
-  describe(`ManagementStore on ${adapter}: the followed log`, () => {
+  describe(`ManagementStore on ${adapter}: the log that the state belongs to`, () => {
     const log = { id: 'a', place: 'here:/a', formerId: null, begunAt: '{"main":0}' }
 
-    it('is unset at first, and then the one set last', async t => {
+    it('is unset at first, and then the one that was set last', async t => {
       const { store } = await open(t)
       assert.equal(await store.findFollowedLog(), null)
       await store.followLog(log)
@@ -370,7 +370,7 @@ export function managementStoreContract(adapter: string, open: OpenManagement): 
       assert.deepEqual(await store.findFollowedLog(), next)
     })
 
-    it('takes the streams from a worker that reads another log, and leaves positions unchanged', async t => {
+    it('takes streams away from a worker that reads another log, but leaves positions unchanged', async t => {
       const { store, chunkStore } = await open(t)
       await commit(chunkStore, {})
       await store.followLog(log)

@@ -25,7 +25,7 @@ export function recordingStoreContract(subject: EventStoreSubject): void {
     assert.equal(await subject.store.findRecording(newProject(), recording.uuid), null)
   })
 
-  it('replaces a recording that is sent again, and separates those that differ in session or uuid', async () => {
+  it('replaces a recording that is sent again, but not one that differs in session or uuid', async () => {
     const projectId = newProject()
     const recording = aCapturedRecording(1, { projectId })
     await insert({ recordings: [recording, aCapturedRecording(2, { projectId })] })
@@ -44,7 +44,7 @@ export function recordingStoreContract(subject: EventStoreSubject): void {
     ])
   })
 
-  it('lists recordings newest first in pages, by session, distinct id and time', async () => {
+  it('recordings are listed newest first in pages, by session, distinct id and time', async () => {
     const projectId = newProject()
     const recordings = Array.from({ length: 5 }, (_, n) =>
       aCapturedRecording(n, {

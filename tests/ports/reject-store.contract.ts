@@ -95,7 +95,7 @@ export function rejectStoreContract(
     }
   })
 
-  it('pages without skipping or repeating, both ways, also within one millisecond', async () => {
+  it('pages through rejects without skipping or repeating any, in both directions, even within one millisecond', async () => {
     const projectId = newProject()
     const rejects = Array.from({ length: 7 }, (_, n) =>
       aReject(projectId, n, { receivedAtMs: startMs + Math.floor(n / 3) }),
@@ -125,7 +125,7 @@ export function rejectStoreContract(
     }
   })
 
-  it('cuts a page of large bodies, and `next` continues after it', async () => {
+  it('ends a page of large bodies early, and `next` continues after it', async () => {
     const projectId = newProject()
     const body = 'x'.repeat(65_536)
     await insert(...Array.from({ length: 150 }, (_, n) => aReject(projectId, n, { body })))

@@ -10,7 +10,7 @@ const uuid = (n: number) => `00000000-0000-4000-8000-${String(n).padStart(12, '0
 
 export function subjectMirrorSourceContract(adapter: string, open: OpenManagement): void {
   describe(`SubjectMirrorSource on ${adapter}`, () => {
-    it('lists what commits changed, each subject once, until it is settled', async t => {
+    it('lists the subjects that commits changed, each once, until they are settled', async t => {
       const { store, chunkStore } = await open(t)
       assert.deepEqual(await store.findChangedSubjects(), { persons: [], groups: [], changeIds: [] })
       await commit(chunkStore, { persons: [created(aPerson({ uuid: uuid(1) }))] })
@@ -33,7 +33,7 @@ export function subjectMirrorSourceContract(adapter: string, open: OpenManagemen
       assert.deepEqual((await store.findChangedSubjects()).changeIds, [])
     })
 
-    it('records nothing for a chunk that changes no person and no group, or for a refused one', async t => {
+    it('records nothing for a chunk that changes no person and no group, or for a refused chunk', async t => {
       const { store, chunkStore } = await open(t)
       await commit(chunkStore, {})
       await chunkStore.claimPosition('main', 'w2')
@@ -43,7 +43,7 @@ export function subjectMirrorSourceContract(adapter: string, open: OpenManagemen
       assert.deepEqual((await store.findChangedSubjects()).changeIds, [])
     })
 
-    it('records the persons that are merged into others and the groups whose type is deleted', async t => {
+    it('records persons that are merged into others and groups whose type is deleted', async t => {
       const { store, chunkStore } = await open(t)
       await commit(chunkStore, {
         persons: [created(aPerson({ uuid: uuid(1) })), created(aPerson({ uuid: uuid(2) }))],

@@ -12,7 +12,7 @@ const position = { stream: 'main', ownerId: 'w1', offset: 1, committedAtMs: 0 } 
 
 export function subjectStoreContract(adapter: string, open: OpenState): void {
   describe(`SubjectStore on ${adapter}`, () => {
-    it('finds the person of a distinct id right after its commit, in its own project only', async t => {
+    it('finds the person of a distinct id right after its commit, only in its own project', async t => {
       const { chunkStore, subjectStore } = await open(t)
       assert.equal(await subjectStore.findPerson(1, 'ada'), null)
       await chunkStore.claimPosition('main', 'w1')
@@ -26,7 +26,7 @@ export function subjectStoreContract(adapter: string, open: OpenState): void {
       assert.equal(await subjectStore.findPerson(1, 'ADA'), null)
     })
 
-    it('finds the static cohorts of a person by each of its ids, in its own project only', async t => {
+    it('finds the static cohorts of a person by each of its ids, only in its own project', async t => {
       const { chunkStore, subjectStore, addMembership } = await openClaimed(open, t)
       const person = aPerson()
       const mappings = ['ada', 'ada@work', '__proto__'].map(id => created(aMapping(person, id)))

@@ -15,7 +15,7 @@ const other = { ...lease, ownerId: 'w2' }
 
 export function workerStateContract(adapter: string, open: OpenManagement): void {
   describe(`what workers store for themselves, on ${adapter}`, () => {
-    it('gives a schedule to one owner, until its lease ends', async t => {
+    it('gives a schedule to one owner, until the owner’s lease ends', async t => {
       const { store } = await open(t)
       assert.equal(await store.claimSchedule(lease), true)
       assert.equal(await store.claimSchedule({ ...other, nowMs: 1_999, untilMs: 2_999 }), false)
@@ -36,14 +36,14 @@ export function workerStateContract(adapter: string, open: OpenManagement): void
       }
     })
 
-    it('accepts one of many concurrent claims', async t => {
+    it('accepts only one of many concurrent claims', async t => {
       const { store } = await open(t)
       const owners = Array.from({ length: 8 }, (_, n) => ({ ...lease, ownerId: `w${n}` }))
       const won = await Promise.all(owners.map(owner => store.claimSchedule(owner)))
       assert.equal(won.filter(Boolean).length, 1)
     })
 
-    it('is free at once when its owner releases it, and is unaffected by another caller’s release', async t => {
+    it('frees a schedule at once when its owner releases it, but not when another caller does', async t => {
       const { store } = await open(t)
       await store.claimSchedule(lease)
       await store.leaveSchedule(lease.name, 'w2')
@@ -52,7 +52,7 @@ export function workerStateContract(adapter: string, open: OpenManagement): void
       assert.equal(await store.claimSchedule(other), true)
     })
 
-    it('frees schedules when the state begins to follow another log', async t => {
+    it('frees schedules when the state starts to use another log', async t => {
       const { store } = await open(t)
       await store.claimSchedule(lease)
       await store.followLog({ id: 'b', place: 'there:/b', formerId: 'a', begunAt: '{}' })
@@ -122,7 +122,7 @@ export function deferredProjectsContract(
       assert.equal(await store.findDeferral('main'), null)
     })
 
-    it('sets the second cursor to the position of the first deferral, and keeps it for later ones', async t => {
+    it('sets the second cursor to the position of the first deferral, and keeps it for later deferrals', async t => {
       const { store, moveTo } = await opened(t)
       assert.equal(await store.deferProject('main', 'w1', 7, 40), true)
       assert.deepEqual(await store.findDeferral('main'), { offset: 40, projects: [{ projectId: 7, fromOffset: 40 }] })
@@ -137,7 +137,7 @@ export function deferredProjectsContract(
       assert.equal(await store.findDeferral('historical'), null)
     })
 
-    it('rejects a worker that does not own the stream, or has another position in it', async t => {
+    it('rejects a worker that does not own the stream, or that has another position in it', async t => {
       const { store, chunkStore } = await opened(t)
       assert.equal(await store.deferProject('main', 'w2', 7, 40), false)
       assert.equal(await store.deferProject('main', 'w1', 7, 39), false)

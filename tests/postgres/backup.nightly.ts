@@ -15,7 +15,7 @@ import { noPostgres, startPostgresForTests, type TestPostgres } from '../support
 import { assertOneVisitorOnAllFronts, visitorTraces } from '../support/same-visitor-on-fronts.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
-test('a backup with PostgreSQL restores all events acknowledged before the dump, and says which half it holds', {
+test('a backup with PostgreSQL restores all events acknowledged before the dump, and names the half that it contains', {
   skip: noPostgres(),
 }, async t => {
   const folder = tempDir(t)
@@ -24,8 +24,8 @@ test('a backup with PostgreSQL restores all events acknowledged before the dump,
   const [original, restored, file] = [join(folder, 'original'), join(folder, 'restored'), join(folder, 'b.tar')]
   const settings = { DATABASE_URL: url, PENNON_FRONT_PROCESSES: '2' }
   const pennon = await startPennonFor(t, { dataFolder: original, settings })
-  await t.test('fronts give a cookieless visitor the same id', () => assertOneVisitorOnAllFronts(pennon))
-  await t.test('the dump as documented contains no salts', () => assertDumpedWithoutSalts(postgres, url))
+  await t.test('fronts on PostgreSQL give a cookieless visitor the same id', () => assertOneVisitorOnAllFronts(pennon))
+  await t.test('a PostgreSQL dump made as documented contains no salts', () => assertDumpedWithoutSalts(postgres, url))
   const load = startCheckedLoad(() => patientTarget(pennon))
   await eventually(() => load.acknowledgedCount() > 200)
   const sent = await load.stop()

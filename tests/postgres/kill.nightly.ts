@@ -5,7 +5,7 @@ import { runKillRounds } from '../faults/kill-rounds.ts'
 import { noPostgres, startPostgresForTests } from '../support/postgres.ts'
 import { seededRandom, testSeed } from '../support/seeded-random.ts'
 
-it('every acknowledged event is kept exactly once through 5 kills of processes, with PostgreSQL killed in every round', {
+it('every acknowledged event is kept exactly once through 5 kills of processes, and PostgreSQL is killed each time', {
   skip: noPostgres(),
 }, async t => {
   const seed = testSeed()

@@ -14,7 +14,7 @@ import { tempDir } from '../support/temp-dir.ts'
 describe('pennon new-key with DATABASE_URL', { skip: noPostgres() }, () => {
   const postgres = startedForTests(startPostgres)
 
-  it('a key is made beside a running instance, and for a stopped one', async t => {
+  it('creates a key next to a running instance, and for a stopped instance', async t => {
     const databaseUrl = await postgres.createDatabase()
     const settings = { DATABASE_URL: databaseUrl }
     const pennon = await startPennonFor(t, { settings, waitForProcessing: false })
@@ -30,7 +30,7 @@ describe('pennon new-key with DATABASE_URL', { skip: noPostgres() }, () => {
     assert.equal(existsSync(elsewhere), false)
   })
 
-  it("in a database without Pennon's tables, no tables, key or folder are made", async t => {
+  it('creates no tables, key or folder in a database without Pennon’s tables', async t => {
     const tablesOf = (url: string) =>
       postgres.query("SELECT tablename FROM pg_tables WHERE schemaname = 'public'", [], url)
     const empty = await postgres.createDatabase()
@@ -50,7 +50,7 @@ describe('pennon new-key with DATABASE_URL', { skip: noPostgres() }, () => {
     assert.deepEqual(await postgres.query('SELECT * FROM personal_api_key', [], unfinished), [])
   })
 
-  it('an unusable database is reported in one line, without the password', async t => {
+  it('reports an unusable database in one line, without the password', async t => {
     const newer = await migratedTemplate(postgres)
     await postgres.query("INSERT INTO schema_version (version, name) VALUES (999, 'future')", [], newer)
     const wrong = `postgres://${guardedRole}:not-the-right-one@127.0.0.1:${postgres.port}/postgres`

@@ -12,7 +12,7 @@ const halfPair = '\\ud800'
 const at = '2026-01-01T00:00:00Z'
 
 describe('odd texts', { skip: noPostgres() }, () => {
-  it('PostgreSQL and SQLite store the same', async t => {
+  it('are stored in the same way by PostgreSQL and SQLite', async t => {
     const postgres = await startPostgres()
     t.after(() => postgres.stop())
     const onSqlite = await storeOddTexts(t, {})

@@ -43,7 +43,7 @@ describe('an embedded log and its state in PostgreSQL', { skip: noPostgres() }, 
 
   const storedCount = (url: string) => countStored(postgres, url)
 
-  it('processing continues without gaps after a move to another data folder, or in the first folder after a start with the wrong one', async t => {
+  it('processing continues without gaps in another data folder, or in the first one after a start with the wrong one', async t => {
     const url = await postgres.createDatabase()
     const [right, wrong, next] = [tempDir(t), tempDir(t), tempDir(t)]
     const first = await started(t, right, url)
@@ -107,7 +107,7 @@ describe('an embedded log and its state in PostgreSQL', { skip: noPostgres() }, 
     assert.equal(await second.stop(), 2)
   })
 
-  it('an instance stops when its database was replaced by a copy that follows another log', async t => {
+  it('an instance stops if its database was replaced by a copy that belongs to another log', async t => {
     const url = await postgres.createDatabase()
     const pennon = await started(t, tempDir(t), url)
     await capture(pennon, 'kept', 10)
@@ -126,7 +126,7 @@ describe('an embedded log and its state in PostgreSQL', { skip: noPostgres() }, 
     assert.equal(await pennon.stop(), 2)
   })
 
-  it('a log of another state is refused on either store, and both stay unchanged', async t => {
+  it('a log that belongs to another state is refused on either store, and both stay unchanged', async t => {
     const url = await postgres.createDatabase()
     const folder = tempDir(t)
     const alone = await started(t, folder)
@@ -153,7 +153,7 @@ describe('an embedded log and its state in PostgreSQL', { skip: noPostgres() }, 
     await stopped(await started(t, folder))
   })
 
-  it('a folder is bound to no state by a refused start, and then to the first state that starts', async t => {
+  it('a refused start does not bind a folder to a state, and the first successful start does', async t => {
     const url = await postgres.createDatabase()
     const folder = tempDir(t)
     assert.match(await refusedStart(folder, { PENNON_PROJECT_KEY: 'phc_a/b' }), /PENNON_PROJECT_KEY cannot be used/)
@@ -167,7 +167,7 @@ describe('an embedded log and its state in PostgreSQL', { skip: noPostgres() }, 
     assert.match(await refusedStart(folder), /belongs to another state: the state in this data folder follows/)
   })
 
-  it('two first starts at once create one project', async t => {
+  it('two simultaneous first starts create only one project', async t => {
     const url = await postgres.createDatabase()
     const folders = [tempDir(t), tempDir(t)]
     const starts = await Promise.allSettled(folders.map(folder => started(t, folder, url)))

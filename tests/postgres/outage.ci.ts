@@ -97,7 +97,7 @@ describe('an instance whose state is in PostgreSQL', { skip: noPostgres() }, () 
     assert.equal(await countStored(postgres, url), 11, 'counted once')
   })
 
-  it('a hanging database delays flags for a bounded time, and later requests not at all', async () => {
+  it('a hanging database delays flags for a limited time, and later requests not at all', async () => {
     const release = await holdTable(url, 'person', 'ACCESS EXCLUSIVE')
     const assertPartial = async () => assert.deepEqual((await decide()).featureFlags, { everyone: true })
     for (let count = 0; count < 12; count++) await assertPartial()
@@ -106,7 +106,7 @@ describe('an instance whose state is in PostgreSQL', { skip: noPostgres() }, () 
     await eventually(isWhole, { what: 'the stored person' })
   })
 
-  it('a write is visible at once, and a write of another front even without a notification', async () => {
+  it('a write is visible at once, even a write of another front without a notification', async () => {
     const flag = await pennon.api<{ id: number }>('POST', '/api/projects/@current/feature_flags/', {
       key: 'late',
       filters: everyone,

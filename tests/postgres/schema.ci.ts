@@ -48,7 +48,7 @@ describe('the tables of the state', { skip: noPostgres() }, () => {
     return (await checkStateStore(config.value))[0]!
   }
 
-  it('they are in schema pennon, and tables of another application stay unchanged', async t => {
+  it('are in the schema pennon, and tables of another application stay unchanged', async t => {
     const url = await foreignDatabase()
     assert.match((await doctorOn({ DATABASE_URL: url })).found, /schema pennon \(tables are created on first start\)/)
     const pennon = await started(t, { DATABASE_URL: url })
@@ -63,7 +63,7 @@ describe('the tables of the state', { skip: noPostgres() }, () => {
     assert.deepEqual(flags, [{ key: 'here' }])
   })
 
-  it('PENNON_DATABASE_SCHEMA names another schema, for commands too', async t => {
+  it('are in another schema if PENNON_DATABASE_SCHEMA names one, for commands too', async t => {
     const settings = { DATABASE_URL: await foreignDatabase(), PENNON_DATABASE_SCHEMA: 'flags' }
     const pennon = await started(t, settings)
     assert.match(pennon.output(), /, schema flags\n/)
@@ -73,7 +73,7 @@ describe('the tables of the state', { skip: noPostgres() }, () => {
     assert.deepEqual([missed.exitCode, /There is no state/.test(missed.stderr)], [2, true])
   })
 
-  it('a schema with tables of another program is refused', async t => {
+  it('are not created in a schema with tables of another program', async t => {
     const settings = { DATABASE_URL: await foreignDatabase(), PENNON_DATABASE_SCHEMA: 'public' }
     const line = await refusedStart(tempDir(t), settings)
     assert.match(
@@ -86,7 +86,7 @@ describe('the tables of the state', { skip: noPostgres() }, () => {
     assert.match(`${found} → ${remedy}`, /tables of another program.* → Set PENNON_DATABASE_SCHEMA/)
   })
 
-  it('no second state is created beside one in schema public', async t => {
+  it('are not created a second time next to tables in the schema public', async t => {
     const url = await migratedTemplate(postgres)
     const isRefused = async () => {
       const line = await refusedStart(tempDir(t), { DATABASE_URL: url })
@@ -101,7 +101,7 @@ describe('the tables of the state', { skip: noPostgres() }, () => {
     assert.match((await doctorOn(settings)).found, /, schema public$/)
   })
 
-  it('tables of an earlier version are refused and left unchanged', async t => {
+  it('are refused and left unchanged if they are of an earlier version', async t => {
     const url = await postgres.createDatabase()
     for (const table of ['project', 'personal_api_key', 'log_position', 'chunk_outcome'])
       await postgres.query(`CREATE TABLE public.${table} (id int)`, [], url)

@@ -49,7 +49,7 @@ describe('fronts on one PostgreSQL', { skip: noPostgres() }, () => {
     await eventually(async () => (await statusOn(second, former)) === 401, { what: 'its end' })
   })
 
-  it('fronts share one count of flag requests', async t => {
+  it('fronts share a single count of flag requests', async t => {
     const url = await postgres.createDatabase()
     const [first, second] = [await frontOn(t, url), await frontOn(t, url)]
     await first.api('POST', flagsPath, { key: 'on' })

@@ -18,14 +18,14 @@ describe('a stop while PostgreSQL hangs', { skip: noPostgres() }, () => {
   const postgres = startedForTests(startPostgres)
 
   for (const fronts of ['1', '2'])
-    it(`the stop takes less than 10 s and loses no event (${fronts} front)`, async t => {
+    it(`takes less than 10 s and loses no event (${fronts} front)`, async t => {
       await stopsWhileHanging(t, postgres, fronts, async () => {})
     })
 
   // Delays that could add up: a client that does not finish its request, a worker in the middle of a chunk, and
   // connections that are given up and reopened.
   for (const fronts of ['1', '2'])
-    it(`the stop takes no longer after a long hang, with a slow client (${fronts} front)`, async t => {
+    it(`takes no longer after a long hang, with a slow client (${fronts} front)`, async t => {
       await stopsWhileHanging(t, postgres, fronts, async pennon => {
         for (let count = 0; count < hangSeconds; count++) {
           const body = { api_key: testProjectKey, distinct_id: 'ada' }

@@ -38,7 +38,7 @@ describe('state on PostgreSQL', { skip }, async () => {
     assert.equal(rows[0]!.count, '1')
   })
 
-  it('the migration of an older state is logged, and nothing for a new one', async t => {
+  it('the migration of an older state is logged, and nothing is logged for a new state', async t => {
     const url = await postgres.createDatabase()
     t.after(() => postgres.dropDatabase(url))
     const other = await postgres.createDatabase()
@@ -88,7 +88,7 @@ describe('state on PostgreSQL', { skip }, async () => {
     assert.ok(changes.every(change => change.ok))
   })
 
-  it('workers that write the same persons concurrently do so one after the other, without deadlocks', async t => {
+  it('workers that write the same persons concurrently take turns, without deadlocks', async t => {
     const seed = testSeed()
     t.diagnostic(`SEED=${seed}`)
     const random = seededRandom(seed)
@@ -136,7 +136,7 @@ describe('state on PostgreSQL', { skip }, async () => {
     assert.equal(rows[0]!.deadlocks, '0')
   })
 
-  it('the epoch changes when the server may have been replaced by an older copy', async t => {
+  it('the epoch changes if the server may have been replaced by an older copy', async t => {
     const url = await newDatabase(t)
     const management = openPostgresManagementStore({ url, logger })
     const open = () => openPostgresDefinitionStore({ url, logger, loadChanges: management.loadChanges })
@@ -151,7 +151,7 @@ describe('state on PostgreSQL', { skip }, async () => {
     assert.notEqual(after.epoch, epoch)
   })
 
-  it('other fronts are notified of a write, whoever made it', async t => {
+  it('other fronts are notified of a write, whichever process made it', async t => {
     const url = await newDatabase(t)
     const management = openPostgresManagementStore({ url, logger })
     const store = openPostgresDefinitionStore({ url, logger, loadChanges: management.loadChanges })
@@ -213,7 +213,7 @@ describe('state on PostgreSQL', { skip }, async () => {
     assert.equal(await chunks.commitChunk(chunkChanges({ persons: [created(aPerson())] }), position), 'committed')
   })
 
-  it('concurrent look-ups share one statement of each kind, and ask for each name once', async t => {
+  it('concurrent look-ups share one statement of each kind, and query each name once', async t => {
     const url = await newDatabase(t)
     const chunks = openPostgresChunkStore({ url, logger })
     const subjects = openPostgresSubjectStore({ url, logger })

@@ -66,7 +66,7 @@ describe('posthog-node 5.70.0 with capture v1', () => {
     assert.equal((await storedPerson(acceptance.pennon, 'v1-node'))?.properties.plan, 'pro')
   })
 
-  it('learns which one event was dropped, and gets the other two stored', async () => {
+  it('learns that one event was dropped and which, and gets the other two stored', async () => {
     const errors = await errorsWith({ flushAt: 3 }, client => {
       client.capture({ distinctId: 'v1-mixed', event: 'first' })
       client.capture({ distinctId: 'x'.repeat(201), event: 'second', uuid: uuidOf(2) })
@@ -151,7 +151,7 @@ describe('posthog-python 7.91.1 with capture v1', () => {
     assert.deepEqual([...encodings].map(String).toSorted(), ['deflate', 'gzip', 'undefined'])
   })
 
-  it('learns which events were dropped, and of no others', async () => {
+  it('learns which events were dropped, and of no other events', async () => {
     assert.deepEqual(
       complaints.map(([, drops]) => drops),
       [['distinct_id_too_large']],

@@ -27,7 +27,7 @@ before(async () => {
 })
 after(() => acceptance.close())
 
-describe('the OFREP provider of servers', () => {
+describe('the OFREP provider for servers', () => {
   let providerCount = 0
 
   async function clientOf(key = testProjectKey) {
@@ -53,7 +53,7 @@ describe('the OFREP provider of servers', () => {
     assert.equal(JSON.parse(multi.flagMetadata.payload as string), 'hello')
   })
 
-  it('targets by the context and by the stored person', async () => {
+  it('targets by the context and the stored person', async () => {
     const client = await clientOf()
     const { pennon } = acceptance
     assert.equal(await client.getBooleanValue('local-prop', false, { targetingKey: 'bob' }), false)
@@ -101,7 +101,7 @@ describe('the OFREP provider of servers', () => {
   })
 })
 
-describe('the OFREP provider of pages', () => {
+describe('the OFREP provider for web pages', () => {
   after(() => WebOpenFeature.close())
 
   it('polls with the entity tag and applies an edit', async () => {

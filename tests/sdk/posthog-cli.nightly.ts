@@ -123,11 +123,11 @@ describe('@posthog/cli 0.18.3', () => {
     assert.match(stdout, /one\n1/)
   })
 
-  it('has the expected tools, and no others', () => {
+  it('has the expected tools, and no other tools', () => {
     assert.equal(names.length, toolCount)
   })
 
-  it('finds data', async () => {
+  it('finds events and properties', async () => {
     await take(dataSteps)
     await refuse(dataRefusals)
   })

@@ -400,11 +400,11 @@ async function shutdown(client: Client): Promise<void> {
   await (client.shutdownAsync ?? client.shutdown).call(client)
 }
 
-describe('flags of version 2', () => {
+describe('version 2 flags', () => {
   before(() => createTypedFlags(acceptance.pennon))
 
   for (const { version, load, readsPayloads } of sdks) {
-    it(`have their values in posthog-node ${version}, numbers and objects as payloads`, async () => {
+    it(`have their values in posthog-node ${version}, and numbers and objects as payloads`, async () => {
       const { PostHog } = await load()
       const client = new PostHog(testProjectKey, { host: acceptance.proxy.url })
       const { featureFlags, featureFlagPayloads } = await client.getAllFlagsAndPayloads(`typed-${version}`)

@@ -49,7 +49,7 @@ for (const sdk of sdks) {
       seen = JSON.parse(stdout)
     })
 
-    it('reads flags and payloads, by properties and groups of the call too', () => {
+    it('reads flags and payloads, also with the properties and groups of the call', () => {
       assert.deepEqual(seen.flags, {
         ...{ 'bool-on': true, 'bool-off': false, multi: 'variant-a', plain: true },
         ...{ 'group-flag': false, 'local-prop': false, 'cohort-flag': false },

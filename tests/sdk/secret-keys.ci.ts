@@ -64,7 +64,7 @@ for (const { name, version, shown } of [
   { name: 'posthog-node', version: '5.70.0', shown: JSON.parse },
   { name: 'posthog-node-4', version: '4.8.1', shown: (text: string) => text },
 ]) {
-  it(`posthog-node ${version} reads remote configuration, encrypted with a personal key`, async () => {
+  it(`reads encrypted remote configuration with a personal key (posthog-node ${version})`, async () => {
     const read = (key: string, flag: string) =>
       withClient(name, { personalApiKey: key, enableLocalEvaluation: false }, client =>
         client.getRemoteConfigPayload(flag),

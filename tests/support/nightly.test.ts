@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { shareOf } from './nightly.ts'
 
-it('the shares together contain every case exactly once, whatever the seed', () => {
+it('all shares of the nightly tests together contain every case exactly once, whatever the seed', () => {
   const isNightly = process.env.TESTS_NIGHTLY === '1'
   const cases = Array.from({ length: 11 }, (_, n) => n)
   const shares = [0, 1, 2, 3].map(turn => shareOf(cases, 4, turn))

@@ -78,7 +78,7 @@ test('fails at first', () => { const isFirst = !existsSync('${folder}/ran')
     assert.doesNotMatch(twice.output, /flaky/)
   })
 
-  it('a skipped test fails the run under CI, and only there', async t => {
+  it('a skipped test fails the run under CI, but not elsewhere', async t => {
     const folder = tempDir(t)
     const source = `${imports}\ntest('passes, with skipped 0 in its name', () => {})\ntest.skip('is skipped', () => {})`
     assert.equal((await runFile(folder, source)).exitCode, 0)
@@ -87,7 +87,7 @@ test('fails at first', () => { const isFirst = !existsSync('${folder}/ran')
     assert.match(output, /1 skipped tests: under CI a skip is a failure/)
   })
 
-  it('a test that never ends, and a file that never yields, are ended', async t => {
+  it('a test that never ends, and a file that never yields, are stopped', async t => {
     const folder = tempDir(t)
     const waiting = await runFile(
       folder,
@@ -116,7 +116,7 @@ test('waits for ever', () => new Promise(() => { const child = spawn('sleep', ['
     await eventually(() => !isAlive(Number(readFileSync(join(folder, 'pid'), 'utf8'))))
   })
 
-  it('a child that outlives a test that threw is ended, and the file is named', async t => {
+  it('a child that outlives a test that threw is stopped, and the file is named', async t => {
     const folder = tempDir(t)
     const { exitCode, output } = await runFile(
       folder,
@@ -135,7 +135,7 @@ test('throws in the middle', () => { const child = spawn('sleep', ['600'])
     await eventually(() => !isAlive(Number(readFileSync(join(folder, 'pid'), 'utf8'))))
   })
 
-  it('a child that outlives passing tests is killed, although it holds the output, and the run fails', async t => {
+  it('a child that outlives passing tests is killed even if it holds the output, and the run fails', async t => {
     const folder = tempDir(t)
     const { exitCode, output } = await runFile(
       folder,
@@ -153,7 +153,7 @@ test('passes', () => { const child = spawn('sleep', ['601'], { detached: true, s
     await eventually(() => !isAlive(Number(readFileSync(join(folder, 'pid'), 'utf8'))))
   })
 
-  it('an instance is ended before its folder is removed, whatever threw before', async t => {
+  it('an instance is stopped before its folder is removed, whatever threw before', async t => {
     const folder = tempDir(t)
     const support = new URL('.', import.meta.url).href
     const { exitCode, output } = await runFile(

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { it } from 'node:test'
 
 // Merging two changes may bring a line back or put it outside its group.
-it('the changelog has each line once, below a surface', () => {
+it('the changelog has each line once, below a heading', () => {
   const [, unreleased = ''] = readFileSync('CHANGELOG.md', 'utf8').split(/^## Unreleased\n/m)
   const [ungrouped = '', ...groups] = unreleased.split(/^### /m)
   assert.equal(ungrouped.trim(), '')

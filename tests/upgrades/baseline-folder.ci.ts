@@ -23,7 +23,7 @@ interface Person {
 }
 
 describe('a data folder of the first schema', () => {
-  it('the folder is migrated, waiting events are processed, and all data is there', async t => {
+  it('is migrated, its waiting events are processed, and all data is there', async t => {
     const folder = unpackedFolder(t, 'baseline')
     // Its rejects must not expire before this test runs.
     const settings = { PENNON_LOG_LEVEL: 'info', PENNON_REJECT_RETENTION_DAYS: '3650' }

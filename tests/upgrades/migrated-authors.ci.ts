@@ -13,7 +13,7 @@ const oddLabels = ['', `it's "quoted" \\ \\" {"id":1}`, 'tab\tbell\u0007del\u007
 const authorOf = (label: string) => ({ id: null, label })
 
 testMigration('the migration to the activity log', 20, migrated => {
-  it('labels become authors without an id, whatever characters they have, and null stays null', async t => {
+  it('migrated labels become authors without an id, whatever characters they have, and null stays null', async t => {
     const labels = [...oddLabels, null]
     const times = { created_at: 1, updated_at: 2 }
     const { store, query } = await migrated(
@@ -57,7 +57,7 @@ testMigration('the migration to the activity log', 20, migrated => {
     }
   })
 
-  it('each version of a flag becomes an entry, in the order of their times', async t => {
+  it('each migrated version of a flag becomes an activity entry, in the order of their times', async t => {
     const label = oddLabels[1]!
     const version = (flagId: number, version: number, changedBy: string | null, atMs: number, deleted = false) =>
       [
@@ -117,7 +117,7 @@ testMigration('the migration to the activity log', 20, migrated => {
   })
 })
 
-it('the flag of a data folder of the first schema has its entry', async t => {
+it('the flag in a data folder of the first schema gets its activity entry', async t => {
   const dataFolder = unpackedFolder(t, 'baseline')
   assert.equal((await migrateSqlite(dataFolder)).from, 20)
   const store = openSqliteManagementStore({ dataFolder, access: 'write' })

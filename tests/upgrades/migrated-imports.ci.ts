@@ -21,7 +21,7 @@ function imageRow(id: number, kind: string, subject: string, before: unknown, af
 }
 
 testMigration('the migration to undoing by events', 21, migrated => {
-  it('assignments and group types are kept', async t => {
+  it('a migration keeps the flag and cohort assignments and group types of import jobs', async t => {
     const own = { hashKeys: [['flag', `it's "é"`]] as const, cohortIds: [3] }
     const taken = { hashKeys: [], cohortIds: [3] }
     const { store, query } = await migrated(t, [
@@ -41,7 +41,7 @@ testMigration('the migration to undoing by events', 21, migrated => {
     await assert.rejects(query('SELECT * FROM import_image'))
   })
 
-  it('each job knows when its publishing began', async t => {
+  it('each migrated job knows when its publishing began', async t => {
     const day = { public_id: null, implicit_day: '2026-11-01', published_at: 30 }
     const { store } = await migrated(t, [
       jobRow(2, 'published', null, { published_at: 30 }),
@@ -59,7 +59,7 @@ testMigration('the migration to undoing by events', 21, migrated => {
     )
   })
 
-  it('a job of which a part was undone goes on with a step that exists, and says that the rest is left', async t => {
+  it('a job that was partly undone continues with a step that exists, and says that the rest stays', async t => {
     const published = { published_at: 30 }
     const steps = ['draining', 'rows', 'undo_merges', 'undo_persons', 'undo_groups', 'clearing']
     const { store } = await migrated(t, [

@@ -30,8 +30,8 @@ function filesOf(folder: string): Record<string, string> {
   )
 }
 
-describe('data of a version before the first migration', () => {
-  it('a start refuses the folder, and no byte in it changes', async t => {
+describe('data from a version before the first migration', () => {
+  it('makes a start refuse the folder, and no byte in it changes', async t => {
     const folder = unpackedFolder(t, 'refused-0.1.0')
     const before = filesOf(folder)
     const line = await refusedStart(folder)
@@ -40,7 +40,7 @@ describe('data of a version before the first migration', () => {
     assert.deepEqual(filesOf(folder), before)
   })
 
-  it('commands that would read the folder refuse it, and no byte in it changes', async t => {
+  it('makes commands that would read the folder refuse it, and no byte in it changes', async t => {
     const folder = unpackedFolder(t, 'refused-0.1.0')
     const before = filesOf(folder)
     for (const [exitCode, ...args] of [
@@ -56,7 +56,7 @@ describe('data of a version before the first migration', () => {
     }
   })
 
-  it('tables in a ClickHouse of CLICKHOUSE_URL are refused, and stay unchanged', async t => {
+  it('is refused if it is in a ClickHouse of CLICKHOUSE_URL, and its tables stay unchanged', async t => {
     const engine = await startEngine()
     t.after(() => engine.stop())
     const clients = createClickHouseClients({ endpoint: engine.endpoint, queryTimeoutSeconds: 8 })
@@ -81,7 +81,7 @@ describe('data of a version before the first migration', () => {
     assert.deepEqual(await tables(), before)
   })
 
-  it('a backup is refused, and nothing is restored', async t => {
+  it('is refused in a backup, and nothing is restored', async t => {
     const file = join(tempDir(t), 'backup.tar')
     const writer = await createBackup(file, { nowMs: () => 0, checkStop: () => undefined })
     const description = {

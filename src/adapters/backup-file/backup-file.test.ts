@@ -42,14 +42,14 @@ describe('a backup file', () => {
     assert.equal(readFileSync(join(target, longName), 'utf8'), '')
   })
 
-  it('is a tar like any other, whose checksums are checked by the tools of the system', async t => {
+  it('is a tar that the system’s own tools can read, with checksums that they verify', async t => {
     const { path, target } = await aBackup(t)
     execFileSync('tar', ['xf', path], { cwd: target })
     const told = execFileSync('sha256sum', ['-c', 'SHA256SUMS'], { cwd: target, encoding: 'utf8' })
     assert.equal(told, ['backup.json', 'state.db', longName].map(name => `${name}: OK\n`).join(''))
   })
 
-  it('is refused with the name of the file inside, wherever a byte of it changed', async t => {
+  it('is refused, with the name of the file inside it, if any one of its bytes has changed', async t => {
     const { folder, path } = await aBackup(t)
     const whole = readFileSync(path)
     const stateAt = 2 * blockBytes
@@ -67,7 +67,7 @@ describe('a backup file', () => {
     }
   })
 
-  it('is refused when it was cut short, wherever', async t => {
+  it('is refused if it was truncated, wherever it ends', async t => {
     const { folder, path } = await aBackup(t)
     const whole = readFileSync(path)
     for (const length of [0, 100, blockBytes, 1_000_000, whole.length - 2 * blockBytes])
@@ -77,7 +77,7 @@ describe('a backup file', () => {
     await assertRefused(folder, withoutSums, /it has no SHA256SUMS/)
   })
 
-  it('never leads out of the folder that it is unpacked in', async t => {
+  it('never writes outside the folder that it is unpacked in', async t => {
     const folder = folderOf(t)
     for (const name of [
       '../state.db',
@@ -100,7 +100,7 @@ describe('a backup file', () => {
       await assertRefused(folder, Buffer.concat([headerOf('log', type), Buffer.alloc(1024)]), /damaged/)
   })
 
-  it('is read with every name that it is written with', async t => {
+  it('can be unpacked with every file name that it accepts', async t => {
     const folder = folderOf(t)
     const [path, target] = [join(folder, 'b.tar'), join(folder, 'out')]
     mkdirSync(target)

@@ -49,7 +49,7 @@ function startThreads(t: TestContext, over: Partial<DecodeThreadsOptions<Jobs>> 
 }
 
 describe('decode threads', () => {
-  it('answer each kind of job with its own handler, whose outcome has the type of the kind', async t => {
+  it('answer each kind of job with its own handler, and return the result type of that kind', async t => {
     interface Kinds {
       readonly add: readonly [readonly number[], number]
       readonly shout: readonly [string, { readonly text: string }]
@@ -81,7 +81,7 @@ describe('decode threads', () => {
     const incomplete: JobHandlers<Kinds> = { add }
     assert.equal([wrongJob, wrongOutcome, incomplete].length, 3)
   })
-  it('run jobs in the order they came, and take their buffers along', async t => {
+  it('run jobs in the order in which they came, and transfer their buffers', async t => {
     const { threads } = startThreads(t, { queuedJobCountMax: 20 })
     const answers = await Promise.all(Array.from({ length: 10 }, (_, echo) => threads.run({ echo }, 1, [])))
     assert.deepEqual(answers, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
@@ -89,7 +89,7 @@ describe('decode threads', () => {
     assert.equal(await threads.run({ bytes }, 10, [bytes.buffer]), 10)
     assert.equal(bytes.length, 0)
   })
-  it('refuse what the queue cannot take, by count and by bytes', async t => {
+  it('refuse jobs that exceed the queue’s limits of count or bytes', async t => {
     const { threads } = startThreads(t)
     const stuck = threads.run({ wait: true }, 1, [])
     const queued = threads.run({ echo: 1 }, 60, [])
@@ -101,7 +101,7 @@ describe('decode threads', () => {
     await rejected
     await assert.rejects(threads.run({ echo: 5 }, 0, []), { code: 'unavailable' })
   })
-  it('run urgent jobs before the others, which still get a turn', async t => {
+  it('run urgent jobs before ordinary jobs, which still get a turn', async t => {
     const { threads } = startThreads(t, { queuedJobCountMax: 20 })
     const done: string[] = []
     const run = (echo: number, urgent?: true) =>
@@ -114,7 +114,7 @@ describe('decode threads', () => {
     const passed = ['urgent 0', 'urgent 1', 'urgent 2', 'urgent 3']
     assert.deepEqual(done, ['other 0', ...passed, 'other 1', 'urgent 4', 'urgent 5', 'other 2'])
   })
-  it('let senders take turns, and refuse the one with the most when the queue is full', async t => {
+  it('let senders take turns, and when the queue is full refuse jobs of the sender with the most', async t => {
     const { threads } = startThreads(t, {
       queuedJobCountMax: 4,
       senderOf: ({ job }) => ({ sender: 'by' in job ? job.by : '' }),
@@ -141,7 +141,7 @@ describe('decode threads', () => {
     const turns = done.filter(text => !text.endsWith('refused'))
     assert.deepEqual(turns, ['flood 0', 'flood 1', 'one 0', 'other 0', 'flood 2'])
   })
-  it('drop a job that waits when its client goes, and finish one that runs', async t => {
+  it('drop a waiting job when its client disconnects, and finish a running job', async t => {
     const { threads } = startThreads(t, { queuedJobCountMax: 20 })
     const gone = new AbortController()
     const running = threads.run({ echo: 1 }, 1, [], gone.signal)
@@ -159,7 +159,7 @@ describe('decode threads', () => {
       assert.rejects(threads.run({ echo: 6 }, 1, [], gone.signal), { code: 'unavailable' }),
     ])
   })
-  it('keep one of several threads for urgent jobs, and run the others in turn on the rest', async t => {
+  it('keep one of several threads for urgent jobs, and run other jobs in turn on the remaining threads', async t => {
     const { threads } = startThreads(t, { threadCount: 2, queuedJobCountMax: 20 })
     const stuck = threads.run({ wait: true }, 1, [])
     const waiting = threads.run({ echo: 1 }, 1, [])
@@ -178,7 +178,7 @@ describe('decode threads', () => {
     await assert.rejects(unsendable, { code: 'unavailable' })
     assert.equal(await next, 5)
   })
-  it('accept an urgent job however many others wait, and vice versa', async t => {
+  it('accept an urgent job however many ordinary jobs wait, and vice versa', async t => {
     const { threads } = startThreads(t)
     // Fails when the pool is closed below, which this test does not check.
     void threads.run({ wait: true }, 1, []).catch(() => undefined)
@@ -198,7 +198,7 @@ describe('decode threads', () => {
     assert.equal(await next, 7)
     assert.equal(restarts(), 1)
   })
-  it('start at a job that finds no free thread, and end when idle', async t => {
+  it('are started by a job that finds no free thread, and end when idle', async t => {
     t.mock.timers.enable({ apis: ['setTimeout'] })
     const { threads, restarts } = startThreads(t, { threadCount: 2, idleMs: 50 })
     const first = await threads.run({ threadId: true }, 1, [])
@@ -208,7 +208,7 @@ describe('decode threads', () => {
     assert.notEqual(await threads.run({ threadId: true }, 1, []), first)
     assert.equal(restarts(), 0)
   })
-  it('give up a job that takes too long, with its thread', async t => {
+  it('give up a job that takes too long, and end its thread', async t => {
     t.mock.timers.enable({ apis: ['setTimeout'] })
     const { threads, restarts } = startThreads(t, { jobTimeoutMs: 1_500 })
     const late = assert.rejects(threads.run({ wait: true }, 1, []), { code: 'timeout' })

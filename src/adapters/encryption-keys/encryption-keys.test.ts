@@ -14,7 +14,7 @@ function keysIn(folder: string, over: Partial<Parameters<typeof openEncryptionKe
 }
 
 describe('encryption keys', () => {
-  it('are made once, however many processes need one at the same time', async t => {
+  it('are generated only once, however many processes need one at the same time', async t => {
     const folder = tempDir(t)
     const made = await Promise.all(Array.from({ length: 20 }, () => keysIn(folder).current()))
     const ids = new Set(made.map(key => (key.ok ? key.value.id : key.error)))
@@ -24,7 +24,7 @@ describe('encryption keys', () => {
     assert.deepEqual((await keysIn(folder).find([...ids][0]!))?.bytes.length, 32)
   })
 
-  it('that are given go before the file, which still decrypts', async t => {
+  it('in the settings are preferred to the file, which can still decrypt older data', async t => {
     const folder = tempDir(t)
     const fromFile = await keysIn(folder).current()
     const keys = keysIn(folder, { given: [hex('1'), hex('2')] })
@@ -35,7 +35,7 @@ describe('encryption keys', () => {
     assert.equal(await keys.find('0'.repeat(16)), null)
   })
 
-  it('are found in a file that another process made later', async t => {
+  it('are found in a file that another process created later', async t => {
     const folder = tempDir(t)
     const early = keysIn(folder)
     assert.equal(await early.find('0'.repeat(16)), null)
@@ -44,7 +44,7 @@ describe('encryption keys', () => {
     assert.deepEqual(await early.find(made.value.id), made.value)
   })
 
-  it('are not made where they may not be, and a file that holds none is left alone', async t => {
+  it('are not generated where that is not allowed, and a file without a key is refused unchanged', async t => {
     const folder = tempDir(t)
     assert.deepEqual(await keysIn(folder, { missingKeyReason: 'not here' }).current(), { ok: false, error: 'not here' })
     assert.deepEqual(readdirSync(folder), [])

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { cacheAnswers } from './answer-cache.ts'
 
-describe('remembered', () => {
+describe('the cache of answers', () => {
   it('calls the function once per text, even if the answer is null or undefined', () => {
     const asked: string[] = []
     const ask = cacheAnswers(text => {
@@ -17,7 +17,7 @@ describe('remembered', () => {
     assert.deepEqual(asked, ['a', 'b', 'c'])
   })
 
-  it('keeps answers in use and drops the rest', () => {
+  it('keeps answers that are used again and drops the rest', () => {
     const asked: string[] = []
     const ask = cacheAnswers(text => {
       asked.push(text)

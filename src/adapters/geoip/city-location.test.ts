@@ -28,7 +28,7 @@ describe('a record of the flat schema', () => {
       }),
     )
 
-  it('gets the names of its codes', () => {
+  it('gets the names that belong to its codes', () => {
     const record = {
       ...{ city: 'Amsterdam', country_code: 'NL', latitude: 52.37160110473633, longitude: 4.888299942016602 },
       ...{ postcode: '1012', state1: 'North Holland', state2: 'Gemeente Amsterdam', timezone: 'Europe/Amsterdam' },
@@ -40,7 +40,7 @@ describe('a record of the flat schema', () => {
     })
   })
 
-  it('has nothing where it has an empty text, nor a country for a code of none', () => {
+  it('has no value for an empty text, and no country for a code that no country has', () => {
     const location = flat({ country_code: 'RU' })
     assert.deepEqual([location?.city_name, location?.postal_code, location?.time_zone], [null, null, null])
     assert.deepEqual([location?.country_name, location?.continent_code], ['Russia', 'EU'])
@@ -74,7 +74,7 @@ describe('a record of the nested schema', () => {
     })
   })
 
-  it('may have any part missing or of another kind', () => {
+  it('may lack any part, or have a part of another type', () => {
     const location = toCityLocation(
       asMmdb({ country: { iso_code: 'FR', names: 'France' }, subdivisions: 'none', city: 5 }),
     )
@@ -82,8 +82,8 @@ describe('a record of the nested schema', () => {
   })
 })
 
-describe('a record that says nothing', () => {
-  it('is no location', () => {
+describe('a record without any location data', () => {
+  it('gives no location', () => {
     for (const record of [null, 'text', 5, {}, { registered_country: { iso_code: 'US' } }, { subdivisions: [] }])
       assert.equal(toCityLocation(asMmdb(record)), null)
   })

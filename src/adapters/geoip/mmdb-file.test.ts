@@ -32,7 +32,7 @@ const addressText = (bytes: Uint8Array) =>
   bytes.length === 4 ? bytes.join('.') : (Buffer.from(bytes).toString('hex').match(/.{4}/g)?.join(':') ?? '')
 
 describe('MmdbFile', () => {
-  it('reads every address as the library of the format does, in files of each shape', t => {
+  it('finds the same record for every address as the reference library, in files of each shape', t => {
     const random = seededRandom(7)
     const byte = () => Math.floor(random() * 256)
     for (const ipVersion of [4, 6] as const)
@@ -59,7 +59,7 @@ describe('MmdbFile', () => {
       }
   })
 
-  it('reads the installed data as the library does', t => {
+  it('finds the same records in the installed data as the reference library', t => {
     const resolve = createRequire(import.meta.url).resolve
     for (const version of [4, 6]) {
       let path: string
@@ -85,7 +85,7 @@ describe('MmdbFile', () => {
     }
   })
 
-  it('says what it is and when it was built', t => {
+  it('tells the type of the database and when it was built', t => {
     const file = openBytes(
       t,
       writeMmdb({ ipVersion: 4, databaseType: 'GeoIP2-City', buildEpoch: 1_700_000_000, networks: [] }),
@@ -94,13 +94,13 @@ describe('MmdbFile', () => {
     assert.equal(file.find(Uint8Array.of(8, 8, 8, 8)), null)
   })
 
-  it('has no IPv6 address in a file of IPv4', t => {
+  it('has no IPv6 address in an IPv4 file', t => {
     const file = openBytes(t, writeMmdb({ ipVersion: 4, networks: [[[0], 1, 'low']] }))
     assert.equal(file.find(Uint8Array.of(8, 8, 8, 8)), 'low')
     assert.equal(file.find(new Uint8Array(16)), null)
   })
 
-  it('reads keys such as __proto__ as own keys', t => {
+  it('reads keys such as __proto__ as ordinary keys', t => {
     const file = openBytes(t, writeMmdb({ ipVersion: 4, networks: [[[0], 1, JSON.parse('{"__proto__": {"x": 1}}')]] }))
     const record = file.find(Uint8Array.of(1, 1, 1, 1))
     assert.ok(record instanceof Map && record.get('__proto__') instanceof Map)
@@ -113,7 +113,7 @@ describe('MmdbFile', () => {
     assert.throws(() => openBytes(t, written.subarray(written.indexOf('MaxMind.com') - 3)), /damaged/)
   })
 
-  it('survives any damage with an answer or an error, in bounded time', t => {
+  it('handles any damage with a result or an error, in bounded time', t => {
     const random = seededRandom(11)
     const written = writeMmdb({
       ipVersion: 4,
@@ -141,7 +141,7 @@ describe('MmdbFile', () => {
     assert.throws(() => openBytes(t, written).find(Uint8Array.of(1, 1, 1, 1)), /damaged/)
   })
 
-  it('bounds the number of values of a record', t => {
+  it('limits the number of values in a record', t => {
     const recordOf = (values: number): MmdbInput => Array.from({ length: values - 1 }, () => true)
     const written = writeMmdb({
       ipVersion: 4,

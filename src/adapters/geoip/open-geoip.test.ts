@@ -27,7 +27,7 @@ function openInstalled(t: TestContext): GeoipDatabase | null {
 }
 
 describe('openGeoipPackage', () => {
-  it('finds locations of both address families, and none of private addresses', t => {
+  it('finds locations for IPv4 and IPv6 addresses, and none for private addresses', t => {
     const geoip = openInstalled(t)
     if (geoip === null) return
     const placeOf = (address: string) => {
@@ -70,7 +70,7 @@ describe('openGeoipFile', () => {
     )
   })
 
-  it('reports the problem of a path', t => {
+  it('names the path in an error when the file cannot be used', t => {
     const folder = tempDir(t)
     const text = join(folder, 'a.txt')
     writeFileSync(text, 'no database')
@@ -85,7 +85,7 @@ describe('openGeoipFile', () => {
     assert.deepEqual(ofNetworks, { ok: false, error: 'it is a database of type "GeoLite2-ASN", not a City database' })
   })
 
-  it('continues without locations when the file is damaged, and logs it once', t => {
+  it('continues without locations when the file is damaged, and logs the damage once', t => {
     const path = join(tempDir(t), 'test.mmdb')
     const written = writeMmdb({ ipVersion: 4, networks: [[[0], 1, { country_code: 'NO' }]] })
     written[written.indexOf('country_code') - 1] = 0xe5 // the key is a map now

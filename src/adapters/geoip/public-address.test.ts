@@ -8,7 +8,7 @@ const hex = (text: string) => {
 }
 
 describe('publicAddress', () => {
-  it('returns the bytes of both address families', () => {
+  it('returns the bytes of IPv4 and IPv6 addresses', () => {
     assert.equal(hex('81.2.69.142'), '5102458e')
     assert.equal(hex('2a00:1450:4001:81b::200e'), '2a0014504001081b000000000000200e')
     assert.equal(hex('2606:4700:0:0:0:0:0:1111'), '26064700000000000000000000001111')
@@ -17,7 +17,7 @@ describe('publicAddress', () => {
     assert.equal(hex('2a00::1%eth0'), '2a000000000000000000000000000001')
   })
 
-  it('knows IPv4 in the notation of IPv6', () => {
+  it('recognizes IPv4 addresses in IPv6 notation', () => {
     assert.equal(hex('::ffff:81.2.69.142'), '5102458e')
     assert.equal(hex('::FFFF:5102:458e'), '5102458e')
     assert.equal(hex('0:0:0:0:0:ffff:81.2.69.142'), '5102458e')
@@ -37,7 +37,7 @@ describe('publicAddress', () => {
     )
   })
 
-  it('returns bytes for the addresses next to them', () => {
+  it('returns bytes for the addresses just outside the special ranges', () => {
     const neighbours = [
       ...['1.0.0.0', '9.255.255.255', '11.0.0.0', '100.63.255.255', '100.128.0.0', '126.255.255.255', '128.0.0.0'],
       ...['169.253.255.255', '172.15.255.255', '172.32.0.0', '192.0.1.0', '192.167.255.255', '198.17.255.255'],

@@ -71,7 +71,7 @@ it('a list ends with an error if the storage repeats a continuation token', asyn
   assert.deepEqual(keys, ['1.json', '2.json'])
 })
 
-it('a page that announces more without a token is an error, not the end of the list', async t => {
+it('a page that announces more pages but has no token is an error, not the end of the list', async t => {
   for (const end of ['', '<NextMarker>1.json</NextMarker>', '<NextContinuationToken></NextContinuationToken>']) {
     const source = await aStorage(t, () => `<IsTruncated>true</IsTruncated>${end}`)
     const message = /only a part of the bucket logs: .* no continuation token .* Download the files by other means/
@@ -100,7 +100,7 @@ it('a list is bounded in bytes, in pages of objects and in empty pages', async t
   }
 })
 
-it('an endless answer is cut off, whether it is a list or an error', async t => {
+it('an endless answer is aborted, whether it is a list or an error', async t => {
   let sent = 0
   const server = createServer((request, response) => {
     response.statusCode = request.url!.includes('list-type') ? 200 : 404

@@ -22,8 +22,8 @@ function manualStore(underWayMax: number) {
   return { asked, find: (name: string) => lookUps.find(name, name) }
 }
 
-describe('look-ups together', () => {
-  it('asks once for the names of a turn, each once, and gives every caller its own answer', async () => {
+describe('batched look-ups', () => {
+  it('ask once for the names of one event-loop turn, each once, and give every caller its own answer', async () => {
     const { asked, find } = manualStore(2)
     const found = [find('a'), find('b'), find('a'), find('c')]
     assert.equal(asked.length, 0)
@@ -36,7 +36,7 @@ describe('look-ups together', () => {
     assert.deepEqual(await Promise.all(found), ['A', null, 'A', 'C'])
   })
 
-  it('queries again in the next turn, and so sees commits in between', async () => {
+  it('query again in the next turn, and so see commits in between', async () => {
     const { asked, find } = manualStore(2)
     const first = find('a')
     await nextTurn()
@@ -47,7 +47,7 @@ describe('look-ups together', () => {
     assert.deepEqual(await Promise.all([first, second]), ['old', 'new'])
   })
 
-  it('gathers names while enough statements are under way', async () => {
+  it('collect names while enough statements are running', async () => {
     const { asked, find } = manualStore(1)
     const first = find('a')
     await nextTurn()
@@ -65,7 +65,7 @@ describe('look-ups together', () => {
     assert.deepEqual(await Promise.all(later), ['B', 'C', 'D'])
   })
 
-  it('asks for 500 names at most in one statement', async () => {
+  it('ask for at most 500 names in one statement', async () => {
     const { asked, find } = manualStore(3)
     const found = Array.from({ length: 1_001 }, (_, index) => find(`name ${index}`))
     await nextTurn()
@@ -77,7 +77,7 @@ describe('look-ups together', () => {
     assert.equal((await Promise.all(found))[1_000], 'name 1000')
   })
 
-  it('fails a name alone whose row cannot be read', async () => {
+  it('fail only for the name whose row cannot be read', async () => {
     const { asked, find } = manualStore(1)
     const found = [find('a'), find('b')]
     await nextTurn()
@@ -87,7 +87,7 @@ describe('look-ups together', () => {
     assert.equal(await found[1], 'B')
   })
 
-  it('fails all waiting look-ups when a statement fails, and queries again for later ones', async () => {
+  it('all fail when their statement fails, and later ones query again', async () => {
     const { asked, find } = manualStore(1)
     const first = find('a')
     await nextTurn()
@@ -101,7 +101,7 @@ describe('look-ups together', () => {
     assert.equal(await later, 'B')
   })
 
-  it('refuses look-ups beyond the maximum that may wait', async () => {
+  it('are refused beyond the maximum that may wait', async () => {
     const { asked, find } = manualStore(1)
     const first = find('first')
     await nextTurn()
@@ -112,7 +112,7 @@ describe('look-ups together', () => {
     assert.ok(settled.every(({ status }) => status === 'rejected'))
   })
 
-  it('lets projects take turns when more look-ups wait than fit one statement', async () => {
+  it('let projects take turns when more names wait than fit into one statement', async () => {
     const { asked, find } = manualStore(1)
     const first = find('first')
     await nextTurn()
@@ -127,7 +127,7 @@ describe('look-ups together', () => {
     assert.equal((await Promise.allSettled([...others, ...late])).length, 2_003)
   })
 
-  it('refuses the last one of the project with the most when too many wait', async () => {
+  it('are refused, the latest first, for the project with the most when too many wait', async () => {
     const { asked, find } = manualStore(1)
     const first = find('first')
     await nextTurn()

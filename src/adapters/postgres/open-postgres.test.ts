@@ -18,13 +18,13 @@ function aPool(failing: readonly string[]) {
 const work = () => Promise.reject(new Error('the work failed'))
 
 describe('a transaction that fails', () => {
-  it('returns its session if it could be rolled back', async () => {
+  it('returns its session to the pool if it could be rolled back', async () => {
     const { pool, released } = aPool([])
     await assert.rejects(runInTransaction(pool, 'BEGIN', work), /the work failed/)
     assert.deepEqual(released, [false])
   })
 
-  it('closes its session if it could not, and throws the error of the work', async () => {
+  it('closes its session if it could not be rolled back, and throws the original error', async () => {
     const { pool, released } = aPool(['ROLLBACK'])
     await assert.rejects(runInTransaction(pool, 'BEGIN', work), /the work failed/)
     assert.deepEqual(released, [true])

@@ -33,7 +33,7 @@ describe('failures of PostgreSQL', () => {
       assert.equal(codeOf(databaseError(sqlState)), code, sqlState)
   })
 
-  it('stay what they are when they are about a value or a mistake of ours', () => {
+  it('stay unchanged if they are caused by a value or by a bug of the server', () => {
     for (const sqlState of ['22021', '22P02', '42601', '54000']) assert.equal(codeOf(databaseError(sqlState)), null)
     const mistake = new TypeError('undefined is not a function')
     assert.equal(toPostgresPortError(mistake), mistake)
@@ -41,7 +41,7 @@ describe('failures of PostgreSQL', () => {
     assert.equal(toPostgresPortError(known), known)
   })
 
-  it('tell a server that is gone from one that takes too long', () => {
+  it('distinguish a server that is gone from one that takes too long', () => {
     for (const message of [
       'Connection terminated unexpectedly',
       'Client has encountered a connection error and is not queryable',
@@ -53,7 +53,7 @@ describe('failures of PostgreSQL', () => {
     assert.equal(toConnectPortError(new Error('SASL: no password')).code, 'unavailable')
   })
 
-  it('keep what the server says of rows out of logs', () => {
+  it('do not put row contents from the server’s message into logs', () => {
     for (const sqlState of ['23505', '22021']) {
       const error = toPostgresPortError(databaseError(sqlState)) as Error
       const shown = JSON.stringify([error, error.cause, String(error), Object.entries(error.cause ?? error)])
@@ -61,7 +61,7 @@ describe('failures of PostgreSQL', () => {
     }
   })
 
-  it('may be tried again after a deadlock or a serialization failure, raw or as a PortError', () => {
+  it('may be retried after a deadlock or a serialization failure, raw or as a PortError', () => {
     assert.ok(isConcurrencyRollback(databaseError('40P01')))
     assert.ok(isConcurrencyRollback(toPostgresPortError(databaseError('40001'))))
     assert.ok(!isConcurrencyRollback(toPostgresPortError(databaseError('23505'))))

@@ -5,8 +5,8 @@ import { addSearchPath, chooseSchema } from './state-schema.ts'
 const path = 'pennon, "$user", public'
 const state = ['chunk_outcome', 'log_position', 'personal_api_key', 'project', 'schema_version', 'person']
 
-describe('the schema of the state', () => {
-  it('is a separate one, whatever another application has in public', () => {
+describe('the PostgreSQL schema of the state', () => {
+  it('is a schema of its own, whatever another application has in `public`', () => {
     const others = { schema: 'public', tables: ['project', 'schema_version', 'users'] }
     const free = { schema: 'pennon', isMade: false, hasState: false }
     assert.deepEqual(chooseSchema(path, 'public', [others]), free)
@@ -18,7 +18,7 @@ describe('the schema of the state', () => {
     assert.deepEqual(chooseSchema(path, 'pennon', [{ schema: 'pennon', tables: state }, others]), used)
   })
 
-  it('is refused if another program has tables in it; the error names some', () => {
+  it('is refused if another program has tables in it, and the error names some of them', () => {
     const found = chooseSchema('"shop"', 'shop', [{ schema: 'shop', tables: ['a', 'b', 'c', 'd', 'project'] }])
     assert.match(
       'refusal' in found ? found.refusal : '',
@@ -26,7 +26,7 @@ describe('the schema of the state', () => {
     )
   })
 
-  it('is refused if it would be empty although another schema of the path has state', () => {
+  it('is refused if it would be empty although another schema of the search path has state', () => {
     const other = { schema: 'public', tables: state }
     for (const found of [
       chooseSchema(path, 'public', [other]),
@@ -38,7 +38,7 @@ describe('the schema of the state', () => {
       )
   })
 
-  it('is the one on the URL’s own path, if it has one', () => {
+  it('is the one on the search path of the URL, if that has one', () => {
     const url = 'postgres://u:p@h/d?options=-c%20search_path%3Dmine'
     assert.equal(addSearchPath(url, null), url)
     assert.deepEqual(chooseSchema('mine', null, []), { schema: 'mine', isMade: false, hasState: false })
@@ -47,7 +47,7 @@ describe('the schema of the state', () => {
     })
   })
 
-  it('is added to what the URL says, whose other parts stay', () => {
+  it('is added to the URL’s options, which otherwise stay unchanged', () => {
     const url = new URL(addSearchPath('postgres://u:p%25w@h:1/d?sslmode=require&options=-c%20jit%3Doff', 'mine'))
     assert.equal(url.searchParams.get('options'), '-c jit=off -c search_path="mine"')
     assert.equal(url.searchParams.get('sslmode'), 'require')

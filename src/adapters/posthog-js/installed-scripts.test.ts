@@ -6,7 +6,7 @@ import { gunzipSync } from 'node:zlib'
 import { openInstalledScripts } from './installed-scripts.ts'
 
 describe('openInstalledScripts', () => {
-  it('finds the library, its size and its text in every form', async () => {
+  it('finds the library, with its size and its text in every encoding', async () => {
     const scripts = openInstalledScripts()
     assert.match(scripts.version, /^1\.\d+\.\d+$/)
     const array = (await scripts.find('array.js'))!
@@ -28,13 +28,13 @@ describe('openInstalledScripts', () => {
     }
   })
 
-  it('reads a script once for all who need it at a time', async () => {
+  it('reads a script once for all who need it at the same time', async () => {
     const array = (await openInstalledScripts().find('array.js.map'))!
     const atOnce = await Promise.all(Array.from({ length: 5 }, () => array.bytes()))
     assert.equal(new Set([...atOnce, await array.bytes()]).size, 1)
   })
 
-  it('packs a script once, however many ask at the same time', async () => {
+  it('compresses a script once, however many ask at the same time', async () => {
     const scripts = openInstalledScripts()
     const packed = await Promise.all(
       Array.from({ length: 5 }, async () => (await scripts.find('loader.js'))!.packed('br')),
@@ -42,7 +42,7 @@ describe('openInstalledScripts', () => {
     assert.equal(new Set(packed).size, 1)
   })
 
-  it('keeps no more than its bound, and no map: those go out as they are', async () => {
+  it('keeps no compressed script beyond its limit, and no source map: these are sent uncompressed', async () => {
     const scripts = openInstalledScripts({ keptBytesMax: 5_000 })
     assert.notEqual(await (await scripts.find('loader.js'))!.packed('gzip'), null)
     assert.equal(await (await scripts.find('array.js'))!.packed('gzip'), null)
@@ -50,7 +50,7 @@ describe('openInstalledScripts', () => {
     assert.equal(await (await unbounded.find('loader.js.map'))!.packed('gzip'), null)
   })
 
-  it('knows no name that is not a script of the package', () => {
+  it('finds nothing under a name that is not a script of the package', () => {
     const scripts = openInstalledScripts()
     for (const name of ['', '../package.json', 'array.d.ts', 'integrity.json', 'src', '__proto__', 'constructor']) {
       assert.equal(scripts.find(name), null, name)

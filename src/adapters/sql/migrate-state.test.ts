@@ -21,7 +21,7 @@ function tablesOf(database: Database.Database): string[] {
   return database.prepare<[], string>(`SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY 1`).pluck().all()
 }
 
-test('applies missing migrations, and nothing when run again', async () => {
+test('applies missing migrations, and changes nothing when run again', async () => {
   const { database, db } = openMemory()
   assert.deepEqual(await migrateState(db, { dialect: sqliteDialect, migrations: [one] }), { from: 0, to: 1 })
   assert.deepEqual(await migrateState(db, { dialect: sqliteDialect, migrations: [one] }), { from: 1, to: 1 })
@@ -41,7 +41,7 @@ for (const [version, known, expected] of [
     /by Pennon 0\.1\.0 or earlier, and 0\.1\.0 is the last/,
   ],
 ] as const)
-  test(`refuses a state that ${version} wrote, and leaves it as it is`, async () => {
+  test(`refuses a state that ${version} wrote, and does not change it`, async () => {
     const { database, db } = openMemory()
     await migrateState(db, { dialect: sqliteDialect, migrations: [one, two] })
     await assert.rejects(
@@ -51,7 +51,7 @@ for (const [version, known, expected] of [
     assert.deepEqual(tablesOf(database), ['a', 'schema_version'])
   })
 
-test('takes a migration back as a whole when one of its statements fails', async () => {
+test('rolls a whole migration back when one of its statements fails', async () => {
   const { database, db } = openMemory()
   const broken: Migration = { version: 1, name: 'broken', statements: () => ['CREATE TABLE a (x INTEGER)', 'CREATE b'] }
   await assert.rejects(migrateState(db, { dialect: sqliteDialect, migrations: [broken] }))
@@ -59,7 +59,7 @@ test('takes a migration back as a whole when one of its statements fails', async
   assert.deepEqual(await migrateState(db, { dialect: sqliteDialect, migrations: [one] }), { from: 0, to: 1 })
 })
 
-test('numbers its migrations without gaps after the unreleased ones, and has each one for both engines', () => {
+test('has migrations numbered without gaps after the unreleased ones, each for both engines', () => {
   for (const [index, migration] of migrations.entries()) {
     assert.equal(migration.version, index + 20)
     const postgres = migration.statements(postgresDialect).join('\n')
@@ -68,7 +68,7 @@ test('numbers its migrations without gaps after the unreleased ones, and has eac
   }
 })
 
-test('a migration of the state is logged with the way back; a new state and one that was up to date are not', () => {
+test('a migrated state is logged with the way back; a new or unchanged state is not logged', () => {
   const lines: string[] = []
   const logger = createLogger({ level: 'info', process: 'serve' }, { write: line => void lines.push(line) })
   const copy = 'state.db.before-0021'

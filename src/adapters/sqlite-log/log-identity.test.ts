@@ -80,7 +80,7 @@ describe('a log opened at the state’s position', () => {
 })
 
 describe('the id of a log', () => {
-  it('is the one written last, and only the owner can read it', async t => {
+  it('is the one that was written last, and only the owner can read it', async t => {
     const folder = join(tempDir(t), 'log')
     assert.equal(readLogIdentity(folder), null)
     assert.equal(hasLogSegments(folder), false)
@@ -95,7 +95,7 @@ describe('the id of a log', () => {
     assert.equal(hasLogSegments(folder), true)
   })
 
-  it('is an error if the file contains none', t => {
+  it('is an error if the file contains no id', t => {
     const folder = tempDir(t)
     writeFileSync(join(folder, 'identity'), '')
     assert.throws(() => readLogIdentity(folder), /identity does not contain the id of a log/)

@@ -44,7 +44,7 @@ it('counts lost records without reading the file again until it changes', async 
   assert.equal(await reader.lostCount(), 0)
 })
 
-it('bounds the list: the newest losses in full, the older ones as sums, without repeats', t => {
+it('bounds the list: the newest losses in full, the older ones as totals, without repeats', t => {
   const folder = tempDir(t)
   const bytesMax = 20_000
   const lost = new LostRecords(folder, bytesMax)
@@ -65,7 +65,7 @@ it('bounds the list: the newest losses in full, the older ones as sums, without 
   assert.deepEqual(readdirSync(folder), [lostRecordsFile])
 })
 
-it('sums up losses that exceed the list in one write', t => {
+it('adds up losses that exceed the list in one write', t => {
   const lost = new LostRecords(tempDir(t), 20_000)
   lost.keep(lossesOf('main', 0, 10_000))
   assert.equal(lost.count(), 10_000)

@@ -24,7 +24,7 @@ const all = { recordCountMax: 10_000, bytesMax: 100_000_000 }
 const smallSegmentBytes = 400_000
 
 describe('a log of segments', () => {
-  it('stores a unit whole or not at all', async t => {
+  it('stores an appended unit completely or not at all', async t => {
     const { writer, reader } = await opened(t, { segmentBytesMax: 60_000, logBytesMax: 600_000 })
     let acknowledged = 0
     const refused = await untilRefused(async () => {
@@ -79,7 +79,7 @@ describe('a log of segments', () => {
     )
   })
 
-  it('returns whole runs of encoded records across segments', async t => {
+  it('returns complete runs of encoded records across segments', async t => {
     const { writer, reader } = await opened(t, { nowMs: () => 5_000, segmentBytesMax: 20_000 })
     for (let n = 0; n < 40; n++)
       await writer.append('live', encodedEvents([padded(3 * n, 500), padded(3 * n + 1, 500), padded(3 * n + 2, 500)]))

@@ -69,7 +69,7 @@ describe('sqlite-log reader', () => {
     assert.equal(existsSync(segments[0]!.path), false)
   })
 
-  it('continues at a wake-up, long before its next poll', async t => {
+  it('continues as soon as it is woken, long before its next poll', async t => {
     const { folder, writer } = await openedWriter(t)
     const reader = openSqliteLogReader({ folder, pollMs: 600_000 })
     t.after(() => reader.close())

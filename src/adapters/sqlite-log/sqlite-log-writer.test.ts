@@ -57,7 +57,7 @@ describe('sqlite-log writer', () => {
     assert.deepEqual(await eventually(() => offsets().length > 1 && offsets()), [0, 1])
   })
 
-  it('does not end a segment that another process began after the clock was set, however idle it is itself', async t => {
+  it('does not end a segment that another process began after a clock change, however long it is idle itself', async t => {
     const hourMs = 3_600_000
     const leaves = async (setMs: number) => {
       let nowMs = 1_790_000_000_000
@@ -237,7 +237,7 @@ describe('sqlite-log writer', () => {
     await writer.append('live', encodedEvents([aCapturedEvent(2)]))
   })
 
-  it('opens an empty import stream at its first append, and one with records at the start', async t => {
+  it('creates the files of an import stream at its first append, or at the start if it has records', async t => {
     const folder = tempDir(t)
     const { writer } = await openedWriter(t, {}, folder)
     assert.equal(existsSync(join(folder, 'historical')), false)
@@ -256,7 +256,7 @@ describe('sqlite-log writer', () => {
     assert.match(lines.join(), /a log segment is damaged/, 'the stream was opened')
   })
 
-  it('refuses appends to a stream that cannot be opened, until it can', async t => {
+  it('refuses appends to a stream that cannot be opened, until it can be opened', async t => {
     const folder = tempDir(t)
     const { writer } = await openedWriter(t, {}, folder)
     writeFileSync(join(folder, 'historical'), 'no folder')

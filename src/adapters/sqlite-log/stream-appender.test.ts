@@ -15,7 +15,7 @@ import { StreamMark } from './stream-mark.ts'
 
 describe('a stream appender next to another process', () => {
   for (const what of ['packed', 'deleted'] as const) {
-    it(`passes its check and appends after the other completed its open segment, which was then ${what}`, async t => {
+    it(`passes its check and appends after the other process ended its open segment, which was then ${what}`, async t => {
       const { streamFolder, still, completeAndTakeAway, reader } = await twoAppenders(t)
       await completeAndTakeAway(what)
       still.check()
@@ -25,7 +25,7 @@ describe('a stream appender next to another process', () => {
       assert.equal(listSegments(streamFolder).at(-1)?.firstOffset, 4)
     })
 
-    it(`appends after the other’s records even without a check, once complete segments were ${what}`, async t => {
+    it(`appends after the other process’s records even without a check, once complete segments were ${what}`, async t => {
       const { still, completeAndTakeAway, reader, gaps } = await twoAppenders(t)
       await completeAndTakeAway(what)
       assert.equal(appendTo(still, 9), 4)
@@ -36,7 +36,7 @@ describe('a stream appender next to another process', () => {
 
   for (const isLookedFirst of [true, false]) {
     const when = isLookedFirst ? 'after a check' : 'without a check'
-    it(`continues ${when} after the other set its segment aside and retention deleted it`, async t => {
+    it(`continues ${when} after the other process set its segment aside and retention deleted it`, async t => {
       const { streamFolder, still, other, reader, gaps } = await twoAppenders(t, 1_000_000)
       const [first] = listSegments(streamFolder)
       const path = setSegmentAside(first!)
@@ -50,7 +50,7 @@ describe('a stream appender next to another process', () => {
     })
   }
 
-  it('continues after the other found a segment damaged and set it aside', async t => {
+  it('continues after the other process found a segment damaged and set it aside', async t => {
     const { streamFolder, still, other } = await twoAppenders(t, 1_000_000)
     appendTo(other, 1)
     const [first] = listSegments(streamFolder)
@@ -144,7 +144,7 @@ describe('a segment that has become old', () => {
     assert.deepEqual(offsets(), [0, 2, 3])
   })
 
-  it('is ended when the clock was set back, too', t => {
+  it('is also ended when the clock was set back', t => {
     const { open, offsets } = appenders(t)
     const appender = open()
     append(appender, 0, startMs)

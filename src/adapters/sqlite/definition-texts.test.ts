@@ -29,13 +29,13 @@ function sent(changes: ReadChanges): PackedChanges {
   return parseJson(JSON.stringify(packDefinitions(changes))) as unknown as PackedChanges
 }
 
-describe('definitions out of a state thread', () => {
-  it('arrive as they were, literals of numbers and any keys included', async () => {
+describe('definitions from a state thread', () => {
+  it('arrive unchanged, including number literals and unusual keys', async () => {
     const changes = changesOf(2, '{"__proto__":{"x":1.0},"id":12345678901234567890,"text":"a\\u0000\\"b"}')
     assert.equal(JSON.stringify(await unpackDefinitions(sent(changes))), JSON.stringify(changes))
   })
 
-  it('are read in turns of the event loop', async () => {
+  it('are read in time slices of the event loop', async () => {
     const packed = sent(changesOf(3_000, `{"list":[${'1.0,'.repeat(50)}1]}`))
     let turns = 0
     const timer = setInterval(() => turns++, 0)

@@ -10,7 +10,7 @@ import { openStateForWriting } from './open-sqlite.ts'
 import { openSqliteChunkStore } from './sqlite-chunk-store.ts'
 import { openSqliteManagementStore } from './sqlite-management-store.ts'
 
-it('finds where every record of a stream is processed, which is what a backup of the log begins with', async t => {
+it('finds the offset up to which every record of a stream is processed, where a backup of the log begins', async t => {
   const dataFolder = tempDir(t)
   await migrateSqlite(dataFolder)
   const chunks = openSqliteChunkStore({ dataFolder })
@@ -28,7 +28,7 @@ it('finds where every record of a stream is processed, which is what a backup of
   await Promise.all([chunks.close(), management.close()])
 })
 
-it('refuses a state that does not say which schema it has, as damage', async t => {
+it('treats a state that does not say which schema it has as damaged', async t => {
   const dataFolder = tempDir(t)
   await migrateSqlite(dataFolder)
   const database = openStateForWriting(dataFolder, 0)

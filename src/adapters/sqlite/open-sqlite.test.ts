@@ -7,7 +7,7 @@ import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { migrateSqlite } from './kysely-on-sqlite.ts'
 import { openStateForReading, openStateForWriting, stateFilePath } from './open-sqlite.ts'
 
-test('makes the folder and the state, twice without a difference', async t => {
+test('creates the folder and the state, and changes nothing the second time', async t => {
   const dataFolder = join(tempDir(t), 'deep', 'data')
   await migrateSqlite(dataFolder)
   await migrateSqlite(dataFolder)
@@ -19,7 +19,7 @@ test('makes the folder and the state, twice without a difference', async t => {
   database.close()
 })
 
-test('writes durably: WAL, a sync with each commit, references checked', t => {
+test('writes durably: with WAL, a sync at each commit, and foreign keys checked', t => {
   const database = openStateForWriting(tempDir(t), 0)
   assert.equal(database.pragma('journal_mode', { simple: true }), 'wal')
   assert.equal(database.pragma('synchronous', { simple: true }), 2)
@@ -28,7 +28,7 @@ test('writes durably: WAL, a sync with each commit, references checked', t => {
   database.close()
 })
 
-test('reads without being able to write, and sees what others commit', async t => {
+test('reads through a read-only connection, and sees what others commit', async t => {
   const dataFolder = tempDir(t)
   await migrateSqlite(dataFolder)
   const reader = openStateForReading(dataFolder)
@@ -40,7 +40,7 @@ test('reads without being able to write, and sees what others commit', async t =
   writer.close()
 })
 
-test('says `corrupt` for a file that is no state, and `unavailable` for one that cannot be opened', async t => {
+test('reports `corrupt` for a file that is not a state, and `unavailable` for a file that cannot be opened', async t => {
   const dataFolder = tempDir(t)
   writeFileSync(stateFilePath(dataFolder), 'this is not a database file, whatever its name says'.repeat(100))
   await assert.rejects(migrateSqlite(dataFolder), { code: 'corrupt' })

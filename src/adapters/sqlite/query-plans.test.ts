@@ -87,7 +87,7 @@ test('an erasure finds rows only by keys, and keeps the assignments of other per
   ])
 })
 
-test('the rows of a job are deleted in pieces, between which others can write', async t => {
+test('the rows of a job are deleted in batches, between which others can write', async t => {
   const { texts, database, db } = await openTraced(t)
   database.exec(`
     INSERT INTO import_job (id, project_id, name, source, state, options, plan, progress, created_at, updated_at)
@@ -122,7 +122,7 @@ test('the rows of a job are deleted in pieces, between which others can write', 
   assert.deepEqual(left.raw().get(), [0, 0])
 })
 
-test('the worker looks for work by keys', async t => {
+test('the worker looks for work with an index', async t => {
   const { texts, db, planOf } = await openTraced(t)
   texts.length = 0
   const work = createImportWorkQueries(db)

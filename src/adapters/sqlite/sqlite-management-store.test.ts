@@ -7,7 +7,7 @@ import { migrateSqlite } from './kysely-on-sqlite.ts'
 import { openStateForWriting } from './open-sqlite.ts'
 import { openDefinitionLoader, openSqliteManagementStore } from './sqlite-management-store.ts'
 
-it('parses no row of a flag or cohort that the caller holds, however many there are', async t => {
+it('loading definitions does not parse rows of flags or cohorts that the caller holds, however many there are', async t => {
   const { management, loader, database } = await openProject(t)
   for (let id = 1; id <= 40; id++) await management.createFlag(aNewFlag({ key: `f${id}` }), aChange())
   for (let id = 1; id <= 3; id++) await management.createCohort(aNewCohort(), aChange(), {})
@@ -27,7 +27,7 @@ it('parses no row of a flag or cohort that the caller holds, however many there 
   await assert.rejects(loader.readChanges(revision, []), { name: 'PortError', code: 'corrupt' })
 })
 
-it('reads the rows of many changed flags in bounded queries', async t => {
+it('loading definitions reads the rows of many changed flags in bounded queries', async t => {
   const { management, loader, database } = await openProject(t)
   await management.createFlag(aNewFlag({ key: 'f1' }), aChange())
   const { revision, projects } = await loader.loadChanges(-1)

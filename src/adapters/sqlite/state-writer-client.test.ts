@@ -18,7 +18,7 @@ async function openWriter(t: TestContext, dataFolder: string, busyTimeoutMs = 5_
   return store
 }
 
-test('waits for the lock of another process, and fails as `timeout` when it takes too long', async t => {
+test('a write waits for another process’s lock, and fails with `timeout` when it takes too long', async t => {
   const dataFolder = tempDir(t)
   const store = await openWriter(t, dataFolder, 400)
   const other = openStateForWriting(dataFolder, 0)
@@ -47,7 +47,7 @@ test('answers searches while a write waits for the lock', async t => {
   await writing
 })
 
-test('reads the default of a field that is younger than a version of a flag', async t => {
+test('reads a default for a field that did not exist when a version of a flag was stored', async t => {
   const dataFolder = tempDir(t)
   const store = await openWriter(t, dataFolder)
   await store.createFlag(aNewFlag({ tags: ['old'] }), aChange())
@@ -73,7 +73,7 @@ test('refuses to start on a state of a newer version', async t => {
   )
 })
 
-test('fails calls under way when the thread dies, and serves again with another one', async t => {
+test('fails calls in progress when the thread dies, and serves later calls with a new thread', async t => {
   const dataFolder = tempDir(t)
   const thread = startStateThread({ dataFolder, access: 'write', busyTimeoutMs: 100, logger: silentLogger() })
   t.after(() => thread.close())
@@ -86,7 +86,7 @@ test('fails calls under way when the thread dies, and serves again with another 
   assert.deepEqual(page, { count: 0, results: [] })
 })
 
-test('takes a thousand calls at once and refuses the next', async t => {
+test('accepts a thousand calls at once and refuses the next one', async t => {
   const store = await openWriter(t, tempDir(t))
   const calls = Array.from({ length: 1_001 }, () => store.listProjectIds())
   await assert.rejects(calls.at(-1)!, { code: 'unavailable' })

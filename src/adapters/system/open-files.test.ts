@@ -7,7 +7,7 @@ const module = fileURLToPath(new URL('./open-files.ts', import.meta.url))
 
 describe('the limit of open files', () => {
   for (const limit of ['700', '1024'])
-    it(`is the one with which the process was started: ${limit}`, () => {
+    it(`is the limit with which the process was started: ${limit}`, () => {
       const program = `import(process.argv[1]).then(m => console.log(m.readOpenFilesMax()))`
       const command = `ulimit -n ${limit}; exec "$@"`
       const args = [

@@ -8,7 +8,7 @@ import { parseTcpTable, readTcpQueues } from './tcp-queues.ts'
 const fileOf = (socket: Socket) => (socket as unknown as { _handle: { fd: number } })._handle.fd
 
 describe('readTcpQueues', () => {
-  it('returns the unacknowledged bytes of connections, and nothing for other files', async t => {
+  it('returns the unacknowledged bytes of connections, and nothing for other file descriptors', async t => {
     if (process.platform !== 'linux') return assert.equal((await readTcpQueues(new Set([1]))).size, 0)
     const server = createServer().listen(0, '127.0.0.1')
     await once(server, 'listening')

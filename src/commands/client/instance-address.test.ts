@@ -34,7 +34,7 @@ for (const [given, address] of addresses)
     )
   })
 
-it('the instance of the present configuration is on its admin port, if it has one', () => {
+it('the instance of the current configuration is reached on its admin port, if it has one', () => {
   assert.deepEqual(resolveInstanceAddress(undefined, { instance: null, host: '::', port: 1, adminPort: 2 }), {
     ok: true,
     value: 'http://127.0.0.1:2',
@@ -45,7 +45,7 @@ it('the instance of the present configuration is on its admin port, if it has on
   })
 })
 
-it('the address of an instance is PENNON unless --host is given', () => {
+it('the address of an instance is the value of PENNON unless --host is given', () => {
   const here = { ...config, instance: 'https://flags.example/' }
   assert.deepEqual(resolveInstanceAddress(undefined, here), { ok: true, value: 'https://flags.example' })
   assert.deepEqual(resolveInstanceAddress('localhost:9000', here), { ok: true, value: 'http://localhost:9000' })
@@ -55,7 +55,7 @@ it('the address of an instance is PENNON unless --host is given', () => {
   })
 })
 
-it('a note says which instance is asked if PENNON and PORT name different ones', () => {
+it('a notice says which instance is asked if PENNON and PORT name different ones', () => {
   const note = (instance: string | null, port: string | undefined, given?: string) =>
     describePortMismatch(given, port, { instance, host: '127.0.0.1', port: Number(port ?? 8000), adminPort: null })
   assert.match(

@@ -76,7 +76,7 @@ describe('the client of the private API', () => {
       assert.equal(failure.exitCode, exitCode)
     })
 
-  it('names no project if none was asked for', async t => {
+  it('names no project if the request was not about one', async t => {
     const { instance: url } = await open(t, answering(404, error('Gone.')))
     const { message } = await failureOf(new PrivateApi({ instance: url, personalKey: 'k', project: '' }).ownKey())
     assert.equal(message, `Gone. (at ${url})`)

@@ -33,7 +33,7 @@ describe('the width of a text in a terminal', () => {
   for (const [text, width] of widths)
     it(`is ${width} for ${JSON.stringify(text)}`, () => assert.equal(measureTextWidth(text), width))
 
-  it('limits a cut text, which keeps only whole characters', () => {
+  it('stays within the limit when the text is truncated, and only whole characters are kept', () => {
     assert.deepEqual(
       [4, 3, 2, 1, 0].map(width => truncateToWidth('日本', width)),
       ['日本', '日…', '…', '…', ''],
@@ -52,7 +52,7 @@ describe('a table', () => {
     { title: 'COUNT', value: (row: Row) => String(row.count), align: 'right' as const },
   ]
 
-  it('aligns names in every script, and shows control characters escaped', () => {
+  it('aligns names in every script, and escapes control characters', () => {
     const rows = [
       { name: 'plain', count: 1 },
       { name: '日本語', count: 22 },
@@ -68,7 +68,7 @@ describe('a table', () => {
     ])
   })
 
-  it('is cut to the width of a terminal in columns that allow it, and otherwise not at all', () => {
+  it('truncates columns that allow it to fit a terminal, and truncates nothing otherwise', () => {
     const narrow: Terminal = { ...plainTerminal, width: 16 }
     const rows = [{ name: 'a name that is far too long', count: 1 }]
     assert.deepEqual(formatTable(columns, rows, narrow), ['NAME       COUNT', 'a name t…      1'])
@@ -87,7 +87,7 @@ describe('a table', () => {
 })
 
 describe('a one-line chart', () => {
-  it('has a bar for each value above 0, the greatest at full height', () => {
+  it('has a bar for each value above 0, and the greatest value has the full height', () => {
     assert.equal(formatBarChart([0, 1, 50, 100, 800]), ' ▁▁▁█')
     assert.equal(formatBarChart([1, 2, 3, 4, 5, 6, 7, 8]), '▁▂▃▄▅▆▇█')
     assert.equal(formatBarChart([4, 0], 8), '▄ ')
@@ -95,14 +95,14 @@ describe('a one-line chart', () => {
     assert.equal(formatBarChart([]), '')
   })
 
-  it('sums neighbours if there are more values than columns', () => {
+  it('adds up neighbouring values if there are more values than columns', () => {
     assert.deepEqual(sumNeighbours([1, 2, 3, 4, 5], 2), { sums: [6, 9], perSum: 3 })
     assert.deepEqual(sumNeighbours([1, 2], 5), { sums: [1, 2], perSum: 1 })
     assert.deepEqual(sumNeighbours([], 5), { sums: [], perSum: 1 })
   })
 })
 
-describe('printable text', () => {
+describe('text that is made printable', () => {
   it('never moves the cursor, reverses the line, or breaks it', () => {
     assert.equal(
       toPrintable('a\u001b[2J\r\n\u0085\u2028\u202e\ud800\u200d'),

@@ -43,7 +43,7 @@ describe('the finding of doctor about deletion by age', () => {
     },
   ]
   for (const { of, time, found, isWarning } of cases)
-    it(`for ${of}`, () => {
+    it(`is good for ${of}`, () => {
       const finding = findingOfTrustedTime(time)
       assert.match(finding.found, found)
       assert.equal(finding.isGood, true)

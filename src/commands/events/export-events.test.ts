@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { describeWrittenFile } from './export-events.ts'
 
-it('an interrupted export says how many rows were written, and whether the file could be closed', () => {
+it('an interrupted export says how many rows were written, and whether the file was closed properly', () => {
   assert.equal(describeWrittenFile(1_200, 'all.jsonl.part', null), '1,200 rows are in all.jsonl.part.')
   assert.equal(
     describeWrittenFile(3, 'all.jsonl.part', new Error('EIO: i/o error, close')),

@@ -5,7 +5,7 @@ import { it } from 'node:test'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { createPartialFile, partialPath, readExportRequest, writeExportRequest } from './partial-file.ts'
 
-it('beginning an export suggests --resume for an existing partial file only if its format allows it', async t => {
+it('starting an export suggests --resume for an existing partial file only if its format allows that', async t => {
   for (const [format, advice] of [
     ['jsonl', /has the rows received so far\. Use --resume to continue, or --force to start again\.$/],
     ['parquet', /has the rows received so far\. Use --force to start again\.$/],
@@ -18,7 +18,7 @@ it('beginning an export suggests --resume for an existing partial file only if i
   }
 })
 
-it('the options of an export are replaced atomically', async t => {
+it('the stored options of an export are replaced atomically', async t => {
   const folder = tempDir(t)
   const file = join(folder, 'events.csv')
   writeFileSync(partialPath(file), '')

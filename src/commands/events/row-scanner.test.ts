@@ -13,12 +13,12 @@ function scanned(format: 'jsonl' | 'csv', text: string, size: number): [rows: nu
 
 describe('the rows of an export', () => {
   for (const size of [1, 2, 3, 7, 1_000]) {
-    it(`are found in JSON lines that come ${size} bytes at a time`, () => {
+    it(`are found in JSON lines that arrive in chunks of ${size} bytes`, () => {
       assert.deepEqual(scanned('jsonl', '{"a":"„\\n"}\n{"b":2}\n{"c"', size), [2, '{"b":2}\n', '{"c"'])
       assert.deepEqual(scanned('jsonl', '', size), [0, '', ''])
     })
 
-    it(`are found in CSV with line breaks in quotes that comes ${size} bytes at a time`, () => {
+    it(`are found in CSV with line breaks in quotes that arrives in chunks of ${size} bytes`, () => {
       const head = 'cursor,event\r\n'
       const row = '1,"a ""b""\r\n\r\n,"\r\n'
       assert.deepEqual(scanned('csv', `${head}${row}2,"half\r\n`, size), [2, row, '2,"half\r\n'])

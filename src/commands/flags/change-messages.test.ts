@@ -11,7 +11,7 @@ const everyone = { properties: [], rollout_percentage: 100 }
 const pro = { properties: [{ type: 'person', key: 'plan', operator: 'exact', value: 'pro' }], rollout_percentage: 10 }
 
 describe('the lines about a change of a flag', () => {
-  it('name removed and added parts, and nothing that stays', () => {
+  it('name added and removed parts, but nothing that stays', () => {
     const before = { active: true, archived: false, filters: { groups: [pro, pro] } }
     const after = { active: true, archived: false, filters: { groups: [everyone, pro, pro] } }
     assert.deepEqual(formatDiff(before, after, plainTerminal), ['+ everyone'])
@@ -84,7 +84,7 @@ describe('a new flag', () => {
 describe('a rollout', () => {
   const flag = { key: 'beta', version: 4, filters: { groups: [pro, everyone] } }
 
-  it('counts conditions from 1, and sends the version that was read', () => {
+  it('counts conditions from 1, and sends the version of the flag that was read', () => {
     const { action, body } = planRollout(flag, '2.5 %', { condition: '2' })
     assert.deepEqual(
       [action, body],
@@ -106,7 +106,7 @@ describe('a rollout', () => {
       assert.throws(() => planRollout(flag, share, options), { name: 'ClientError' }, share)
   })
 
-  it('is refused for a flag with rules, with the way to change it', () => {
+  it('is refused for a flag with rules, with the command that changes it', () => {
     for (const share of ['10', 'everyone'])
       assert.throws(() => planRollout({ key: 'beta', filters: { version: 2, rules: [] }, version: 1 }, share, {}), {
         name: 'ClientError',

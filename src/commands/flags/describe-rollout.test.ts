@@ -6,7 +6,7 @@ import { suggestFlag } from './find-flag.ts'
 const plan = { type: 'person', key: 'plan', operator: 'exact', value: 'pro' }
 
 describe('the description of the conditions of a flag', () => {
-  it('has a percentage for each set if some sets have filters', () => {
+  it('has a percentage for each condition set if some sets have filters', () => {
     const groups = [
       { properties: [plan], rollout_percentage: 100 },
       { properties: [], rollout_percentage: 10 },
@@ -67,7 +67,7 @@ describe('the description of the conditions of a flag', () => {
     ])
   })
 
-  it('shows no value for an operator that compares none', () => {
+  it('shows no value for an operator that compares with none', () => {
     const set = (operator: string) => ({ groups: [{ properties: [{ ...plan, operator, value: operator }] }] })
     assert.deepEqual(formatConditionLines(set('is_not_set')), ['1. plan is not set'])
     assert.deepEqual(formatConditionLines(set('icontains')), ['1. plan icontains icontains'])
@@ -83,5 +83,6 @@ describe('the suggestion for an unknown flag', () => {
   ]
   for (const [flag, says] of cases) it(`for ${flag} is ${says}`, () => assert.match(suggestFlag(flag, keys), says))
 
-  it('says so if the project has no flags', () => assert.equal(suggestFlag('x', []), 'The project has no flags.'))
+  it('says that the project has no flags if it has none', () =>
+    assert.equal(suggestFlag('x', []), 'The project has no flags.'))
 })

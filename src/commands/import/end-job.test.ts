@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createStepReporter } from './end-job.ts'
 
-describe('the lines of a publishing service', () => {
+describe('the lines printed while the service publishes', () => {
   it('name each step once, and again every 30 s while it lasts', () => {
     const lines: string[] = []
     let seconds = 0

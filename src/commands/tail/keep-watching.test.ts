@@ -37,7 +37,7 @@ async function run(views: readonly (readonly [openMs: number | null, end: LiveVi
 }
 
 describe('a broken live view', () => {
-  it('is reopened with growing pauses, and its loss and return are each reported once', async () => {
+  it('is reopened with growing pauses, and the loss and the return are each reported once', async () => {
     const { reported, pauses, end } = await run([
       [60_000, cut],
       [null, { isFinal: false, reason: 'refused' }],
@@ -50,14 +50,14 @@ describe('a broken live view', () => {
     assert.deepEqual(end, { reason: 'deleted', wasOpen: true })
   })
 
-  it('waits as long as the instance asks, else at most 5 s in the first minute and 30 s later', async () => {
+  it('waits as long as the instance asks, or else at most 5 s in the first minute and 30 s later', async () => {
     const away = Array.from({ length: 23 }, () => [null, cut] as const)
     const { pauses } = await run([[20_000, { ...cut, retryAfterMs: 5_000 }], ...away, [null, deleted]])
     const firstMinute = [5_000, 750, 1_500, 3_000, ...Array(14).fill(3_750)]
     assert.deepEqual(pauses, [...firstMinute, 7_500, 15_000, 22_500, 22_500, 22_500, 22_500])
   })
 
-  it('counts its first minute from when silence was noticed, and its absence from the last byte', async () => {
+  it('counts its first minute from when silence was noticed, and the length of the gap from the last byte', async () => {
     const away = Array.from({ length: 12 }, () => [null, cut] as const)
     const { reported, pauses } = await run([[60_000, { ...cut, silentMs: 45_000 }], ...away, [0, deleted]])
     assert.deepEqual(pauses.slice(-3), [3_750, 3_750, 3_750])
@@ -66,7 +66,7 @@ describe('a broken live view', () => {
     assert.deepEqual(reported, ['lost: cut', `back after ${45_000 + awayMs}`])
   })
 
-  it('is reopened less and less often if it breaks at once', async () => {
+  it('is reopened less and less often if it breaks again immediately', async () => {
     const { pauses } = await run([
       [0, cut],
       [10, cut],

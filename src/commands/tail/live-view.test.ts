@@ -51,7 +51,7 @@ function errorBody(code: string, detail: string, attr: string | null = null): st
   return JSON.stringify({ type: 'invalid_request', code, detail, attr })
 }
 
-describe('one connection to a live view', () => {
+describe('a single connection to a live view', () => {
   it('may be retried after any kind of close, and when the instance stops', async t => {
     const cut = await watched(t, response => {
       streaming(response)
@@ -72,7 +72,7 @@ describe('one connection to a live view', () => {
     assert.deepEqual([stopping.kinds, stopping.isFinal, stopping.reason], [['ready', 'end'], false, 'stopping'])
   })
 
-  it('counts as cut when nothing arrives any more, and reports how long', async t => {
+  it('counts as lost when nothing arrives any more, and reports for how long', async t => {
     // The clock is read at the start, with each chunk, and at the end.
     const asked: number[] = []
     const monotonicNowMs = () => {

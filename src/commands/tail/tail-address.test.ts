@@ -25,7 +25,7 @@ describe('the address of a live view', () => {
     assert.equal(viewOf({ project: 'a/b' }).pathname, '/api/projects/a%2Fb/events/live/')
   })
 
-  it('has the options as query parameters of the endpoint', () => {
+  it('has the command’s options as query parameters', () => {
     assert.deepEqual(paramsOf({ event: ['a', 'b,c'], distinctId: ['ada'] }), [
       ['event', 'a'],
       ['event', 'b,c'],
@@ -41,7 +41,7 @@ describe('the address of a live view', () => {
     ])
   })
 
-  it('includes imports, also beside other lanes', () => {
+  it('includes imports, also together with other lanes', () => {
     assert.deepEqual(paramsOf({ historical: true }), [['historical', 'true']])
     assert.deepEqual(paramsOf({ lane: ['ai,main'], historical: true }), [
       ['lane', 'ai,main'],
@@ -49,7 +49,7 @@ describe('the address of a live view', () => {
     ])
   })
 
-  it('is refused if an option would be ignored silently', () => {
+  it('is refused if an option would be silently ignored', () => {
     for (const [options, reason] of [
       [{ event: [''] }, /--event/],
       [{ distinctId: [''] }, /--distinct-id/],

@@ -24,7 +24,7 @@ describe('a line of pennon tail', () => {
     assert.ok(event(`"properties":${properties}`, true).endsWith(`"properties":${properties}}`))
   })
 
-  it('shows what an event sets on the person, and marks it if cut', () => {
+  it('shows what an event sets on the person, and marks truncated values', () => {
     assert.equal(
       event('"properties":{},"$set":{"plan":"pro"},"$set_once":{"from":"x"},"cut":true'),
       `${at}  paid  ada  {}  $set {"plan":"pro"}  $set_once {"from":"x"}  (cut)`,
@@ -63,7 +63,7 @@ describe('a line of pennon tail', () => {
     assert.equal(JSON.parse(asJson).event, `paid${hidden}`)
   })
 
-  it('is a row of a table, cut to the width of a terminal but not in a pipe', () => {
+  it('is a table row, truncated to the width of a terminal but not in a pipe', () => {
     const titles = formatLine('ready', {})
     const long = { captured_at: at, event: 'a name that is longer than its column', distinct_id: 'ada', properties: {} }
     const shown = formatLine('event', { ...long, event: 'paid' })

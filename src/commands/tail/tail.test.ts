@@ -7,7 +7,7 @@ const nowMs = () => Date.UTC(2026, 10, 22, 1, 2, 27, 290)
 const view = `2026-11-22T01:02:27.290Z the live view of ${instance}`
 
 describe('the notices of pennon tail', () => {
-  it('have a time in the form of event lines, and name where missed events are stored', () => {
+  it('have a time in the same format as event lines, and say where missed events are stored', () => {
     const shown = createTailNotices(instance, true, nowMs)
     const again = 'Reconnecting; to see what you missed, read /events/'
     assert.equal(shown.lost('stopping'), `${view} was interrupted: stopping. ${again} and /rejected_events/`)

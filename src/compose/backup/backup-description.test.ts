@@ -13,18 +13,18 @@ const whole: BackupDescription = {
 }
 
 describe('the description of a backup', () => {
-  it('is decoded as it was encoded', () => {
+  it('is decoded to the same values that were encoded', () => {
     assert.deepEqual(decodeBackupDescription(encodeBackupDescription(whole)), whole)
   })
 
-  it('is refused in an earlier format, with the last version that reads it', () => {
+  it('is refused in an earlier format, with the name of the last version that reads that format', () => {
     const { rows: _, ...before } = { ...whole, format: 1, schema: null }
     const expected =
       'was written by Pennon 0.1.0 or earlier, and 0.1.0 is the last version that can open it: restore it with that version'
     assert.equal(decodeBackupDescription(JSON.stringify(before)), expected)
   })
 
-  it('is refused if damaged, with the place in printable characters', () => {
+  it('is refused if damaged, and the message shows where in printable characters', () => {
     const hostile = '\u001b[2J\u009b31m\n'
     for (const [text, expected] of [
       ['{"format": 1,', /^is not valid JSON$/],

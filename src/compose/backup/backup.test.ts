@@ -21,7 +21,7 @@ import { HeldSegments } from '../log/held-segments.ts'
 import { backUpInstance } from './backup.ts'
 
 describe('a backup', () => {
-  it('records no higher log position than it contains, however much is appended while it is written', async t => {
+  it('records no log position beyond the records it contains, even if records are appended meanwhile', async t => {
     const { folder, file, backUpNow, appender } = await instance(t)
     append(appender, 0)
     let isFirst = true
@@ -40,7 +40,7 @@ describe('a backup', () => {
     assert.ok(readStreamMark(streamFolder) > 0 && readStreamMark(streamFolder) <= endOffset)
   })
 
-  it('has no salt of cookieless visitors', async t => {
+  it('does not contain the salts of cookieless visitors', async t => {
     const { folder, file, backUpNow, appender } = await instance(t)
     append(appender, 0)
     await openSaltFiles(join(folder, 'data')).keepSalt('2026-11-28', Buffer.from('salt of that day'))
@@ -52,7 +52,7 @@ describe('a backup', () => {
     assert.deepEqual([...found.values()], [['log/main/0000000000000000.db'], []])
   })
 
-  it('is made despite the draft of a killed one, even if a process has its id', async t => {
+  it('is made although a killed backup left a draft, even if a process now has the id in its name', async t => {
     const { file, backUpNow } = await instance(t)
     mkdirSync(`${file}.partial`)
     writeFileSync(join(`${file}.partial`, 'pid'), String(process.pid))
@@ -71,7 +71,7 @@ describe('a backup', () => {
     assert.ok((await backUpNow()).ok)
   })
 
-  it('contains a segment that is packed between listing and opening it', async t => {
+  it('contains a segment that is compressed between being listed and being opened', async t => {
     const { folder, appender } = await instance(t)
     for (const n of [0, 1, 2]) append(appender, n)
     const logFolder = join(folder, 'data', 'log')

@@ -14,14 +14,14 @@ import { removeAbandonedFreezes } from './held-freezes.ts'
 
 const lockModule = fileURLToPath(new URL('../../processes/data-lock.ts', import.meta.url))
 
-describe('frozen event files', () => {
+describe('frozen copies of event files', () => {
   it('are removed when no backup runs, even if a process has the id in their name', t => {
     const { dataFolder, frozen } = withFreezes(t, `backup_${process.pid}`, 'backup_1', 'backup_0f3c')
     removeAbandonedFreezes(dataFolder)
     assert.deepEqual(frozen(), [])
   })
 
-  it('stay while a backup runs, and are removed once it was killed', async t => {
+  it('stay while a backup runs, and are removed after it was killed', async t => {
     const { dataFolder, frozen } = withFreezes(t, 'backup_999999999')
     const path = join(dataFolder, 'backups.db')
     const code = `import * as lock from ${JSON.stringify(lockModule)}; globalThis.held = lock.shareFileLock(${JSON.stringify(path)}); console.log('held'); setInterval(() => {}, 1e6)`
@@ -43,7 +43,7 @@ describe('frozen event files', () => {
     assert.deepEqual(frozen(), [])
   })
 
-  it('of other programs are left alone, and without any nothing is written', t => {
+  it('of other programs are not touched, and nothing is written if there are none', t => {
     const { dataFolder, frozen } = withFreezes(t, 'mine')
     removeAbandonedFreezes(dataFolder)
     assert.deepEqual([frozen(), readdirSync(dataFolder)], [['mine'], ['events']])

@@ -39,7 +39,7 @@ describe('a refused body for the reject store', () => {
       assert.deepEqual(JSON.parse(stripVisitorsFromBody(JSON.stringify(sent))!), expected)
   })
 
-  it('loses them even where no events are read, and however the keys are spelt', () => {
+  it('loses those properties even if no events can be read, and however the keys are spelt', () => {
     const shown = { event: 'e', $cookieless_mode: true, ...telling }
     for (const sent of [
       { batch: [[item]] },
@@ -56,7 +56,7 @@ describe('a refused body for the reject store', () => {
     }
   })
 
-  it('keeps the number literals of the other events', () => {
+  it('keeps the number literals of events that are not cookieless', () => {
     const text = '[{"properties":{"$cookieless_mode":true,"$ip":"1"}},{"a":1.0,"b":12345678901234567890}]'
     assert.equal(
       stripVisitorsFromBody(text),
@@ -76,11 +76,11 @@ describe('a refused body for the reject store', () => {
       assert.equal(stripVisitorsFromBody(text), null, text)
   })
 
-  it('is empty when it names the mode and cannot be read', () => {
+  it('is empty when it mentions cookieless mode and cannot be parsed', () => {
     assert.equal(stripVisitorsFromBody('{"$cookieless_mode":true,"$ip":"1.1.1.1"'), '')
   })
 
-  it('is empty when it names the mode and is too long to be read in time', () => {
+  it('is empty when it mentions cookieless mode and is too long to be parsed in time', () => {
     const long = (mode: string) =>
       JSON.stringify({ event: 'e', properties: { $ip: '1.1.1.1', [mode]: true, x: filler } })
     const filler = 'x'.repeat(300_000)

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { findDropByMode, readVisitor, stripIdentifyingMembers } from './cookieless-event.ts'
 
-describe('what an event says about its visitor', () => {
-  it('is read from the text properties, however they are written; of a repeated name, the last one counts', () => {
+describe('the properties of an event that identify its visitor', () => {
+  it('are read however they are written, and of a repeated name the last one counts', () => {
     const { facts } = readVisitor(
       '{"$ip":"1.1.1.1","\\u0024raw_user_agent" : "A \\"B\\" \\u00e9" ,"$host":7,"$timezone":["UTC"],"$ip":"2.2.2.2",' +
         '"$cookieless_extra":null,"deep":{"$host":"x"}}',
@@ -24,7 +24,7 @@ describe('what an event says about its visitor', () => {
     ])
   })
 
-  it('is read up to a length that no browser exceeds', () => {
+  it('are read up to a length that no browser exceeds', () => {
     const long = JSON.stringify('x'.repeat(100_000))
     const { facts } = readVisitor(
       `{"$ip":${long},"$raw_user_agent":${long},"$host":${long},"$cookieless_extra":${long}}`,
@@ -35,7 +35,7 @@ describe('what an event says about its visitor', () => {
     )
   })
 
-  it('is removed from its text, as ids are, and the rest stays as it was written', () => {
+  it('are removed from the text of the event, as are ids, and the rest stays as it was written', () => {
     const { strippedJson } = readVisitor(
       '{"a":1.0,"$ip":"1.1.1.1","\\u0024raw_user_agent":"A","$set":{ "n":1e2,"$raw_user_agent":"A" },' +
         '"$set_once":{"$initial_raw_user_agent":{"b":"}"}},"$cookieless_extra":"x","$session_id":"s","$ip":5,"$device_id":null,' +
@@ -46,7 +46,7 @@ describe('what an event says about its visitor', () => {
   })
 })
 
-it('a project’s mode drops merges first, then identification when it cannot be stored, and everything when it is off', () => {
+it('a project’s cookieless mode always drops merges, $identify if it cannot be stored, and everything if it is off', () => {
   const names = ['$create_alias', '$merge_dangerously', '$identify', 'e']
   const drops = ([0, 1, 2] as const).map(mode => names.map(name => findDropByMode(name, mode)))
   const [merge, off] = ['cookieless_unsupported_event', 'cookieless_team_disabled']

@@ -19,8 +19,8 @@ async function warningsOf(records: readonly LogRecord[], traffic: Traffic = 'liv
   return { warnings: changes.warnings, rejected: rows.rejected }
 }
 
-describe('warnings of the edge', () => {
-  it('name each field of an accepted event that was not taken as sent', async () => {
+describe('ingestion warnings at the edge', () => {
+  it('name each field of an accepted event that was not stored as sent', async () => {
     const notes = edgeNote.timeUnreadable | edgeNote.distinctIdCut | edgeNote.nameCut | edgeNote.personsSwitchedOff
     const event = anEvent('e', 'ada', {}, { notes })
     const { warnings } = await warningsOf([

@@ -21,7 +21,7 @@ async function outcomeOf(world: World, event: CapturedEvent): Promise<string> {
 }
 
 describe('6.1: the order of work', () => {
-  it('checks properties before the age, and the profile last', async () => {
+  it('checks properties before the age of the event, and the profile last', async () => {
     const aged = { receivedAtMs: 1_790_000_000_000, timestampMs: 1_789_000_000_000 }
     const merge = { $anon_distinct_id: 'anon', $process_person_profile: false }
     const ordered: [JsonObject, Partial<CapturedEvent>, string][] = [
@@ -36,7 +36,7 @@ describe('6.1: the order of work', () => {
     }
   })
 
-  it('drops live events older than the project’s limit by their arrival; 0 and null mean no limit', async () => {
+  it('drops live events that are older on arrival than the project’s limit; 0 and null mean no limit', async () => {
     const receivedAtMs = 1_790_000_000_000
     const ofAge = (ageMs: number) => anEvent('e', 'ada', {}, { receivedAtMs, timestampMs: receivedAtMs - ageMs })
     const limited = setting({ dropEventsOlderThanSeconds: 60 })
@@ -59,7 +59,7 @@ describe('6.1: the order of work', () => {
       assert.equal(await outcomeOf(setting({ dropEventsOlderThanSeconds }), ofAge(10 ** 10)), 'stored')
   })
 
-  it('makes every event of a project that opted out personless, and drops its merges', async () => {
+  it('makes every event of a project that opted out of persons personless, and drops its merges', async () => {
     const world = setting({ personProcessingOptOut: true })
     await world.apply(
       anEvent('e', 'ada', { $set: { a: 1 }, $groups: { company: 'acme' } }),
@@ -91,7 +91,7 @@ describe('6.2: the profile flag', () => {
     )
   })
 
-  it('keeps merges whose processing the edge switched off: they link nothing and know no person', async () => {
+  it('keeps merges if the edge switched person processing off, but they link nothing and find no person', async () => {
     const world = aWorld()
     await world.apply(anEvent('e', 'ada', { $set: { a: 1 } }))
     const off = { personProcessingForcedOff: true }
@@ -113,7 +113,7 @@ describe('6.2: the profile flag', () => {
     assert.equal(world.state.personless.size, 0)
   })
 
-  it('removes all group indexes from a personless event, including those that it brings', async () => {
+  it('removes all group indexes from a personless event, including those that it was sent with', async () => {
     const world = aWorld()
     await world.apply(
       anEvent('e', 'ada', { $process_person_profile: false, $group_0: 'acme', $group_4: 1, $group_5: 2 }),
@@ -140,8 +140,8 @@ describe('6.2: the profile flag', () => {
   })
 })
 
-describe('6.5: validation before persons', () => {
-  it('drops a merge event of any kind if either id is of a type that no id can have', async () => {
+describe('6.5: validation before person processing', () => {
+  it('drops any merge event if either id has a type that ids cannot have', async () => {
     for (const name of ['$identify', '$create_alias', '$merge_dangerously'])
       for (const [properties, reason] of [
         [{ $anon_distinct_id: 5, alias: 'x' }, 'invalid_anon_distinct_id'],
@@ -172,7 +172,7 @@ describe('6.5: validation before persons', () => {
 })
 
 describe('6.6: $os_name', () => {
-  it('fills the event’s $os regardless of its person, unless the event has one or comes from a server', async () => {
+  it('fills the event’s $os even without a person, unless the event has $os or comes from a server', async () => {
     for (const [name, more, over, os] of [
       ['e', { $process_person_profile: false }, {}, 'iOS'],
       ['e', {}, { personProcessingForcedOff: true }, 'iOS'],
@@ -191,7 +191,7 @@ describe('6.6: $os_name', () => {
     }
   })
 
-  it('replaces $os in both maps, where the client’s own $os wins, and leaves them under its own name', async () => {
+  it('is copied to $os in both maps, where the client’s own $os wins, and itself stays in place', async () => {
     const world = aWorld()
     await world.apply(
       anEvent('e', 'ada', {
@@ -215,7 +215,7 @@ describe('6.6: $os_name', () => {
 })
 
 describe('6.8: what the stored event contains', () => {
-  it('fills $ip for anything that is not an address, and looks up only text', async () => {
+  it('replaces an empty $ip with the address of the sender, and looks up only text', async () => {
     const world = aWorld({ geoip: { '203.0.113.7': { country_code: 'DE' } } })
     for (const $ip of [null, '', 0, false]) await world.apply(anEvent('e', 'ada', { $ip }, { ip: '203.0.113.7' }))
     for (const row of [0, 1, 2, 3])
@@ -227,7 +227,7 @@ describe('6.8: what the stored event contains', () => {
     assert.deepEqual([propertiesOf(world, 4).$ip, propertiesOf(world, 4).$geoip_country_code], [5, undefined])
   })
 
-  it('stores no sender address for an import, whatever its lane', async () => {
+  it('contains no sender address for an import, whatever its lane', async () => {
     const world = aWorld({ geoip: { '203.0.113.7': { country_code: 'DE' } } })
     const flagged = { historicalMigration: true, importJobId: 1, lane: 'error_tracking' as const, ip: '203.0.113.7' }
     await world.apply(anEvent('$exception', 'ada', { $exception_type: 'E' }, flagged))
@@ -264,7 +264,7 @@ describe('6.8: what the stored event contains', () => {
     assert.equal(String(warnings[3]?.details.sessionId).length, 200)
   })
 
-  it('is kept as a reject when it has grown over the limit; its person is written all the same', async () => {
+  it('is stored as a reject if it grew beyond the limit, but its person is still written', async () => {
     const world = aWorld()
     for (const key of ['one', 'two']) await world.apply(anEvent('e', 'ada', { $set: { [key]: 'b'.repeat(300_000) } }))
     const event = anEvent('e', 'ada', { $set: { n: 1 }, text: 't'.repeat(eventBytesMax - 600_000) })
@@ -283,8 +283,8 @@ describe('6.8: what the stored event contains', () => {
   })
 })
 
-describe('2.7: warnings of clients', () => {
-  it('carry the message, cut to the size limit, and its sender', async () => {
+describe('2.7: ingestion warnings sent by clients', () => {
+  it('carry the message, truncated to the size limit, and its sender', async () => {
     const world = aWorld()
     const name = '$$client_ingestion_warning'
     for (const message of ['hi', 'm'.repeat(5_000), { a: 1 }, undefined])

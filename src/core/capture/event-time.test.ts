@@ -24,7 +24,7 @@ function timeOf(over: Partial<EventTimeInput>): string {
 }
 
 describe('eventTime of a live event', () => {
-  it('keeps exactly 23 h ahead, and replaces one millisecond more by receipt', () => {
+  it('keeps a time exactly 23 h ahead, and replaces a time 1 ms later with the time of receipt', () => {
     assert.equal(timeOf({ timestamp: '2025-07-02T10:00:00.000Z' }), '2025-07-02T10:00:00.000Z')
     assert.equal(timeOf({ timestamp: '2025-07-02T10:00:00.001Z' }), '2025-07-01T11:00:00.000Z')
     assert.equal(timeOf({ offsetMs: -25 * hourMs }), '2025-07-01T11:00:00.000Z')
@@ -40,7 +40,7 @@ describe('eventTime of a live event', () => {
     }
     assert.equal(timeOf({ timestamp: '1900-01-01T00:00:00Z' }), '1900-01-01T00:00:00.000Z')
   })
-  it('is 1970 for an offset that leads before the year 0, and receipt for one that only leads before 1900', () => {
+  it('is 1970 if its offset leads before the year 0, and the time of receipt if only before 1900', () => {
     assert.equal(timeOf({ offsetMs: 1e15 }), '1970-01-01T00:00:00.000Z')
     assert.equal(timeOf({ offsetMs: 9e18 }), '1970-01-01T00:00:00.000Z')
     assert.equal(timeOf({ offsetMs: 1000 * 365 * 24 * hourMs }), '2025-07-01T11:00:00.000Z')
@@ -49,15 +49,15 @@ describe('eventTime of a live event', () => {
 
 describe('eventTime of a historical migration', () => {
   const historicalMigration = true
-  it('is taken as written: neither send time nor offset changes it', () => {
+  it('is kept as written: neither the send time nor the offset changes it', () => {
     const input = { timestamp: '2023-01-01T00:00:00Z', sentAtMs: receivedAtMs + 10_000, offsetMs: 5_000 }
     assert.equal(timeOf({ ...input, historicalMigration }), '2023-01-01T00:00:00.000Z')
   })
-  it('is receipt when it lies more than 23 h ahead, or is missing', () => {
+  it('is the time of receipt if it is missing or more than 23 h ahead', () => {
     assert.equal(timeOf({ timestamp: '2025-07-02T10:00:01Z', historicalMigration }), '2025-07-01T11:00:00.000Z')
     assert.equal(timeOf({ offsetMs: 5_000, historicalMigration }), '2025-07-01T11:00:00.000Z')
   })
-  it('refuses unreadable text, the empty text and times that cannot be stored', () => {
+  it('is refused for unreadable text, empty text and times that cannot be stored', () => {
     for (const timestamp of ['soon', '', '1899-12-31T23:59:59Z', '2300-01-01T00:00:00Z']) {
       assert.equal(timeOf({ timestamp, historicalMigration }), 'timestamp_invalid')
     }
@@ -90,13 +90,13 @@ describe('strictEventTime', () => {
     assert.equal(strictTimeOf('2027-07-01T10:00:00Z', over), '2027-07-01T10:00:00.000Z')
     assert.equal(strictTimeOf('2300-01-01T00:00:00Z', over), 'timestamp_invalid')
   })
-  it('takes an import as written except for the far future, whatever else the import asks for', () => {
+  it('keeps an import’s time as written unless it is far in the future, whatever else the import asks for', () => {
     const over = { historicalMigration: true, disableSkewCorrection: true, sentAtMs: receivedAtMs + 10_000 }
     assert.equal(strictTimeOf('2023-01-01T00:00:00Z', over), '2023-01-01T00:00:00.000Z')
     assert.equal(strictTimeOf('2025-07-02T10:00:01Z', over), '2025-07-01T11:00:00.000Z')
     assert.equal(strictTimeOf('2300-01-01T00:00:00Z', over), 'timestamp_invalid')
   })
-  it('refuses every text without a zone, the lenient forms, and times that cannot be stored', () => {
+  it('refuses text without a time zone, lenient formats, and times that cannot be stored', () => {
     const texts = [
       '',
       'soon',

@@ -6,7 +6,7 @@ import { parseUuid } from '../events/uuid.ts'
 import { createEventUuid, createPooledRandomUint32 } from './event-uuid.ts'
 
 describe('newEventUuid', () => {
-  it('has the layout of a UUIDv7 with the event time in front', () => {
+  it('has the layout of a UUIDv7 that starts with the event time', () => {
     const uuid = createEventUuid(0x0123_4567_89ab, () => 0xffff_ffff)
     assert.equal(uuid, '01234567-89ab-7fff-bfff-ffffffffffff')
     assert.equal(
@@ -20,7 +20,7 @@ describe('newEventUuid', () => {
       '00000000-0000-7000-8000-000000000000',
     )
   })
-  it('keeps the time of any event and never repeats', () => {
+  it('keeps the time of any event and never returns the same UUID twice', () => {
     const random = createPooledRandomUint32(randomFillSync)
     const seen = new Set<string>()
     fc.assert(
@@ -62,7 +62,7 @@ describe('parseUuid', () => {
     ]
     for (const text of spellings) assert.equal(parseUuid(text), canonical)
   })
-  it('reads nothing else', () => {
+  it('returns nothing for any other text', () => {
     const others = [
       '',
       'not-a-uuid',

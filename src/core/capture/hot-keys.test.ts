@@ -17,7 +17,7 @@ describe('hot keys', () => {
     assert.equal(keys.isHot(1, 'ada', second(500)), false)
   })
 
-  it('count the same as a list of all times, at random', t => {
+  it('are the same as those found by a full list of times, with random input', t => {
     const seed = testSeed()
     t.diagnostic(`SEED=${seed}`)
     const random = seededRandom(seed)
@@ -31,7 +31,7 @@ describe('hot keys', () => {
     }
   })
 
-  it('do not change while the clock is set back', () => {
+  it('do not change while the clock is behind after it was set back', () => {
     const keys = new HotKeys({ eventsPerMinute: 2 })
     for (const [n, isHot] of [
       [100, false],
@@ -41,7 +41,7 @@ describe('hot keys', () => {
       assert.equal(keys.isHot(1, 'ada', second(n)), isHot)
   })
 
-  it('use bounded memory however many ids there are, and retain the busiest', () => {
+  it('use bounded memory however many ids there are, and keep the busiest ids', () => {
     const keys = new HotKeys({ eventsPerMinute: 1_000, keyCountMax: 100 })
     let hotCount = 0
     for (let n = 0; n < 200_000; n++) {

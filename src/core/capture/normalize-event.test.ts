@@ -25,7 +25,7 @@ function normalized(over: Partial<IncomingEvent>, contextOver: Partial<EventCont
 }
 
 describe('normalizeEvent', () => {
-  it('completes an event', () => {
+  it('fills in the missing fields of an event', () => {
     assert.deepEqual(normalized({}), {
       ok: true,
       value: {
@@ -52,7 +52,7 @@ describe('normalizeEvent', () => {
       },
     })
   })
-  it('reports the first fault in the order of the wire', () => {
+  it('reports the first fault in the order that the protocol prescribes', () => {
     const bad = { name: '', distinctId: null, cookielessModeInvalid: true, timestamp: 'soon' }
     const historical = { historicalMigration: true }
     const reasonOf = (over: Partial<IncomingEvent>) => {
@@ -71,14 +71,14 @@ describe('normalizeEvent', () => {
     assert.equal(normalized({ propertiesJson: text(eventBytesMax / 2, '€') }).ok, false)
     assert.equal(normalized({ name: '$ai_generation', propertiesJson: text(eventBytesMax * 2, 'x') }).ok, true)
   })
-  it('hides the address of the service’s own tools', () => {
+  it('replaces the address of the service’s own tools', () => {
     const event = normalized({ captureInternal: true })
     assert.equal(event.ok && event.value.ip, '127.0.0.1')
   })
 })
 
 describe('laneOf', () => {
-  it('depends on the name first, then on the flag', () => {
+  it('depends on the event name first, then on the historical flag', () => {
     for (const [name, live, imported] of [
       ['$exception', 'error_tracking', 'error_tracking'],
       ['$$heatmap', 'heatmaps', 'heatmaps'],
@@ -93,7 +93,7 @@ describe('laneOf', () => {
 })
 
 // tests/capture/rerouting.test.ts has the threshold and the lanes that it concerns.
-it('rerouting by age uses the corrected time, and an import has the SDKs’ name of a group event', () => {
+it('rerouting by age uses the corrected time, and an imported group event gets the name that SDKs use', () => {
   const rerouted = (over: Partial<IncomingEvent>, contextOver: Partial<EventContext> = {}) => {
     const outcome = normalized({ name: '$group_identify', ...over }, { rerouteOlderThanMs: 86_400_000, ...contextOver })
     return (
@@ -117,7 +117,7 @@ it('rerouting by age uses the corrected time, and an import has the SDKs’ name
   assert.deepEqual(rerouted({ timestamp: '2020-01-01T00:00:00Z' }, job), ['historical', true, 9, '$groupidentify'])
 })
 
-describe('notes of an accepted event', () => {
+describe('the notes that the edge makes on an accepted event', () => {
   const notesOf = (over: Partial<IncomingEvent>, contextOver: Partial<EventContext> = {}) => {
     const outcome = normalized(over, contextOver)
     assert.ok(outcome.ok)
@@ -132,7 +132,7 @@ describe('notes of an accepted event', () => {
       assert.equal(notesOf({ timestamp }), 0, String(timestamp))
     assert.equal(notesOf({ timestamp: 'yesterday', offsetMs: 0 }), 0)
   })
-  it('report what was cut', () => {
+  it('report which values were truncated', () => {
     assert.equal(notesOf({ distinctId: 'x'.repeat(201) }), edgeNote.distinctIdCut)
     assert.equal(notesOf({ distinctId: '\u{1f600}'.repeat(200) }), 0)
     assert.equal(notesOf({ name: 'x'.repeat(201) }), edgeNote.nameCut)
@@ -144,14 +144,14 @@ describe('notes of an accepted event', () => {
   })
 })
 
-it('normalizeDistinctId has no id for blanks alone, replaces NUL, and cuts between characters', () => {
+it('normalizeDistinctId returns no id for blanks alone, replaces NUL, and truncates between characters', () => {
   for (const blank of ['', ' ', ' \t\n', '\u00a0\u2003']) assert.equal(normalizeDistinctId(blank), '')
   assert.equal(normalizeDistinctId(' a\0b '), ' a\ufffdb ')
   assert.equal(normalizeDistinctId(`${'x'.repeat(199)}\u{1f600}y`), `${'x'.repeat(199)}\u{1f600}`)
 })
 
 describe('cutRejectBody', () => {
-  it('keeps short texts, and cuts long ones by bytes without splitting a character', () => {
+  it('keeps short texts, and truncates long texts by bytes without splitting a character', () => {
     assert.equal(truncateRejectBody('€'), '€')
     const cut = truncateRejectBody('€'.repeat(rejectBodyBytesMax))
     assert.equal(cut, '€'.repeat(Math.floor(rejectBodyBytesMax / 3)))

@@ -37,7 +37,7 @@ function dropOf(over: Partial<IncomingV1Event>, contextOver: Partial<V1EventCont
 }
 
 describe('normalizeV1Event', () => {
-  it('completes an event, its time corrected by the clock of its client', () => {
+  it('fills in the missing fields of an event, and corrects its time by the clock of its client', () => {
     assert.deepEqual(normalized({}), {
       projectId: 7,
       token: 'phc_x',
@@ -80,7 +80,7 @@ describe('normalizeV1Event', () => {
       assert.equal(normalized({ name: text, distinctId: text }).distinctId, text)
   })
 
-  it('reports the first of several faults in the order of the protocol', () => {
+  it('reports the first of several faults in the order that the protocol prescribes', () => {
     const faults: [Partial<IncomingV1Event>, string][] = [
       [{ name: '' }, 'missing_event_name'],
       [{ distinctId: '' }, 'missing_distinct_id'],
@@ -94,7 +94,7 @@ describe('normalizeV1Event', () => {
     }
   })
 
-  it('drops an event that is too large for the log in bytes, with a higher limit for AI events', () => {
+  it('drops an event with more bytes than the log accepts, with a higher limit for AI events', () => {
     const sized = (bytes: number) => ({ propertiesJson: `{"a":"${'x'.repeat(bytes - 8)}"}` })
     assert.equal(dropOf(sized(eventBytesMax)), null)
     assert.deepEqual(dropOf(sized(eventBytesMax + 1)), ['event_too_big', 'properties'])
@@ -103,7 +103,7 @@ describe('normalizeV1Event', () => {
     assert.deepEqual(dropOf(tooBig), ['ai_event_too_big', 'properties'])
   })
 
-  it('adds what the client sends beside the properties to them, after its own keys', () => {
+  it('appends what the client sends outside the properties to them, after the client’s own keys', () => {
     const event = normalized(
       {
         sessionId: 'S"1',
@@ -128,7 +128,7 @@ describe('normalizeV1Event', () => {
     assert.equal(normalized({ propertiesJson: ' { } ' }, { sdk }).propertiesJson, '{"$lib":"l","$lib_version":"v"}')
   })
 
-  it('prefers that over the client’s keys of the same name, and writes each key once', () => {
+  it('prefers such values to the client’s properties of the same name, and writes each key once', () => {
     const propertiesJson = '{"$lib":"mine","n":1.0,"$session_id":"a","$session_id":"b","$process_person_profile":true}'
     const event = normalized(
       { propertiesJson, sessionId: 's', options: { process_person_profile: false } },
@@ -147,7 +147,7 @@ describe('normalizeV1Event', () => {
     assert.ok(event.propertiesJson.includes('"n":1.0'))
   })
 
-  it('does not parse the properties again for that, however many values they have', t => {
+  it('does not parse the properties again to append values, however long they are', t => {
     const list = `[${'0,'.repeat(200_000)}1.0]`
     const propertiesJson = `{"$lib":"mine","list":${list}}`
     const item = anItem({ propertiesJson })
@@ -158,7 +158,7 @@ describe('normalizeV1Event', () => {
     assert.equal(outcome.value.propertiesJson, `{"list":${list},"$lib":"l","$lib_version":"v"}`)
   })
 
-  it('reads options of several types, treats null as absent, and drops unreadable ones', () => {
+  it('reads options of several types, treats null as absent, and drops unreadable options', () => {
     const readable = [true, 'true', '1', ' True ', 1, -0.5]
     for (const value of readable) {
       assert.match(normalized({ options: { cookieless_mode: value } }).propertiesJson, /"\$cookieless_mode":true/)
@@ -181,7 +181,7 @@ describe('normalizeV1Event', () => {
       assert.deepEqual(dropOf({ options: { product_tour_id: value } }), ['invalid_options', 'options.product_tour_id'])
   })
 
-  it('keeps events with placeholder ids, without a person', () => {
+  it('keeps events with placeholder ids, but without a person', () => {
     const nil = '00000000-0000-0000-0000-000000000000'
     for (const id of ['Undefined', 'NaN', 'user', 'SYSTEM', '0', '[object Object]', nil])
       assert.ok(isIllegalV1DistinctId(id), id)
@@ -198,7 +198,7 @@ describe('normalizeV1Event', () => {
     assert.deepEqual(dropOf({}, { aiOnly: true }), ['misrouted_event', 'event'])
   })
 
-  it('takes an import as written, without a send time and under the name that imports have', () => {
+  it('keeps an import’s time as written, ignores its send time, and uses the event names of imports', () => {
     const over = { historicalMigration: true, importJobId: 1 }
     const event = normalized({ name: '$group_identify', timestamp: '2023-01-01T00:00:00Z' }, over)
     assert.deepEqual(
@@ -208,7 +208,7 @@ describe('normalizeV1Event', () => {
     assert.equal(event.timestampMs, Date.parse('2023-01-01T00:00:00Z'))
   })
 
-  it('turns an old live event into an import when the instance is configured to', () => {
+  it('turns an old live event into an import if the instance is configured to do so', () => {
     const over = { rerouteOlderThanMs: 86_400_000, sentAtMs: receivedAtMs }
     const moved = normalized({ timestamp: '2025-06-30T11:00:00Z' }, over)
     assert.deepEqual([moved.lane, moved.historicalMigration, moved.importJobId], ['historical', true, 1])

@@ -45,8 +45,8 @@ const eventsOf = (table: OutcomeTable, traffic: 'live' | 'import' = 'live') =>
 
 const stepsOf = (table: OutcomeTable) => [...compactTable(table)].length
 
-describe('a row', () => {
-  it('keeps each of its columns whatever is written to the others', () => {
+describe('a row of the outcome table', () => {
+  it('keeps the value of each column whatever is written to the other columns', () => {
     for (const [code] of outcomes.entries()) {
       const writer = new TableWriter(1)
       writer.addEvent(0, aCapturedEvent(1, { name: '$ai_x', lane: 'ai' }), okCode, {
@@ -79,8 +79,8 @@ describe('a row', () => {
   })
 })
 
-describe('removing records that are not stored from the runs', () => {
-  it('keeps the others unchanged, in their order, whatever their size, in both logs', () => {
+describe('removing records that are not stored from encoded runs', () => {
+  it('keeps the remaining records unchanged, in their order, whatever their size, in both logs', () => {
     const sizes = [1, 500, 40_000, 2_000, 300_000, 10, 7]
     const events = sizes.map((size, n) =>
       aCapturedEvent(n, {
@@ -103,7 +103,7 @@ describe('removing records that are not stored from the runs', () => {
     assert.deepEqual(eventsOf(table, 'import'), [events[6]])
   })
 
-  it('keeps the runs themselves when all records stay, and none when no record stays', () => {
+  it('keeps the runs themselves if all records stay, and no run if no record stays', () => {
     const table = tableOf([aCapturedEvent(1), aCapturedEvent(2)], 1)
     const bytes = table.live!.bytes
     runAllSteps(compactTable(table))
@@ -130,7 +130,7 @@ describe('removing records that are not stored from the runs', () => {
     assert.equal(stepsOf(tableOf(Array.from({ length: 6 }, (_, n) => aCapturedEvent(n, large)))), 3)
   })
 
-  it('leaves the first rejects', () => {
+  it('keeps only the first rejects, up to the limit', () => {
     const names = (table: OutcomeTable) =>
       decoded(table.rejects).map(record => record.kind === 'reject' && record.reject.name)
     const table = tableOf([aCapturedEvent(1)], 3)
@@ -146,7 +146,7 @@ describe('removing records that are not stored from the runs', () => {
 })
 
 describe('the reason why nothing of a request was stored', () => {
-  it('comes from its first event that a quota or import-only left out, and is null if any is stored', () => {
+  it('is that of the first event left out by a quota or by import-only mode, and null if any event is stored', () => {
     const table = tableOf([aCapturedEvent(1), aCapturedEvent(2)], 1)
     assert.equal(findLeftOutReason(table), null)
     setOutcomeCode(table, 0, codeOfOverQuota('exceptions'))
@@ -173,8 +173,8 @@ it('consecutive events with equal visitor facts share one object', () => {
   assert.equal(new Set(visitors).size, 3)
 })
 
-describe('events whose visitors are settled', () => {
-  it('keep their rows and runs, beside the events that were kept', () => {
+describe('events whose visitors were settled later', () => {
+  it('keep their rows and runs, in order with unchanged events', () => {
     const events = [
       aCapturedEvent(1),
       aCapturedEvent(2, { lane: 'historical', historicalMigration: true }),

@@ -57,7 +57,7 @@ describe('prepareEvents', () => {
     })
   })
 
-  it('leaves out events of an import whose time cannot be read, and keeps the others', () => {
+  it('leaves out import events whose time cannot be read, and keeps the rest', () => {
     const items = [anIncomingEvent({ timestamp: 'soon' }), anIncomingEvent(), anIncomingEvent({ name: '$exception' })]
     const table = aTable(items, { historicalMigration: true })
     assert.equal(readRequestRefusal(table), null)
@@ -84,7 +84,7 @@ describe('prepareEvents', () => {
     assert.equal(table.import, null)
   })
 
-  it('has a row for each item, and the records of bad ones in the order in which they are found', () => {
+  it('has a row for each item, and the records of bad items in the order in which they are found', () => {
     const performance = { kind: 'performance', uuid: 'p' } as const
     const table = aTable([bad, performance, anIncomingEvent(), fault], { isItemised: true })
     assert.deepEqual(outcomesOf(table), [
@@ -109,7 +109,7 @@ describe('prepareEvents', () => {
     assert.equal(readRequestRefusal(table), null)
   })
 
-  it('reports to the client of an itemised event the first of several problems', () => {
+  it('reports only the first of several problems of an item to the client', () => {
     const items = [
       anIncomingEvent({ timestamp: '?', name: 'x'.repeat(201) }),
       anIncomingEvent({ name: 'x'.repeat(201) }),
@@ -123,7 +123,7 @@ describe('prepareEvents', () => {
     assert.deepEqual(outcomesOf(aTable(items)), ['ok', 'ok', 'ok'])
   })
 
-  it('records for each row the quota that it is subject to', () => {
+  it('records in each row which quota applies to it', () => {
     const tour = (key: string) => anIncomingEvent({ name: 'survey sent', propertiesJson: `{${key}:null}` })
     const items = [
       anIncomingEvent(),
@@ -165,7 +165,7 @@ describe('prepareV1Events', () => {
       { receivedAtMs, ip: '203.0.113.7' },
     )
 
-  it('gives every event an outcome in the order of the request, and encodes the good ones', () => {
+  it('gives every event an outcome in the order of the request, and encodes the accepted events', () => {
     const items = [numbered(0), numbered(1, { name: '' }), numbered(2, { distinctId: 'guest' }), numbered(3)]
     const table = prepared(items)
     assert.deepEqual(outcomesOf(table), ['ok', 'reject: missing_event_name', 'ok: person_processing_disabled', 'ok'])
@@ -178,7 +178,7 @@ describe('prepareV1Events', () => {
     assert.equal(table.import, null)
   })
 
-  it('includes as many dropped events as a project may store, and gives each its reason', () => {
+  it('includes no more dropped events than a project may store, each with its reason', () => {
     const items = Array.from({ length: 150 }, (_, index) =>
       numbered(index, index % 2 ? { name: '' } : { timestamp: '' }),
     )

@@ -6,7 +6,7 @@ import { eventResourceOf, quotaOf, quotaResourceOf } from './quota-resource.ts'
 const no = () => false
 const yes = () => true
 
-test('exceptions, AI events and survey responses each have a quota, and everything else counts as an event', () => {
+test('exceptions, AI events and survey responses have separate quotas, and every other event counts as an event', () => {
   assert.equal(quotaResourceOf('$exception', no), 'exceptions')
   assert.equal(quotaResourceOf('$ai_generation', no), 'llm_events')
   assert.equal(quotaResourceOf('$ai_anything_new', no), 'llm_events')
@@ -21,7 +21,7 @@ test('the surveys of a product tour are ordinary events', () => {
   assert.equal(quotaResourceOf('$exception', yes), 'exceptions')
 })
 
-test('a tour is found in the text of the properties, which may be long and is not parsed', t => {
+test('a product tour is found in the text of the properties, which may be long and is not parsed', t => {
   const parses = t.mock.method(JSON, 'parse').mock
   assert.equal(eventResourceOf('survey sent', '{"pr\\u00e9nom":"Zo\\u00e9","$product_tour\\u005fid":null}'), 'events')
   assert.equal(eventResourceOf('survey sent', '{"pr\\u00e9nom":"$product_tour_id"}'), 'survey_responses')
@@ -31,7 +31,7 @@ test('a tour is found in the text of the properties, which may be long and is no
   )
 })
 
-test('a quota is found under the name of its resource', () => {
+test('a quota is listed under the name of its resource', () => {
   assert.equal(quotaOf({ ...noQuotas, llmEvents: 7 }, 'llm_events'), 7)
   assert.equal(quotaOf({ ...noQuotas, surveyResponses: 0 }, 'survey_responses'), 0)
   assert.equal(quotaOf({ ...noQuotas, surveyResponses: 0 }, 'recordings'), null)

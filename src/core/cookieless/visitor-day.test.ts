@@ -10,8 +10,8 @@ import {
 
 const at = (text: string) => Date.parse(text)
 
-describe('the day of a visitor without cookies', () => {
-  it("is a day of the visitor's zone, else of the project's, else of UTC", () => {
+describe('the day of a cookieless visitor', () => {
+  it('is a day in the visitor’s zone, or otherwise in the project’s zone, or otherwise in UTC', () => {
     const time = at('2025-01-01T03:00:00Z')
     assert.equal(findVisitorDay(time, 'America/Sao_Paulo', 'UTC').day, '2025-01-01')
     assert.equal(findVisitorDay(time, null, 'America/New_York').day, '2024-12-31')
@@ -20,7 +20,7 @@ describe('the day of a visitor without cookies', () => {
     assert.equal(findVisitorDay(time, 'Not/A/Zone', 'neither').day, '2025-01-01')
   })
 
-  it('begins and ends with its zone, however long it is', () => {
+  it('begins and ends at midnight in the visitor’s zone, even if it has 23 or 25 hours', () => {
     const berlin = (text: string) => findVisitorDay(at(text), 'Europe/Berlin')
     assert.equal(new Date(berlin('2025-03-30T12:00:00Z').startMs).toISOString(), '2025-03-29T23:00:00.000Z')
     assert.equal(berlin('2025-03-30T21:59:59Z').day, '2025-03-30')
@@ -28,7 +28,7 @@ describe('the day of a visitor without cookies', () => {
     assert.equal(berlin('2025-03-29T22:59:59Z').day, '2025-03-29')
   })
 
-  it('is open from 12 hours before its UTC midnight until 86 hours after', () => {
+  it('accepts events from 12 hours before its UTC midnight until 86 hours after it', () => {
     const day = '2025-11-10'
     assert.ok(!isDayOpen(day, at('2025-11-09T11:59:59Z')))
     assert.ok(isDayOpen(day, at('2025-11-09T12:00:00Z')))
@@ -37,7 +37,7 @@ describe('the day of a visitor without cookies', () => {
     assert.equal(computeDayCloseMs(day), at('2025-11-13T14:00:00Z'))
   })
 
-  it('is kept from before it begins anywhere until it closes', () => {
+  it('has a salt from before it begins in any zone until it closes', () => {
     assert.deepEqual(findDaysToKeep(at('2025-11-13T13:59:59Z')), { first: '2025-11-10', last: '2025-11-14' })
     assert.deepEqual(findDaysToKeep(at('2025-11-13T14:00:00Z')), { first: '2025-11-11', last: '2025-11-14' })
     for (let hour = 0; hour < 48; hour++) {
@@ -51,7 +51,7 @@ describe('the day of a visitor without cookies', () => {
     }
   })
 
-  it('gives a session that lasts all day', () => {
+  it('determines a session id that lasts all day', () => {
     const hash = Buffer.from('jZfBjkLcdjlQTVmIKIhC3Q==', 'base64')
     const { startMs } = findVisitorDay(at('2024-12-31T10:00:00Z'), 'Europe/London')
     assert.equal(deriveStatelessSessionId(startMs, hash), '01941a03-2000-7d97-818e-42dc7639504d')

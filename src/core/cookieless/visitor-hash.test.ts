@@ -15,7 +15,7 @@ const salt = Buffer.from('AQIDBAUGBwgJCgsMDQ4PEA==', 'base64')
 const fridge: VisitorParts = { projectId: 1, address: '1.2.3.4', userAgent: 'Smart Fridge', extra: '' }
 const hashOf = (parts: Partial<VisitorParts>) => computeVisitorHash(salt, { ...fridge, ...parts }, 'example.com')
 
-describe('the hash of a visitor without cookies', () => {
+describe('the hash of a cookieless visitor', () => {
   it('is SipHash-2-4 with 128 bits', () => {
     // The reference's vectors: key 00 … 0f, message 00 … n-1.
     const key = Uint8Array.from({ length: 16 }, (_, at) => at)
@@ -32,7 +32,7 @@ describe('the hash of a visitor without cookies', () => {
     assert.equal(hexOf(15), '5493e99933b0a8117e08ec0f97cfc3d9')
   })
 
-  it("equals PostHog's", () => {
+  it('equals the hash that PostHog computes', () => {
     const hash = computeVisitorHash(salt, fridge, 'example.com')
     assert.equal(Buffer.from(hash).toString('base64'), 'sjSJh5qV4gsbEAc2DG6w7g==')
     assert.equal(encodeVisitorHash(hash), 'sjSJh5qV4gsbEAc2DG6w7g')
@@ -40,13 +40,13 @@ describe('the hash of a visitor without cookies', () => {
     assert.equal(buildHashedDeviceId(encodeVisitorHash(hash)), 'cookielessd_sjSJh5qV4gsbEAc2DG6w7g')
   })
 
-  it('uses only the first 100 code points of the text that the page adds to it', () => {
+  it('uses only the first 100 code points of the page’s additional text', () => {
     const emoji = '\u{1f600}'
     assert.deepEqual(hashOf({ extra: emoji.repeat(100) }), hashOf({ extra: `${emoji.repeat(100)}more` }))
     assert.notDeepEqual(hashOf({ extra: emoji.repeat(99) }), hashOf({ extra: emoji.repeat(100) }))
   })
 
-  it('differs with every part, and with how often the visitor identified', () => {
+  it('differs if any input differs, and for each further $identify of the visitor', () => {
     const base = hashOf({})
     const all = [
       ...[base, hashOf({ projectId: 2 }), hashOf({ address: '1.2.3.5' }), hashOf({ userAgent: 'Kettle' })],
@@ -65,7 +65,7 @@ describe('the hash of a visitor without cookies', () => {
     assert.equal(hashIdentifiedVisitor(salt, base, 0), base)
   })
 
-  it('takes user agents as posthog-js cuts them', () => {
+  it('truncates user agents in the same way as posthog-js', () => {
     assert.equal(truncateUserAgent('x'.repeat(1_000)), 'x'.repeat(1_000))
     assert.equal(truncateUserAgent('x'.repeat(1_001)), `${'x'.repeat(997)}...`)
   })

@@ -14,14 +14,14 @@ describe('the stored text of properties', () => {
     assert.equal(draftOf(text).json(), text)
   })
 
-  it('has added keys after the client’s own text, whose spaces and repeats are kept', () => {
+  it('ends with the added keys, after the client’s own text with its spaces and repeated keys', () => {
     const draft = draftOf('{ "b" : 1.0, "b": 2 } ')
     draft.set('$ip', '203.0.113.7')
     draft.set('$set', { n: 1 })
     assert.equal(draft.json(), '{ "b" : 1.0, "b": 2 ,"$ip":"203.0.113.7","$set":{"n":1}}')
   })
 
-  it('is rewritten, with literals kept, if a key is removed or changed', () => {
+  it('is rewritten, with its number literals, if a key is removed or changed', () => {
     const draft = draftOf('{"a":1.0,"gone":{"x":[1]},"b":12345678901234567890,"__proto__":{"x":1}}')
     draft.remove('gone')
     draft.set('a', 'new')
@@ -29,7 +29,7 @@ describe('the stored text of properties', () => {
     assert.equal(draft.json(), '{"a":"new","b":12345678901234567890,"__proto__":{"x":1},"added":true}')
   })
 
-  it('can start from an empty object in any spelling', () => {
+  it('can start from an empty object, whatever spaces it contains', () => {
     for (const text of ['{}', ' { } ', '{\n}']) {
       const draft = draftOf(text)
       assert.equal(draft.json(), text)
@@ -48,7 +48,7 @@ describe('the stored text of properties', () => {
     assert.equal(draft.json(), '{"b":3,"c":4}')
   })
 
-  it('equals the object with the same changes, whatever the keys', () => {
+  it('means the same as an object with the same changes, whatever the keys', () => {
     const key = fc.oneof(fc.constantFrom('a', 'b', '$set', '__proto__', 'constructor'), fc.string())
     const value = fc.jsonValue({ maxDepth: 2 })
     fc.assert(

@@ -35,7 +35,7 @@ describe('makeBuckets', () => {
     assert.deepEqual(autumn.days, ['2026-10-25'])
   })
 
-  it('makes two buckets of the hour that the clock repeats, and none of the one that it skips', () => {
+  it('makes two buckets for the hour that a clock change repeats, and none for the hour that it skips', () => {
     const autumn = bucketsOf('2026-10-24T23:00Z', '2026-10-25T03:00Z', 'hour')
     assert.deepEqual(
       autumn.days.map(day => day.slice(11, 13)),
@@ -48,7 +48,7 @@ describe('makeBuckets', () => {
     )
   })
 
-  it('keeps hours on the wall clock where it changes by half an hour', () => {
+  it('keeps buckets at full local hours when the clock changes by half an hour', () => {
     const calendar = { timezone: 'Australia/Lord_Howe', weekStartDay: 0 } as const
     const autumn = bucketsOf('2026-04-04T13:00Z', '2026-04-04T17:30Z', 'hour', calendar)
     assert.deepEqual(instants(autumn.edges), [
@@ -67,7 +67,7 @@ describe('makeBuckets', () => {
     ])
   })
 
-  it('follows the clock through years of hours', () => {
+  it('follows all clock changes over years of hourly buckets', () => {
     const { edges, days } = bucketsOf('2025-12-31T23:00Z', '2026-12-31T23:00Z', 'hour')
     assert.equal(days.length, 365 * 24)
     const wall = new Intl.DateTimeFormat('sv-SE', {
@@ -81,7 +81,7 @@ describe('makeBuckets', () => {
     )
   })
 
-  it('starts weeks on Sunday or Monday, and cuts the first where the range starts exactly', () => {
+  it('starts weeks on Sunday or Monday, and shortens the first one if the range has an exact start', () => {
     const wednesday = range('2026-04-08T00:00Z', '2026-04-21T00:00Z')
     const utc = { timezone: 'UTC', weekStartDay: 0 } as const
     assert.deepEqual(createBuckets(wednesday, 'week', utc, 9)?.days, ['2026-04-05', '2026-04-12', '2026-04-19'])
@@ -92,7 +92,7 @@ describe('makeBuckets', () => {
     assert.deepEqual(exact?.edges[0], wednesday.fromMs)
   })
 
-  it('has an empty bucket for a day that the zone skipped', () => {
+  it('has an empty bucket for a day that the time zone skipped', () => {
     const calendar = { timezone: 'Pacific/Apia', weekStartDay: 1 } as const
     const { days, edges } = bucketsOf('2011-12-29T10:00Z', '2012-01-01T10:00Z', 'day', calendar)
     assert.deepEqual(days, ['2011-12-29', '2011-12-30', '2011-12-31', '2012-01-01'])
@@ -117,7 +117,7 @@ describe('makeBuckets', () => {
     assert.equal(createBuckets(ranges[3]![0], 'hour', calendar, 10)?.days.length, 1)
   })
 
-  it('begins days where the clock skips midnight', () => {
+  it('begins a day after midnight if the clock skips midnight', () => {
     const sao = { timezone: 'America/Sao_Paulo', weekStartDay: 0 } as const
     const { days, edges } = bucketsOf('2018-11-03T03:00Z', '2018-11-06T02:00Z', 'day', sao)
     assert.deepEqual(days, ['2018-11-03', '2018-11-04', '2018-11-05'])
@@ -126,7 +126,7 @@ describe('makeBuckets', () => {
     assert.deepEqual(bucketsOf('2024-04-25T22:00Z', '2024-04-26T21:00Z', 'day', cairo).days, ['2024-04-26'])
   })
 
-  it('refuses more buckets than requested, and makes none of an empty range', () => {
+  it('refuses a range with more buckets than allowed, and makes none for an empty range', () => {
     assert.equal(createBuckets(range('2026-01-01T00:00Z', '2026-01-11T00:00Z'), 'day', berlin, 10), null)
     assert.equal(createBuckets(range('1900-01-01T00:00Z', '2299-01-01T00:00Z'), 'hour', berlin, 10_000), null)
     assert.deepEqual(createBuckets(range('2026-01-02T00:00Z', '2026-01-02T00:00Z'), 'day', berlin, 10)?.days, [])
@@ -163,7 +163,7 @@ describe('earlierBuckets', () => {
     ])
   })
 
-  it('begins at the given shift', () => {
+  it('begins at the given distance before the current buckets', () => {
     const current = bucketsOf('2026-03-30T22:00Z', '2026-04-01T22:00Z', 'day')
     assert.deepEqual(createEarlierBuckets(current, { months: 1 }, berlin).days, ['2026-02-28', '2026-03-01'])
   })

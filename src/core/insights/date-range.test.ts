@@ -17,13 +17,13 @@ function rangeOf(written: Partial<WrittenDateRange>, interval: BucketInterval = 
 }
 
 describe('readDateRange', () => {
-  it('is the last seven days and today by default', () => {
+  it('returns the last seven days and today by default', () => {
     assert.equal(rangeOf({}), '2026-04-23T22:00:00.000Z 2026-05-01T22:00:00.000Z')
     assert.equal(rangeOf({ from: '-7d' }), rangeOf({}))
     assert.equal(rangeOf({ from: '7d', to: null }), rangeOf({}))
   })
 
-  it('reads spans by the wall clock of the zone', () => {
+  it('reads relative spans by the local time of the zone', () => {
     const from = (text: string) => rangeOf({ from: text }).slice(0, 24)
     assert.equal(from('dStart'), '2026-04-30T22:00:00.000Z')
     assert.equal(from('-1dStart'), '2026-04-29T22:00:00.000Z')
@@ -38,7 +38,7 @@ describe('readDateRange', () => {
     assert.equal(rangeOf({ from: 'all' }), 'all 2026-05-01T22:00:00.000Z')
   })
 
-  it('reads the start and the end of each unit, with the weeks of the project', () => {
+  it('reads the start and the end of each unit, with the project’s first day of the week', () => {
     const berlin = (text: string, weekStartDay: 0 | 1 = 1) => [
       rangeOf({ from: text }, 'day', { ...clock, weekStartDay }).slice(0, 24),
       rangeOf({ from: '2020-01-01', to: text }, 'day', { ...clock, weekStartDay }).slice(25),
@@ -76,7 +76,7 @@ describe('readDateRange', () => {
     assert.deepEqual([order('2011-12-29', '2011-12-30'), order('2011-12-30', '2011-12-31')], [true, true])
   })
 
-  it('includes the whole last day, and with hours the whole last hour', () => {
+  it('includes the whole last day, and for a range of hours the whole last hour', () => {
     const end = (text: string, interval?: BucketInterval) =>
       rangeOf({ from: '-90dStart', to: text }, interval).slice(25)
     assert.equal(end('2026-04-30'), '2026-04-30T22:00:00.000Z')
@@ -90,13 +90,13 @@ describe('readDateRange', () => {
     assert.equal(rangeOf({}, 'hour'), '2026-04-23T22:00:00.000Z 2026-05-01T13:00:00.000Z')
   })
 
-  it('begins a range of hours at a full hour, even with buckets of days, and one of weeks at the start of a day', () => {
+  it('begins a range of hours at a full hour, even with daily buckets, and a range of weeks at the start of a day', () => {
     assert.equal(rangeOf({ from: '-24h' }, 'hour'), '2026-04-30T12:00:00.000Z 2026-05-01T13:00:00.000Z')
     assert.equal(rangeOf({ from: '-24h' }, 'day'), '2026-04-30T12:00:00.000Z 2026-05-01T22:00:00.000Z exactly')
     assert.equal(rangeOf({ from: '-8d' }, 'week'), '2026-04-22T22:00:00.000Z 2026-05-01T22:00:00.000Z exactly')
   })
 
-  it('takes explicit dates to the millisecond', () => {
+  it('reads explicit dates to the millisecond', () => {
     const written = { from: '2026-04-01T10:30:00Z', to: '2026-04-02T11:45:00Z', isExplicit: true }
     assert.equal(rangeOf(written), '2026-04-01T10:30:00.000Z 2026-04-02T11:45:00.001Z exactly')
     assert.equal(
@@ -105,14 +105,14 @@ describe('readDateRange', () => {
     )
   })
 
-  it('refuses a start after the end, and limits both to the storable times', () => {
+  it('refuses a start after the end, and limits both to storable times', () => {
     const range = readDateRange({ ...noDates, from: '2026-05-03', to: '2026-05-02' }, 'day', clock)
     assert.equal(range.ok || range.error.field, 'from')
     assert.equal(rangeOf({ from: '-99999y' }), '1900-01-01T00:00:00.000Z 2026-05-01T22:00:00.000Z')
     assert.equal(rangeOf({ to: '9999-01-01' }), '2026-04-23T22:00:00.000Z 2300-01-01T00:00:00.000Z')
   })
 
-  it('compares days of whole weeks until now with the same days of earlier weeks', () => {
+  it('compares days of whole weeks up to now with the same days of earlier weeks', () => {
     const weeks = (written: Partial<WrittenDateRange>, interval: BucketInterval = 'day') =>
       countComparedWeeks({ ...noDates, ...written }, interval)
     for (const from of [null, '-7d', '7d', '-7dStart']) assert.equal(weeks({ from }), 1, String(from))
@@ -123,7 +123,7 @@ describe('readDateRange', () => {
     assert.equal(weeks({ from: '-7d' }, 'week'), null)
   })
 
-  it('refuses other texts and names the field', () => {
+  it('refuses any other text, and names the field', () => {
     for (const text of [
       '',
       'yesterday',

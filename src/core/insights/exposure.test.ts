@@ -49,7 +49,7 @@ describe('expectedVariants of rules', () => {
     ])
   })
 
-  it('expects no shares with several experiments, and lists true and false without an experiment', () => {
+  it('expects no shares with several experiments, and expects true and false without an experiment', () => {
     const keys = ['v0', 'v1', 'v2'].map(variant => ({ variant, expectedShare: null }))
     assert.deepEqual(ofRules(rule(30, 70), rule(20, 40, 40)), keys)
     const boolean = ['true', 'false'].map(variant => ({ variant, expectedShare: null }))

@@ -43,7 +43,7 @@ describe('a filter of the live view', () => {
     assert.ok(matchesLiveFilter({ ...everything, ...live, imports: true }, aCapturedReject(imported)))
   })
 
-  it('compares properties as lists of stored events do', () => {
+  it('compares properties in the same way as lists of stored events do', () => {
     for (const [stored, asked] of [
       ['"pro"', '"pro"'],
       ['1', '1.0'],
@@ -66,7 +66,7 @@ describe('a filter of the live view', () => {
       assert.ok(!holds(`{"k": ${stored}}`, asked), `${stored} and ${asked}`)
   })
 
-  it('checks own keys of the properties, however they are spelt, and nothing inherited from a prototype', () => {
+  it('checks only own keys of the properties, however they are spelt, and nothing inherited from a prototype', () => {
     assert.ok(holds('{"\\u006b": 1}', '1'))
     assert.ok(!holds('{"other": {"k": 1}}', '1'))
     assert.ok(!holds('{"a": "constructor"}', '1', 'constructor'))
@@ -75,7 +75,7 @@ describe('a filter of the live view', () => {
     assert.ok(!holds('no JSON "k"', '1'))
   })
 
-  it('requires all of several properties', () => {
+  it('with several properties requires all of them', () => {
     const properties = [
       { key: 'a', value: 1 },
       { key: 'b', value: 2 },
@@ -84,7 +84,7 @@ describe('a filter of the live view', () => {
     assert.equal(matches({ properties }, { propertiesJson: '{"a":1,"b":3}' }), 'no')
   })
 
-  it('does not search properties that are too long, and says so where they alone decide', () => {
+  it('does not search properties that are too long, and says so if only they could decide', () => {
     const propertiesJson = JSON.stringify({ k: 1, pad: 'x'.repeat(propertiesLookedIntoMax) })
     const properties = [{ key: 'k', value: 1 }]
     assert.equal(matches({ properties }, { propertiesJson }), 'too_large')
@@ -92,7 +92,7 @@ describe('a filter of the live view', () => {
     assert.equal(matches({}, { propertiesJson }), 'yes')
   })
 
-  it('filters rejects by their known fields, unless rejects are unwanted', () => {
+  it('filters rejects by the fields that are known, unless rejects are not requested', () => {
     const rejected = (over: Partial<LiveFilter>, reject = {}) =>
       matchesLiveFilter({ ...everything, ...over }, aCapturedReject({ name: '', distinctId: '', ...reject }))
     assert.ok(rejected({}))

@@ -115,7 +115,7 @@ const capturedRecording: fc.Arbitrary<CapturedRecording> = fc.record(
   { noNullPrototype: true },
 )
 
-describe('record codec', () => {
+describe('the record codec', () => {
   it('decodes to the encoded values, field by field', () => {
     const records = fc.array(
       fc.oneof(
@@ -146,7 +146,7 @@ describe('record codec', () => {
     )
   })
 
-  it('decodes a recording field by field, also between events', () => {
+  it('decodes a recording field by field, also when it lies between events', () => {
     fc.assert(
       fc.property(capturedRecording, expected => {
         const event = encodedEvents([aCapturedEvent(1)]).bytes
@@ -163,7 +163,7 @@ describe('record codec', () => {
     )
   })
 
-  it('keeps the records of concurrent encoders separate', () => {
+  it('keeps the records of concurrent encoders apart', () => {
     const one = new RecordEncoder()
     const other = new RecordEncoder()
     one.addEvent(aCapturedEvent(1))
@@ -178,7 +178,7 @@ describe('record codec', () => {
     assert.deepEqual(distinctIds(second.bytes), ['person-2', 'person-4'])
   })
 
-  it('is empty after finish and can be used again', () => {
+  it('is empty after `finish` and can be used again', () => {
     const encoder = new RecordEncoder()
     encoder.addEvent(aCapturedEvent(1))
     encoder.finish()
@@ -198,7 +198,7 @@ describe('record codec', () => {
     assert.equal(decodeRecords(bytes, 400).length, 400)
   })
 
-  it('assigns the project to every record of a run', () => {
+  it('sets the project of every record in a run', () => {
     const events = encodedEvents([aCapturedEvent(1, { projectId: 0 }), aCapturedEvent(2, { projectId: 0 })])
     for (const { bytes } of [events, encodeRecording(aCapturedRecording(1, { projectId: 0 }))]) {
       writeProjectIdIntoRecords(bytes, 0x8765_4321)
@@ -219,7 +219,7 @@ describe('record codec', () => {
     assert.throws(() => encodeRecording(aCapturedRecording(1, { itemCount: 2 ** 32 })), RangeError)
   })
 
-  it('returns where records begin when sealing, and refuses bytes that are not a run', () => {
+  it('tells where records begin when sealing a run, and refuses bytes that are not a run', () => {
     const { bytes } = encodedEvents([aCapturedEvent(1), aCapturedEvent(2)])
     const places = addRecordChecksums(bytes)
     assert.equal(places.length, 3)
@@ -228,8 +228,8 @@ describe('record codec', () => {
   })
 })
 
-describe('an encoded event whose visitor is settled later', () => {
-  it('equals the event encoded with its settled visitor', () => {
+describe('an encoded event whose visitor is settled after encoding', () => {
+  it('equals the encoding of the event with its settled visitor', () => {
     const json = fc.dictionary(text, fc.integer(), { maxKeys: 3 }).map(members => JSON.stringify(members))
     const settled = fc.record({
       event: capturedEvent,
@@ -262,8 +262,8 @@ describe('an encoded event whose visitor is settled later', () => {
   })
 })
 
-describe('record decoder', () => {
-  it('reports a record with any byte changed as damaged and reads those around it', () => {
+describe('the record decoder', () => {
+  it('reports a record as damaged if any byte of it changed, and reads the records around it', () => {
     const sound = sealed([aCapturedEvent(1), aCapturedEvent(2), aCapturedEvent(3)])
     const [, start, end] = addRecordChecksums(sound) as [number, number, number, number]
     for (let at = start; at < end; at++) {
@@ -285,7 +285,7 @@ describe('record decoder', () => {
     }
   })
 
-  it('accounts for every record that a damaged length swallows', () => {
+  it('counts every record that a damaged length makes unreadable', () => {
     const bytes = sealed([aCapturedEvent(1), aCapturedEvent(2), aCapturedEvent(3), aCapturedEvent(4)])
     const [, start] = addRecordChecksums(bytes) as [number, number]
     bytes[start + 3] = 0xff
@@ -311,7 +311,7 @@ describe('record decoder', () => {
     )
   })
 
-  it('never throws on arbitrary bytes, and returns the given number of records', () => {
+  it('never throws for arbitrary bytes, and returns the given number of records', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 400 }), fc.integer({ min: 0, max: 5 }), (bytes, recordCount) => {
         const records = decodeRecords(bytes, recordCount)
@@ -321,7 +321,7 @@ describe('record decoder', () => {
     )
   })
 
-  it('skips records without decoding them and knows the size of the next', () => {
+  it('skips records without decoding them and knows the size of the next record', () => {
     const events = [aCapturedEvent(1), aCapturedEvent(22), aCapturedEvent(333, { projectId: 9 })]
     const bytes = sealed(events)
     const places = addRecordChecksums(bytes)

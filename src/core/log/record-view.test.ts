@@ -9,7 +9,7 @@ import { RecordView } from './record-view.ts'
 const odd = { distinctId: 'Zoë 🐎', ip: '::1', propertiesJson: '{"a":"ü"}', setJson: '{"b":1}', setOnceJson: '{}' }
 
 describe('a view of encoded records', () => {
-  it('reads the fields of ASCII and of other records', () => {
+  it('reads the fields of records with and without non-ASCII text', () => {
     const events = [aCapturedEvent(1), aCapturedEvent(2, { ...odd, name: 'größe' })]
     const rejects = [
       aCapturedReject({ uuid: events[0]!.uuid, name: 'e' }),
@@ -44,7 +44,7 @@ describe('a view of encoded records', () => {
     assert.equal(Buffer.from(uuid).toString('latin1', 4), events[1]!.uuid)
   })
 
-  it('switches persons off in the record, and adds that to its notes', () => {
+  it('switches person processing off in the record, and adds this to the record’s notes', () => {
     const events = [
       aCapturedEvent(1, { ...odd, notes: edgeNote.nameCut }),
       aCapturedEvent(2, { lane: 'ai' }),

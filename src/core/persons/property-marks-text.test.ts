@@ -19,7 +19,7 @@ const mark = fc.record(
   { requiredKeys: ['kind', 'timestampMs', 'uuid', 'importJobId'] },
 )
 
-describe('the stored text of marks', () => {
+describe('the stored text of property marks', () => {
   it('decodes to the same marks, whatever the keys', () => {
     const keys = fc.oneof(fc.constantFrom('__proto__', 'constructor', '$initial_os'), fc.string())
     fc.assert(
@@ -32,7 +32,7 @@ describe('the stored text of marks', () => {
     )
   })
 
-  it('contains a mark once for all its keys', () => {
+  it('contains equal marks of several keys only once', () => {
     const shared: PropertyMark = { kind: 'live_once', timestampMs: 5, uuid: 'u', importJobId: 0 }
     assert.equal(encodePropertyMarks({ a: shared, b: { ...shared }, c: shared }), '[[[0,5,"u",0],["a","b","c"]]]')
     assert.equal(encodePropertyMarks({}), '[]')

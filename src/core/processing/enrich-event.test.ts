@@ -20,7 +20,7 @@ function locate(properties: JsonObject, looksUpImport: boolean, over: Parameters
   return [(parseJson(draft.json()) as JsonObject).$geoip_country_code, asked]
 }
 
-describe('the location of an event of cookieless mode', () => {
+describe('the location of a cookieless event', () => {
   function locateVisitor(properties: JsonObject, over: Parameters<typeof aProject>[0] = {}) {
     const visitor = { stateful: null, location: { country_code: 'NO' } }
     const event = aCapturedEvent(1, { propertiesJson: JSON.stringify(properties), ip: '', visitor })
@@ -31,7 +31,7 @@ describe('the location of an event of cookieless mode', () => {
     return { country: (parseJson(draft.json()) as JsonObject).$geoip_country_code, set: geoip?.set, text: draft.json() }
   }
 
-  it('is the one that the edge looked up, also for its person, and the address is absent', () => {
+  it('is the one that the edge looked up, also for its person, and the address is not stored', () => {
     const { country, set, text } = locateVisitor({ n: 1 })
     assert.deepEqual([country, set?.$geoip_country_code, text.includes('$ip')], ['NO', 'NO', false])
   })
@@ -47,7 +47,7 @@ describe('the location of an imported event', () => {
     assert.deepEqual(locate({ $ip: '198.51.100.1' }, false), [undefined, []])
   })
 
-  it('comes from the recorded address, although the importer switched look-ups off', () => {
+  it('comes from the recorded address, even if the importer switched look-ups off', () => {
     assert.deepEqual(locate({ $ip: '198.51.100.1', $geoip_disable: true }, true), ['NO', ['198.51.100.1']])
   })
 

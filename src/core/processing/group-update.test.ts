@@ -49,7 +49,7 @@ describe('groups', () => {
     assert.deepEqual([world.state.groups.size, world.rows.length, world.rows[0]?.personMode], [0, 1, 'propertyless'])
   })
 
-  it('give each type the first free index, up to five types, and fill the group columns of events', async () => {
+  it('get the first free type index, up to five types, and fill the group columns of events', async () => {
     const world = aWorld()
     await world.apply(anEvent('e', 'ada', { $groups: { a: 'x', b: 7, c: null } }))
     await world.apply(anEvent('e', 'ada', { $groups: { d: '1', e: '2', f: '3', a: 'y' } }))
@@ -74,7 +74,7 @@ describe('groups', () => {
     assert.deepEqual([stored.$group_0, stored.$group_1, stored.$group_2], ['x', 7, null])
   })
 
-  it('warn once per event about refused types, and store the event', async () => {
+  it('cause one warning per event about refused types, and the event is stored', async () => {
     const world = aWorld()
     await world.apply(anEvent('e', 'ada', { $groups: { a: 1, b: 1, c: 1, d: 1, e: 1 } }))
     assert.deepEqual(world.warningTypes(), [])
@@ -93,7 +93,7 @@ describe('groups', () => {
     assert.equal(world.state.groupTypes.length, 5)
   })
 
-  it('add no types to a project that has frozen them, and still use the existing ones', async () => {
+  it('add no types to a project that has frozen its types, and still use the existing types', async () => {
     const world = aWorld({ project: { ingestion: { ...noIngestionSettings, groupTypesFrozen: true } } })
     world.state.groupTypes = [{ projectId: 1, name: 'company', index: 0 }]
     await world.apply(
@@ -110,7 +110,7 @@ describe('groups', () => {
     assert.deepEqual(world.rows[2]?.groups, ['acme', '', '', '', ''])
   })
 
-  it('do not use a type that is being deleted, and give its index to no other type', async () => {
+  it('do not use a type that is being deleted, and its index goes to no other type', async () => {
     const world = aWorld()
     world.state.groupTypes = [
       { projectId: 1, name: 'company', index: 0, isBeingDeleted: true },
@@ -144,7 +144,7 @@ describe('groups', () => {
     assert.equal(JSON.stringify(group?.properties), '{"__proto__":1}')
   })
 
-  it('keep live values despite an import, and take the earliest creation time', async () => {
+  it('keep live values despite an import, and get the earliest creation time', async () => {
     const world = aWorld()
     await world.apply(describeGroup({ plan: 'live' }))
     const properties = { $group_type: 'company', $group_key: 'acme', $group_set: { plan: 'old', seats: 5 } }
@@ -160,7 +160,7 @@ describe('$group_unset', () => {
     anImportedEvent('$groupidentify', 'ada', atMs, { ...group, $group_set: set, $group_unset: unset })
   const only = (world: ReturnType<typeof aWorld>) => [...world.state.groups.values()][0]!
 
-  it('of an import removes earlier values of imports, in any order of the events', async () => {
+  it('in an import removes earlier values of imports, in any order of the events', async () => {
     const events = [
       imported(1_000, { tier: 'gold', seats: 5 }, []),
       imported(2_000, {}, ['tier']),
@@ -173,20 +173,20 @@ describe('$group_unset', () => {
     }
   })
 
-  it('of an import leaves live values and later values of imports', async () => {
+  it('in an import keeps live values and later values of imports', async () => {
     const world = aWorld()
     await world.apply(describeGroup({ live: 1 }), imported(3_000, { later: 1 }, []))
     await world.apply(imported(2_000, {}, ['live', 'later']))
     assert.deepEqual(only(world).properties, { live: 1, later: 1 })
   })
 
-  it('of a live event is ignored', async () => {
+  it('in a live event is ignored', async () => {
     const world = aWorld()
     await world.apply(describeGroup({ tier: 'gold' }), describeGroup({}, { $group_unset: ['tier'] }))
     assert.deepEqual(only(world).properties, { tier: 'gold' })
   })
 
-  it('of an import is limited, like $unset for persons', async () => {
+  it('in an import is limited, like $unset for persons', async () => {
     const world = aWorld()
     const keys = Array.from({ length: 10_001 }, (_, index) => `k${index}`)
     await world.apply(imported(1_000, { tier: 'gold' }, keys))

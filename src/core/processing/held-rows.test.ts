@@ -18,12 +18,12 @@ describe('findMissing', () => {
     assert.deepEqual(findMissingRanges([range(1, 9)], now), [range(5, 6, { oldestMs: 40, newestMs: 70 })])
   })
 
-  it('finds the end that is missing in an older copy, and a beginning that was removed', () => {
+  it('finds the end that an older copy lacks, and a beginning that was removed', () => {
     assert.deepEqual(findMissingRanges([range(1, 200)], [range(1, 150)]), [range(151, 200, { oldestMs: 150 })])
     assert.deepEqual(findMissingRanges([range(1, 9)], [range(4, 9)]), [range(1, 3, { newestMs: 4 })])
   })
 
-  it('finds the whole range if it is only in another table or partition, or nowhere', () => {
+  it('finds the whole range if the rows are only in another table or partition, or nowhere', () => {
     for (const now of [[], [range(1, 9, { tableId: 'b' })], [range(1, 9, { partition: '1-202611' })]])
       assert.deepEqual(findMissingRanges([range(1, 9)], now), [range(1, 9)])
   })

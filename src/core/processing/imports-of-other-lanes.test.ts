@@ -13,8 +13,8 @@ const exception = (atMs: number, properties: JsonObject, over = {}) =>
 const generation = (atMs: number, over = {}) =>
   anImportedEvent('$ai_generation', 'ada', atMs, {}, { lane: 'ai', ...over })
 
-describe('an exception of an import', () => {
-  it('creates a person whose values are replaced by live values and by later ones of imports', async () => {
+describe('an imported exception', () => {
+  it('creates a person whose values are replaced by live values and by later imported values', async () => {
     const world = aWorld()
     await world.apply(exception(2 * day, { $set: { k: 'exception', l: 'exception' } }))
     assert.deepEqual([onePerson(world).marks.k?.kind, onePerson(world).marks.k?.importJobId], ['import_set', 1])
@@ -26,7 +26,7 @@ describe('an exception of an import', () => {
     assert.deepEqual([k, l], ['newer', 'live'])
   })
 
-  it('changes no live value of a person, but may move its creation to an earlier time', async () => {
+  it('changes no live value of a person, but may move the person’s creation to an earlier time', async () => {
     const world = aWorld()
     await world.apply(anEvent('e', 'ada', { $set: { k: 'live' } }))
     await world.apply(exception(2 * day, { $set: { k: 'exception' } }))
@@ -52,8 +52,8 @@ describe('an exception of an import', () => {
   })
 })
 
-describe('events of an import in the lanes of live ones', () => {
-  it('raise no warning about old events that were sent live', async () => {
+describe('imported events in the lanes of live events', () => {
+  it('do not raise the warning about old events that were sent live', async () => {
     const world = aWorld()
     await world.apply(
       ...Array.from({ length: 120 }, (_, index) => exception(day + index, {})),
@@ -62,7 +62,7 @@ describe('events of an import in the lanes of live ones', () => {
     assert.deepEqual(world.warningTypes(), [])
   })
 
-  it('are counted in the warning of the import, as are recent events', async () => {
+  it('are counted in the warning about the import, along with its recent events', async () => {
     const world = aWorld()
     const uuid = '0100a000-0000-7000-8000-000000000001'
     await world.apply(

@@ -11,7 +11,7 @@ const identify = (survivor: string, other: string, more = {}) =>
 const personless = (distinctId: string) => anEvent('$pageview', distinctId, { $process_person_profile: false })
 
 describe('linking distinct ids', () => {
-  it('creates one person for two unknown ids, with the uuid of the event’s own id', async () => {
+  it('creates one person for two unknown ids, with the uuid derived from the event’s own id', async () => {
     const world = aWorld()
     await world.apply(identify('user', 'anon', { $set: { plan: 'pro' } }))
     assert.equal(world.person('anon')?.uuid, personUuid(1, 'user'))
@@ -21,7 +21,7 @@ describe('linking distinct ids', () => {
     assert.deepEqual(world.processed[0]?.rows.overrides, [])
   })
 
-  describe('of a person with as many ids as one may have', () => {
+  describe('if a person has the maximum number of ids', () => {
     /** `full` belongs to a person with this many ids, including `id-0`; `few` belongs to another person. */
     async function worldWith(idCount: number) {
       const world = aWorld()
@@ -34,7 +34,7 @@ describe('linking distinct ids', () => {
       return { world, uuid }
     }
 
-    it('makes the last link and merge that fit', async () => {
+    it('still makes the last link or merge that fits', async () => {
       const { world, uuid } = await worldWith(personDistinctIdCountMax - 2)
       await world.apply(anEvent('$merge_dangerously', 'full', { alias: 'few' }), identify('full', 'last'))
       assert.deepEqual(world.warningTypes(), [])
@@ -44,7 +44,7 @@ describe('linking distinct ids', () => {
       assert.deepEqual(world.warningTypes(), ['cannot_merge_too_many_distinct_ids'])
     })
 
-    it('neither merges the person away nor others into it, and warns', async () => {
+    it('merges that person neither into another one nor with another one, and warns', async () => {
       const { world, uuid } = await worldWith(personDistinctIdCountMax)
       await world.apply(
         anEvent('$merge_dangerously', 'few', { alias: 'id-7' }),
@@ -59,7 +59,7 @@ describe('linking distinct ids', () => {
       assert.deepEqual(world.processed.at(-1)?.changes.mappings, [])
     })
 
-    it('links no further id: the event stays with its own id, and a later event of the other id creates a person', async () => {
+    it('links no further id: the event keeps its own id, and a later event of the other id creates a person', async () => {
       const { world, uuid } = await worldWith(personDistinctIdCountMax)
       await world.apply(identify('full', 'new', { $set: { plan: 'pro' } }))
       assert.deepEqual([world.person('full')?.properties.plan, world.person('full')?.isIdentified], ['pro', true])
@@ -72,7 +72,7 @@ describe('linking distinct ids', () => {
     })
   })
 
-  it('keeps the person uuid of personless events if only the other id had some', async () => {
+  it('keeps the person uuid of personless events if only the other id had such events', async () => {
     const world = aWorld()
     await world.apply(personless('anon'))
     await world.apply(identify('user', 'anon'))
@@ -81,7 +81,7 @@ describe('linking distinct ids', () => {
     assert.deepEqual([world.mappingVersion('user'), world.mappingVersion('anon')], [0, 0])
   })
 
-  it('overrides the other id if both had personless events', async () => {
+  it('overrides the other id if both ids had personless events', async () => {
     const world = aWorld()
     await world.apply(personless('anon'), personless('user'))
     await world.apply(identify('user', 'anon'))
@@ -96,7 +96,7 @@ describe('linking distinct ids', () => {
     ['user', 'anon'],
     ['anon', 'user'],
   ] as const)
-    it(`lets the known person survive: ${known} known, ${attached} not`, async () => {
+    it(`keeps the person that is known: ${known} is known, ${attached} is not`, async () => {
       const world = aWorld()
       await world.apply(anEvent('e', known), personless(attached))
       await world.apply(identify('user', 'anon'))
@@ -105,7 +105,7 @@ describe('linking distinct ids', () => {
       assert.equal(world.person(known)?.isIdentified, true)
     })
 
-  it('merges an unidentified person into the survivor, whose values win', async () => {
+  it('merges an unidentified person into the survivor, whose values take precedence', async () => {
     const world = aWorld()
     await world.apply(
       anEvent('e', 'anon', { $set: { plan: 'anon', only: 1 } }, { timestampMs: 1_000 }),
@@ -122,7 +122,7 @@ describe('linking distinct ids', () => {
     assert.equal(world.mappingVersion('anon'), 1)
   })
 
-  it('moves every id of the merged person, even ones that the chunk does not mention', async () => {
+  it('moves every id of the merged person, even ids that the chunk does not mention', async () => {
     const world = aWorld()
     await world.apply(anEvent('e', 'a'), anEvent('$create_alias', 'a', { alias: 'b' }))
     await world.apply(anEvent('e', 'user'))
@@ -148,7 +148,7 @@ describe('linking distinct ids', () => {
     assert.equal(world.mappingVersion('a'), 2)
   })
 
-  it('orders the persons that a chain merged away so that assignments of the nearest win', async () => {
+  it('orders the persons merged away by a chain so that assignments of the nearest person take precedence', async () => {
     const world = aWorld()
     await world.apply(...['a', 'b', 'c', 'd'].map(id => anEvent('e', id)))
     await world.apply(
@@ -162,7 +162,7 @@ describe('linking distinct ids', () => {
     )
   })
 
-  it('creates and merges away a person in one chunk without leaving a trace of it', async () => {
+  it('creates and merges away a person within one chunk without storing it', async () => {
     const world = aWorld()
     await world.apply(anEvent('e', 'anon'), anEvent('e', 'user'), identify('user', 'anon'))
     assert.deepEqual(world.processed[0]?.changes.deletedPersons, [])
@@ -172,7 +172,7 @@ describe('linking distinct ids', () => {
     ])
   })
 
-  it('refuses to merge an identified person, except dangerously', async () => {
+  it('refuses to merge an identified person, except with $merge_dangerously', async () => {
     const world = aWorld()
     await world.apply(identify('other', 'x'), anEvent('e', 'user'))
     await world.apply(identify('user', 'other'))
@@ -183,7 +183,7 @@ describe('linking distinct ids', () => {
     assert.equal(world.state.persons.size, 1)
   })
 
-  it('does not link an illegal id, and processes the event as an ordinary one', async () => {
+  it('does not link an illegal id, and processes the event like any other', async () => {
     const world = aWorld()
     await world.apply(identify('user', 'null'), anEvent('$identify', 'user', '{"$anon_distinct_id":null}'))
     assert.deepEqual([world.person('user')?.isIdentified, world.person('null')], [false, undefined])
@@ -191,7 +191,7 @@ describe('linking distinct ids', () => {
     assert.equal(world.rows.length, 2)
   })
 
-  it('does nothing for an id linked with itself, or linked again', async () => {
+  it('does nothing for an id that is linked with itself, or linked again', async () => {
     const world = aWorld()
     await world.apply(identify('user', 'user'))
     assert.equal(world.person('user')?.isIdentified, false)
@@ -199,7 +199,7 @@ describe('linking distinct ids', () => {
     assert.deepEqual([world.person('user')?.version, world.mappingVersion('anon')], [1, 0])
   })
 
-  it('drops links to values that cannot be ids, and personless links', async () => {
+  it('drops links to values that cannot be ids, and links in personless events', async () => {
     const world = aWorld()
     await world.apply(
       anEvent('$identify', 'user', { $anon_distinct_id: 5 }),

@@ -76,7 +76,7 @@ describe('a chunk', () => {
     assert.equal(new Set(processed.rows.rejected.map(({ rejectId }) => rejectId)).size, 3)
   })
 
-  it('counts each record in its own lane, also rows that the event store refuses', async () => {
+  it('counts each record in its own lane, including rows that the event store refuses', async () => {
     const processed = await processRecords([
       { kind: 'event', event: anEvent('e', 'ada') },
       { kind: 'event', event: anEvent('e', 'hot', {}, { lane: 'overflow' }) },
@@ -108,7 +108,7 @@ describe('a chunk', () => {
     assert.ok(Buffer.byteLength(processed.rows.rejected[0]!.body) <= 65_536 + 2)
   })
 
-  it('notes in each row where its record lies, and how much later than its row a group event was sent', async () => {
+  it('stores in each row its record’s place in the log, and how much later than the row a group event was sent', async () => {
     const uuid = '0199a000-0000-5000-8000-000000000001'
     const described = (timestampMs: number) =>
       anImportedEvent('$groupidentify', 'ada', timestampMs, { $group_type: 'org', $group_key: 'x' }, { uuid })
@@ -154,7 +154,7 @@ describe('old events on the live stream', () => {
   const old = (count: number) =>
     Array.from({ length: count }, () => anEvent('e', 'ada', {}, { timestampMs: Date.UTC(2024, 0, 1) }))
 
-  it('raise a warning with a remedy if they look like bulk data', async () => {
+  it('raise a warning with advice if they look like bulk data', async () => {
     const world = aWorld()
     await world.apply(...old(120), ...Array.from({ length: 100 }, () => anEvent('e', 'ada')))
     const [warning] = world.state.warnings.filter(({ type }) => type === 'old_events_sent_live')
@@ -171,7 +171,7 @@ describe('old events on the live stream', () => {
 })
 
 describe('an event without a profile', () => {
-  it('has the person uuid that its id derives, and no person maps or groups', async () => {
+  it('has the person uuid that is derived from its id, and no person properties or groups', async () => {
     const world = aWorld()
     const properties = {
       $process_person_profile: false,
@@ -195,7 +195,7 @@ describe('an event without a profile', () => {
     assert.equal(world.state.persons.size, 0)
   })
 
-  it('belongs to the person of its id if there is one', async () => {
+  it('belongs to the person of its id if that person exists', async () => {
     const world = aWorld()
     const person = anEvent('e', 'ada', { $set: { a: 1 } }, { timestampMs: 1_000_000 })
     await world.apply(person, anEvent('e', 'ada', { $process_person_profile: false }, { timestampMs: 1_060_000 }))
@@ -208,7 +208,7 @@ describe('an event without a profile', () => {
     assert.deepEqual([world.rows[2]?.personCreatedAtMs, world.rows[2]?.personPropertiesJson], [1_000_000, '{}'])
   })
 
-  it('results if the edge switched person processing off, whatever the event requests', async () => {
+  it('is stored if the edge switched person processing off, whatever the event requests', async () => {
     const world = aWorld()
     await world.apply(anEvent('e', 'ada'))
     await world.apply(anEvent('e', 'ada', { $process_person_profile: true }, { personProcessingForcedOff: true }))
@@ -262,7 +262,7 @@ describe('a stored event', () => {
     assert.equal(world.rows[0]?.propertiesJson, '{"$geoip_country_code":"FR"}')
   })
 
-  it('has the looked-up location of its address, which overrides the client’s', async () => {
+  it('has the location that was looked up for its address, which overrides the client’s location', async () => {
     const world = aWorld({
       geoip: { '203.0.113.7': { country_code: 'DE', further: { subdivision_3_code: 'X' } } },
     })
@@ -307,7 +307,7 @@ describe('a stored event', () => {
     assert.deepEqual(world.warningTypes(), ['invalid_event_session_id'])
   })
 
-  it('names the id that its event may link, unless the event changes no person', async () => {
+  it('contains the id that its event may link, unless the event changes no person', async () => {
     const link = (name: string, distinctId: string, properties: JsonObject, over = {}) =>
       [anEvent(name, distinctId, properties, over), properties.$anon_distinct_id ?? properties.alias] as const
     const linking = [
@@ -333,7 +333,7 @@ describe('a stored event', () => {
     )
   })
 
-  it('for a flag call keeps only the properties that analyses need, unless the answer was a variant', async () => {
+  it('keeps only the properties of a flag call that analyses need, unless the flag returned a variant', async () => {
     const world = aWorld()
     const called = (response: string | boolean | null) =>
       anEvent('$feature_flag_called', 'ada', {
@@ -350,7 +350,7 @@ describe('a stored event', () => {
     assert.equal(JSON.parse(world.rows[0]!.propertiesJson)['$feature/f'], true)
   })
 
-  it('of the AI lane reads its person but never changes it', async () => {
+  it('of the AI lane has its person’s properties but never changes them', async () => {
     const world = aWorld()
     await world.apply(anEvent('e', 'ada', { $set: { plan: 'pro' } }))
     const properties = { $set: { plan: 'x' }, $ai_gateway_key: 'secret', $ai_model: 'm' }
@@ -365,7 +365,7 @@ describe('a stored event', () => {
     assert.equal(world.state.persons.size, 1)
   })
 
-  it('warns about a time-based uuid of another day, and about an import’s recent events once per chunk', async () => {
+  it('warns about a time-based uuid of another day, and once per chunk about recent events of an import', async () => {
     const world = aWorld()
     const uuid = '0100a000-0000-7000-8000-000000000001'
     await world.apply(anEvent('e', 'ada', {}, { uuid }), anImportedEvent('e', 'ada', 1_789_999_000_000, {}, { uuid }))

@@ -46,7 +46,7 @@ function settle(events: readonly CapturedEvent[], salts: ReadonlyMap<string, Uin
 }
 
 describe('an event of a cookieless visitor', () => {
-  it('gets its ids in both the text and the parsed properties, and keeps everything else as it was sent', () => {
+  it('gets its ids both in its text and in the parsed properties, and is otherwise kept as it was sent', () => {
     const sent =
       '{"n":1.0,"$distinct_id":"x","$device_id":"of the page","$host":"a.example","big":12345678901234567890}'
     const [settled] = settle([anEvent(1, {}, { propertiesJson: sent })]).events
@@ -60,7 +60,7 @@ describe('an event of a cookieless visitor', () => {
     assert.match(String($session_id), /^[0-9a-f]{8}-[0-9a-f]{4}-7/)
   })
 
-  it('belongs to a new visitor after each $identify, which links to the visitor before it', () => {
+  it('belongs to a new visitor after each $identify, which is linked to the previous visitor', () => {
     const { events, changes } = settle([
       anEvent(1, {}),
       anIdentify(2),
@@ -89,20 +89,20 @@ describe('an event of a cookieless visitor', () => {
     )
   })
 
-  it('keeps its ordinal when an $identify is sent again', () => {
+  it('keeps its visitor’s number of $identify events when an $identify is sent again', () => {
     const first = anIdentify(1)
     const { events, changes } = settle([first, anIdentify(2), first])
     assert.equal(events[2]!.event.propertiesJson, events[0]!.event.propertiesJson)
     assert.equal(changes.identifies.length, 2)
   })
 
-  it('needs no salt until the visitor has identified', () => {
+  it('needs no salt until the visitor is identified', () => {
     const before = [anEvent(1, {}, { isSentinel: false }), anEvent(2, {}), anIdentify(3)]
     assert.deepEqual(settle(before).days, [])
     assert.deepEqual(settle([...before, anEvent(4, {})]).days, [day])
   })
 
-  it('gets another id than the visitor before it, even if the salt of its day is gone when it is processed', () => {
+  it('gets a different id than the previous visitor’s, even if the salt of its day is gone by then', () => {
     const ids = settle([anEvent(1, {}), anIdentify(2), anEvent(3, {}), anEvent(4, {})], new Map()).events.map(
       ({ event }) => event.distinctId,
     )
@@ -119,7 +119,7 @@ describe('an event of a cookieless visitor', () => {
     assert.deepEqual([a === b, b === c, c === d], [true, true, false])
   })
 
-  it('is left alone if the edge has settled it', () => {
+  it('is not changed if the edge has already settled its visitor', () => {
     const event = aCapturedEvent(1, { visitor: { stateful: null, location: null } })
     const records = [{ offset: 0, record: { kind: 'event' as const, event } }]
     assert.deepEqual(findVisitorEvents(parseChunk({ stream: 'main', traffic: 'live', records }, new Map())), [])

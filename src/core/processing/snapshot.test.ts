@@ -7,7 +7,7 @@ import { type JsonObject, mergeObjects, parseJson } from '../json.ts'
 import { ProjectState } from './chunk-state.ts'
 import { buildSnapshotJson } from './snapshot.ts'
 
-it('overlays the event’s $set on the person, whether the text is spliced or rewritten', () => {
+it('the event’s $set overrides the person’s values, whether the text is spliced or rewritten', () => {
   const key = fc.constantFrom('$current_url', '"$current_url":', '__proto__', 'a', 'aa', 'b{', '\\', 'c')
   const value = fc.oneof(
     fc.constantFrom('"$current_url":1', '{', '}', '1', '12', '1.0', '""', '[]', '{"a":1}', '"a\\":1"', 'null'),
@@ -30,13 +30,13 @@ it('overlays the event’s $set on the person, whether the text is spliced or re
   )
 })
 
-it('does not confuse a key with the end of a longer key', () => {
+it('a key is not confused with the end of a longer key', () => {
   const properties = { 'b"a': 1, a: 1 }
   const person = new ProjectState(aProject()).createPerson('u', { properties, marks: {} }, 0, false)
   assert.equal(buildSnapshotJson(person, { a: 2 }), JSON.stringify({ 'b"a': 1, a: 2 }))
 })
 
-it('rewrites a text whose first value is not spelled as JSON.stringify spells it', () => {
+it('a text is rewritten if its first value is not spelt as JSON.stringify would spell it', () => {
   const properties = { a: 1, b: { c: 0, a: 1 } }
   const person = new ProjectState(aProject()).createPerson('u', { properties, marks: {} }, 0, false)
   person.propertiesJson = '{"a":1.0,"b":{"c":0,"a":1}}'

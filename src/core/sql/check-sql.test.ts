@@ -18,7 +18,7 @@ function check(sql: string, kind: 'query' | 'read' = 'query') {
 }
 
 describe('SQL written by users', () => {
-  it('may call functions of the engine', () => {
+  it('may call the engine’s ordinary functions', () => {
     for (const sql of [
       'select count() from events',
       'WITH x AS (SELECT 1) SELECT * FROM x',
@@ -35,7 +35,7 @@ describe('SQL written by users', () => {
     assert.equal(check('SELECT 1 ; ; -- x'), 'SELECT 1 ')
   })
 
-  it('may not call functions that reach outside the query, however they are written or passed on', () => {
+  it('may not call functions that reach outside the query, however their names are written or passed on', () => {
     for (const sql of [
       "SELECT file('/etc/passwd')",
       "SELECT FILE('/etc/passwd')",
@@ -128,7 +128,7 @@ describe('SQL written by users', () => {
   })
 })
 
-describe('placeholders', () => {
+describe('the placeholders in a query', () => {
   const bind = (sql: string, values: string) => {
     const checked = checkSql(sql, functions, 'query')
     assert.ok(checked.ok)
@@ -153,7 +153,7 @@ describe('placeholders', () => {
     })
   })
 
-  it('are refused without a value, for names, and for values of several kinds', () => {
+  it('are refused without a value, in place of names, and for values of several types', () => {
     assert.match(String(bind('SELECT {x}', '{}')), /Missing value for \{x\}/)
     assert.match(String(bind('SELECT {toString}', '{}')), /Missing value/)
     assert.match(String(bind('SELECT * FROM {t:Identifier}', '{"t":"events"}')), /cannot replace a name/)
@@ -162,14 +162,14 @@ describe('placeholders', () => {
     assert.match(String(bind('SELECT {x}', '{"x":{"a":1}}')), /one of these types/)
   })
 
-  it('are refused when they are not closed, without reading all that follows', () => {
+  it('are refused if they are not closed, without reading all the text that follows', () => {
     assert.match(String(bind('SELECT {x:String', '{"x":1}')), /a placeholder is/)
     assert.match(String(bind('SELECT {x:{x:String}}', '{"x":1}')), /a placeholder is/)
     const open = checkSql(`SELECT ${'{x:'.repeat(60_000)}`, functions, 'read')
     assert.ok(open.ok && !bindValues(open.value, null).ok)
   })
 
-  it('have a long value split once, in however many places it is used', () => {
+  it('split a long value only once, however many times it is used', () => {
     const checked = checkSql(`SELECT ${'{x}, {x:String}, '.repeat(1_000)}1`, functions, 'query')
     assert.ok(checked.ok)
     let splits = 0

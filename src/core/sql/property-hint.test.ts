@@ -6,8 +6,8 @@ import { findPropertyHint } from './property-hint.ts'
 const unknown = (name: string) => `Unknown expression identifier \`${name}\``
 const hint = (detail: string, sql = '', at: number | null = null) => findPropertyHint({ detail, at }, sql)
 
-describe('the hint on a property written as in HogQL', () => {
-  it('names the function that reads it', () => {
+describe('the hint for a property that is written as in HogQL', () => {
+  it('names the function that reads the property', () => {
     const cases: [detail: string, expected: string][] = [
       [
         unknown('properties.price'),
@@ -26,7 +26,7 @@ describe('the hint on a property written as in HogQL', () => {
     assert.match(hint(unknown('person.properties.email'))!, /join persons by person_id/)
   })
 
-  it('is given where the check stops at its name, and in brackets', () => {
+  it('is given if the check fails at the property’s name, also in brackets', () => {
     const sql = 'SELECT count(), properties.$browser FROM events'
     assert.match(hint('A name with $', sql, sql.indexOf('$'))!, /JSONExtractString\(properties, '\$browser'\)/)
     const brackets = "SELECT properties[ 'price' ] FROM events"

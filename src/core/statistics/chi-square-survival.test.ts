@@ -6,7 +6,7 @@ import { computeChiSquareSurvival } from './chi-square-survival.ts'
 const relativeError = (value: number, truth: number) => Math.abs(value / truth - 1)
 
 describe('chiSquareSurvival', () => {
-  it('equals the table of critical values of the NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.7.4', () => {
+  it('returns the critical values of the NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.7.4', () => {
     const probabilities = [0.1, 0.05, 0.025, 0.01, 0.001]
     const table: [degreesOfFreedom: number, ...criticalValues: number[]][] = [
       [1, 2.706, 3.841, 5.024, 6.635, 10.828],
@@ -42,7 +42,7 @@ describe('chiSquareSurvival', () => {
 
   // Computed with mpmath 1.4.1 with 60 digits; values for even degrees also with their finite sum (Abramowitz & Stegun
   // 26.4.5) in Python's decimal.
-  it('has twelve correct digits in both tails, with few and with a million degrees of freedom', () => {
+  it('returns twelve correct digits in both tails, with few and with a million degrees of freedom', () => {
     const truths: [degreesOfFreedom: number, chiSquare: number, probability: number][] = [
       [1, 1e-300, 1],
       [1, 1e-9, 0.999974768674784],
@@ -81,7 +81,7 @@ describe('chiSquareSurvival', () => {
     }
   })
 
-  it('is 1 at 0, and 0 only where doubles end', () => {
+  it('returns 1 at 0, and 0 only below the smallest double', () => {
     assert.equal(computeChiSquareSurvival(0, 1), 1)
     assert.equal(computeChiSquareSurvival(Number.MIN_VALUE, 1_001), 1)
     assert.ok(computeChiSquareSurvival(1_480, 1) > 0)

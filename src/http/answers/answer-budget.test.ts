@@ -102,7 +102,7 @@ async function listEnded(asked: readonly Asked[]): Promise<boolean[]> {
   return asked.map(({ isEnded }) => isEnded())
 }
 
-describe('the budget for answers', () => {
+describe('the budget for unread answers', () => {
   it('charges unread bytes until their reader takes them', async t => {
     const { budget, ask, ended } = await startServer(t)
     await ask('one', '/small')
@@ -121,7 +121,7 @@ describe('the budget for answers', () => {
     await eventually(() => budget.heldBytes === 0)
   })
 
-  it('charges requests that wait behind an unread answer, and their bodies', async t => {
+  it('charges requests that wait behind an unread answer, including their bodies', async t => {
     const { budget, ask, begunCount } = await startServer(t)
     const { client } = await ask('one')
     const before = budget.heldBytes
@@ -130,7 +130,7 @@ describe('the budget for answers', () => {
     assert.equal(begunCount(), 1)
   })
 
-  it('when full, ends a reader of the address that holds most, even for a new answer to that address', async t => {
+  it('when full, disconnects a reader at the address that holds most, even for a new answer to that address', async t => {
     const { ask, ended } = await startServer(t, 80 * MiB)
     const crowd = [await ask('crowd'), await ask('crowd')]
     const other = await ask('other')
@@ -142,7 +142,7 @@ describe('the budget for answers', () => {
     assert.equal(all.filter(isEnded => isEnded).length, 2)
   })
 
-  it('ends the slowest reader of an address first', async t => {
+  it('disconnects the slowest reader of an address first', async t => {
     const { ask, ended, ticks } = await startServer(t, 80 * MiB)
     const reading = await ask('crowd')
     const standing = await ask('crowd')
@@ -191,7 +191,7 @@ describe('a stalled reader', () => {
     assert.deepEqual(ended, [])
   })
 
-  it('is disconnected with others even if the system answers late, with one inquiry at a time', async t => {
+  it('is disconnected along with others even if the system answers late, with one query at a time', async t => {
     const { ask, ended, ticks, holdUnacknowledged } = await startServer(t)
     const asked: ((bytes: number) => void)[] = []
     holdUnacknowledged(() => new Promise(resolve => void asked.push(resolve)))
@@ -208,7 +208,7 @@ describe('a stalled reader', () => {
     assert.deepEqual(ended, ['stalled', 'stalled', 'stalled'])
   })
 
-  it('is kept if it reads now and then', async t => {
+  it('is kept if it reads from time to time', async t => {
     const { ask, ended, ticks } = await startServer(t)
     const slow = await ask('one')
     for (let round = 0; round < 2; round++) {
@@ -219,7 +219,7 @@ describe('a stalled reader', () => {
     assert.deepEqual(ended, [])
   })
 
-  it('is kept if its answer bounds the time itself', async t => {
+  it('is kept if the answer itself limits the time', async t => {
     const { ask, ended, ticks } = await startServer(t)
     await ask('one', '/own-time')
     await ticks(3 * readerLimits.stalledTicks)

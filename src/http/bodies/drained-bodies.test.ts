@@ -36,7 +36,7 @@ async function drainedClient(t: TestContext, limits: { bytesMax: number; msMax: 
 const head = (bytes: number) => `POST / HTTP/1.1\r\nHost: x\r\nContent-Length: ${bytes}\r\n\r\n`
 
 describe('the rest of a body that was refused', () => {
-  it('is read to the end, and the connection then serves the next request', async t => {
+  it('is read to the end, and then the connection serves the next request', async t => {
     const { client, sockets, answers } = await drainedClient(t, { bytesMax: 1024 * KiB, msMax: 60_000 })
     client.write(head(600 * KiB))
     client.write(Buffer.alloc(300 * KiB))
@@ -49,7 +49,7 @@ describe('the rest of a body that was refused', () => {
     assert.equal(sockets[0], sockets[1])
   })
 
-  it('is read to the end before a connection is closed as its client asked', async t => {
+  it('is read to the end before the connection is closed if its client asked for that', async t => {
     const { client, answers } = await drainedClient(t, { bytesMax: 1024 * KiB, msMax: 60_000 })
     client.write(head(600 * KiB).replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n'))
     await eventually(() => answers().includes('413'))
@@ -59,7 +59,7 @@ describe('the rest of a body that was refused', () => {
     assert.equal(client.errored, null)
   })
 
-  it('is cut off if it comes in countless tiny pieces', async t => {
+  it('is no longer read if it arrives in countless tiny pieces', async t => {
     const { client, answers } = await drainedClient(t, { bytesMax: 1024 * KiB, msMax: 60_000 })
     client.write('POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n')
     await eventually(() => answers().includes('413'))
@@ -67,7 +67,7 @@ describe('the rest of a body that was refused', () => {
     await eventually(() => client.closed)
   })
 
-  it('is cut off when it exceeds its limit of bytes or of time', async t => {
+  it('is no longer read when it exceeds its limit of bytes or of time', async t => {
     const much = await drainedClient(t, { bytesMax: 256 * KiB, msMax: 60_000 })
     much.client.write(head(10_000 * KiB))
     much.client.write(Buffer.alloc(600 * KiB))

@@ -119,7 +119,7 @@ async function answerAll(): Promise<void> {
   await heldIs(0)
 }
 
-describe('the budget for bodies', () => {
+describe('the budget for request bodies', () => {
   it('charges exactly the length of a body, from its arrival until its answer', async () => {
     const answers = [
       send('/wait', bytes(1)),
@@ -154,7 +154,7 @@ describe('the budget for bodies', () => {
     await Promise.all(held)
   })
 
-  it('reserves a part for small bodies, so that flags are answered while large bodies use up their part', async () => {
+  it('reserves a share for small bodies, so that flags are answered while large bodies use up the rest', async () => {
     const held = [send('/wait', bytes(192 * KiB)), send('/wait', bytes(192 * KiB))]
     await eventually(() => waiting.length === 2)
     assert.equal((await send('/at-once', bytes(limits.smallBytesMax))).status, 200)
@@ -168,7 +168,7 @@ describe('the budget for bodies', () => {
     await Promise.all(held)
   })
 
-  it('charges bytes that have arrived, not an announced length', async () => {
+  it('charges bytes that have arrived, not the announced length', async () => {
     const client = connect(Number(new URL(url).port), '127.0.0.1')
     client.write(`POST /wait HTTP/1.1\r\nHost: x\r\nContent-Length: ${256 * KiB}\r\n\r\nx`)
     await heldIs(1)
@@ -187,7 +187,7 @@ describe('the budget for bodies', () => {
     await answerAll()
   })
 
-  it('accepts a body of many small pieces, and ends one of countless tiny pieces on any path', async () => {
+  it('accepts a body of many small pieces, and refuses a body of countless tiny pieces on any path', async () => {
     const head = (path: string) => `POST ${path} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n`
     const small = connect(Number(new URL(url).port), '127.0.0.1')
     small.write(`${head('/wait')}${`20\r\n${'x'.repeat(32)}\r\n`.repeat(8_000)}0\r\n\r\n`)
@@ -232,7 +232,7 @@ describe('the budget for bodies', () => {
     await heldIs(0)
   })
 
-  it('reserves a part for small bodies that arrive in one piece, so that slow senders cannot fill it', async () => {
+  it('reserves a share for small bodies that arrive at once, so that slow senders cannot use it up', async () => {
     const attack: Socket[] = []
     for (let held = 0; held + limits.smallBytesMax - 1 <= limits.partsBytesMax; held += limits.smallBytesMax - 1) {
       attack.push(sendPart('/wait', limits.smallBytesMax, limits.smallBytesMax - 1))
@@ -245,7 +245,7 @@ describe('the budget for bodies', () => {
     await heldIs(0)
   })
 
-  it('when full, ends stalled bodies for others but none that arrives steadily', async () => {
+  it('when full, ends stalled bodies to admit others, but no body that arrives steadily', async () => {
     const still = [1, 2].map(() => sendPart('/own-words', 190 * KiB, 130 * KiB))
     const steady = sendPart('/wait', 16 * KiB, 4 * KiB)
     await eventually(() => budget.arrivedBytes === 264 * KiB)
@@ -268,7 +268,7 @@ describe('the budget for bodies', () => {
     steady.destroy()
   })
 
-  it('ends a body below the minimum rate, and its connection', async () => {
+  it('ends a body that is slower than the minimum rate, and its connection', async () => {
     const still = sendPart('/wait', 100 * KiB, 1)
     const silent = sendPart('/wait', 100, 0)
     const slow = sendPart('/wait', 100 * KiB, 1)
@@ -287,7 +287,7 @@ describe('the budget for bodies', () => {
     await heldIs(0)
   })
 
-  it('frees a body when its answer is made, even if the client never reads it', async () => {
+  it('frees a body once its answer is ready, even if the client never reads the answer', async () => {
     const client = connect(Number(new URL(url).port), '127.0.0.1').pause()
     client.write(`POST /wait HTTP/1.1\r\nHost: x\r\nContent-Length: ${100 * KiB}\r\n\r\n`)
     client.write(bytes(100 * KiB))

@@ -81,7 +81,7 @@ async function connection(t: TestContext): Promise<Connection> {
 }
 
 describe('a request whose body never ends', () => {
-  it('is answered with the error of its route, if that has its own', async t => {
+  it('is answered with the error format of its route, if the route has its own', async t => {
     const { send, timeOut } = await connection(t)
     await send('/special', 10)
     const answer = await timeOut()
@@ -92,7 +92,7 @@ describe('a request whose body never ends', () => {
     assert.ok(answer.endsWith('\r\n\r\n{"error":"body_read_timeout"}'))
   })
 
-  it('is answered with the server’s error on other routes, and after an answered request of that route', async t => {
+  it('is answered with the server’s error on other routes, also after an answered request on the same connection', async t => {
     const other = await connection(t)
     await other.send('/plain', 10)
     assert.match(await other.timeOut(), /"code":"invalid_request"/)
@@ -104,7 +104,7 @@ describe('a request whose body never ends', () => {
     assert.match(await timeOut(), /"code":"invalid_request"/)
   })
 
-  it('is answered with CORS headers where pages of other origins are allowed', async t => {
+  it('is answered with CORS headers only on routes that allow other origins', async t => {
     const origin = 'https://shop.example'
     const allowed = /^access-control-allow-origin: https:\/\/shop\.example\r$/m
     for (const [path, method, isAllowed] of [
@@ -128,7 +128,7 @@ describe('a request whose body never ends', () => {
   })
 })
 
-describe('an unreadable request', () => {
+describe('a request that cannot be parsed', () => {
   it('is not answered in the middle of another answer', async t => {
     const { client } = await connection(t)
     let received = ''

@@ -39,7 +39,7 @@ async function connection(t: TestContext, rows: Buffer) {
 
 const query = 'GET /?user=project_1&password=of-the-dashboards&query=SELECT+1 HTTP/1.1\r\nHost: x\r\n'
 
-it('unread answers of the dashboard port are charged to a budget', async t => {
+it('unread answers on the dashboard port are charged to a budget', async t => {
   // More than the system buffers for a connection whose client reads nothing.
   const rows = Buffer.alloc(24 * 1024 * 1024)
   const { client, metrics } = await connection(t, rows)
@@ -50,7 +50,7 @@ it('unread answers of the dashboard port are charged to a budget', async t => {
   await eventually(async () => (await heldBytes()) === 0, { what: 'the end of it' })
 })
 
-it('a request for several hosts is refused on the dashboard port too', async t => {
+it('a request that names several hosts is also refused on the dashboard port', async t => {
   const { client } = await connection(t, Buffer.from('1\n'))
   client.write(`${query}hOST: y\r\n\r\n`)
   let answer = ''

@@ -9,7 +9,7 @@ import { createHttpServer } from '../server.ts'
 import { flagDefinitionsRoutes } from './flag-definitions.ts'
 
 describe('the definitions of a project', () => {
-  it('are encoded again after an earlier request failed to encode them', async t => {
+  it('are encoded again if an earlier request failed to encode them', async t => {
     const compiled = compileProject(emptyDefinitions(aProject({ apiToken: 'phc_test' }), 1))
     let makeCount = 0
     let isBroken = true

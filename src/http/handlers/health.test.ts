@@ -15,7 +15,7 @@ async function ask(query: string, readiness: Partial<Readiness> = {}) {
 }
 
 describe('/_readiness', () => {
-  it('is 200 while flags are served and each required part works', async () => {
+  it('answers 200 while flags are served and each required part works', async () => {
     const full = { capture: 'log_or_disk_full' }
     assert.deepEqual(await ask('', full), {
       status: 200,
@@ -45,7 +45,7 @@ describe('/_readiness', () => {
     assert.equal((await ask('?require=capture', { ...importOnly, flags: 'starting' })).status, 503)
   })
 
-  it('refuses an unknown part, and a misspelling of `require`', async () => {
+  it('refuses an unknown part, and a misspelt parameter `require`', async () => {
     const unknown = await ask('?require=foo')
     assert.deepEqual([unknown.status, unknown.body.code, unknown.body.attr], [400, 'invalid_input', 'require'])
     assert.match(unknown.body.detail, /flags, capture, processing/)

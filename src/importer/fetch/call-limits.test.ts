@@ -7,7 +7,7 @@ import { formatWaitSpan } from './waiting.ts'
 const limits = { perSecond: 3, perHour: 60, atOnce: 4 }
 
 describe('call limits', () => {
-  it('calls made as soon as the limits allow never exceed them', () => {
+  it('are never exceeded by calls that are made as soon as allowed', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: 200_000 }), { maxLength: 200 }), gapsMs => {
         const callsMs: number[] = []
@@ -25,13 +25,13 @@ describe('call limits', () => {
     )
   })
 
-  it('a call is allowed at once without limits, or below them', () => {
+  it('allow a call at once if there are no limits, or if the calls are below them', () => {
     assert.equal(computeNextCallMs([1, 2, 3, 4, 5], { perSecond: null, perHour: null, atOnce: 1 }, 6), 6)
     assert.equal(computeNextCallMs([1, 2], limits, 6), 6)
     assert.equal(computeNextCallMs([1, 2, 3], limits, 6), 1_001)
   })
 
-  it('three years of Mixpanel by day take 1,095 calls and 18.3 hours', () => {
+  it('make a fetch of three years of Mixpanel by day take 1,095 calls and 18.3 hours', () => {
     assert.equal(formatWaitSpan(computeLeastDurationMs(1_095, limits)), '18.3 h')
     assert.equal(computeLeastDurationMs(1_095, { perSecond: null, perHour: null, atOnce: 1 }), 0)
   })

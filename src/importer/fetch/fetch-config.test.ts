@@ -42,7 +42,7 @@ describe('secrets', () => {
     assert.throws(() => findSecret({ KEY_FILE: '/nowhere' }, 'KEY'), /KEY_FILE cannot be read \(ENOENT\)/)
   })
 
-  it('are masked in the text of a source, also percent-encoded', () => {
+  it('are masked in messages that contain them, also percent-encoded', () => {
     const text = redactSecrets('bad key a/b+c\r\n in ?key=a%2Fb%2Bc&x=1', ['a/b+c', ''])
     assert.equal(text, 'bad key … in ?key=…&x=1')
   })

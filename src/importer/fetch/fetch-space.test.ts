@@ -30,7 +30,7 @@ describe('the disk space of a fetch', () => {
     assert.deepEqual(disk.looks, [60, 120, 40, 40])
   })
 
-  it('must suffice for the remaining bytes of the other parts when a part of unknown size runs', () => {
+  it('must suffice for the remaining bytes of all other running parts when a part of unknown size runs', () => {
     const { space } = aFetchSpace(100)
     space.begin('a', 99)
     space.begin('b', null)
@@ -42,7 +42,7 @@ describe('the disk space of a fetch', () => {
     other.begin('d', null)
   })
 
-  it('is checked about every 16 MiB, and by every part at once after one has found a problem', () => {
+  it('is checked about every 16 MiB, and before every write once a check has found a problem', () => {
     const { disk, reported, space } = aFetchSpace(20 * mebibyte)
     for (const id of ['a', 'b', 'c']) space.begin(id, null)
     disk.looks.length = 0

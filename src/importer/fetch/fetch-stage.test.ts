@@ -28,7 +28,7 @@ function stageOf(
   return fetchStage({ folder: tempDir(t), config: '{}', source, clock: quickClock(), tryFileLock, signal, ...more })
 }
 
-it('a part that needs action by the user ends the fetch at once, while another waits as its source asks', async t => {
+it('a part that needs action by the user ends the fetch at once, even while another waits as its source asks', async t => {
   const [bothRun, waits] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   // Only the end of the fetch ends a wait.
   const clock: FetchClock = {
@@ -55,7 +55,7 @@ it('a part that needs action by the user ends the fetch at once, while another w
   await assert.rejects(stage, new FetchStop('The key is refused.'))
 })
 
-it('a part of known size needs space for itself and for the remaining bytes of the others', async t => {
+it('a part of known size needs space for itself and for the remaining bytes of the other parts', async t => {
   const [looks, reached] = [[] as number[], [] as string[]]
   const bothRun = Promise.withResolvers<void>()
   const stage = stageOf(

@@ -5,7 +5,7 @@ import Database from 'better-sqlite3'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { FetchState } from './fetch-state.ts'
 
-it('adding a part does not scan the parts before it, of which a bucket may have a million', t => {
+it('adding a part does not scan earlier parts, of which a bucket may have a million', t => {
   const folder = tempDir(t)
   const state = new FetchState(folder)
   for (const id of ['a', 'b']) state.addPart({ id, asks: {}, bytes: 1 })

@@ -67,7 +67,7 @@ describe('a range of days', () => {
     checkFetchRange(refused, nowMs, 3_600_000, 'utc')
   })
 
-  it('must be in order and of calendar days', () => {
+  it('must consist of calendar days in order', () => {
     assert.throws(() => checkFetchRange({ from: '2024-02-02', to: '2024-02-01' }, nowMs, 0, 'utc'), /later than/)
     for (const text of ['2024-02-30', '2024-2-1', '20240201', '', 'yesterday', '2024-02-01T00:00:00Z'])
       assert.throws(() => parseDay(text, 'from'), /from must be a day/, text)

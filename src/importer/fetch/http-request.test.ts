@@ -66,7 +66,7 @@ describe('a request', () => {
       )
   })
 
-  it('follows no redirect to this machine or its network link, and warns about one into a private network', () => {
+  it('follows no redirect to this machine or its local network, and warns about a redirect into a private network', () => {
     const warned: string[] = []
     const from = (url: string, reach: Reach = 'public') => ({
       ...{ from: new URL(url), reach, lookup: lookupOf({}) },
@@ -97,7 +97,7 @@ describe('a request', () => {
     assert.equal(warned.length, 6)
   })
 
-  it('checks the addresses of a redirect at the time of its request, against DNS rebinding', async t => {
+  it('checks a redirect’s addresses at the time of the request, as protection against DNS rebinding', async t => {
     let requests = 0
     const internal = await serverOf(t, (_, response) => {
       requests++

@@ -31,7 +31,7 @@ describe('the file of an object', () => {
   })
 })
 
-it('an object with more bytes than listed is given up before they are written, however many more would come', async t => {
+it('a download of an object stops before writing more bytes than listed, however many more would come', async t => {
   const { tools, seen } = createPartTools(t)
   let sent = 0
   async function* withoutEnd() {

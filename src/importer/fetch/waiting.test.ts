@@ -31,7 +31,7 @@ it('setting the clock back during a wait does not lengthen it', async () => {
   assert.ok(sleptMs() <= 65_000, `${sleptMs()}`)
 })
 
-it("a forward clock follows the machine's clock again once that has caught up", () => {
+it('a clock that only moves forward follows the machine’s clock again once that has caught up', () => {
   const shown = [10, 20, 5, 6, 15, 30, 31]
   const now = createForwardClock(() => shown.shift()!)
   assert.deepEqual(Array.from({ length: 7 }, now), [10, 20, 20, 21, 30, 30, 31])
@@ -49,7 +49,7 @@ describe('the wait before a retry', () => {
     assert.equal(computeRetryWaitMs(7, 0.5, 0), 30_000)
   })
 
-  it('is read from seconds and from dates, and from nothing else', () => {
+  it('is read from Retry-After in seconds or as a date, and from no other text', () => {
     const nowMs = Date.UTC(2026, 0, 15)
     assert.equal(parseRetryAfter('120', nowMs), 120_000)
     assert.equal(parseRetryAfter('Thu, 15 Jan 2026 00:02:00 GMT', nowMs), 120_000)

@@ -8,7 +8,7 @@ import { Type } from '../records/file-schema.ts'
 import { JobFolder } from './job-folder.ts'
 
 describe('a file of a job', () => {
-  it('reads back as it was written, and as null when missing', t => {
+  it('is read as it was written, and as null when missing', t => {
     const folder = new JobFolder(tempDir(t))
     const schema = Type.Object({ a: Type.Number() })
     assert.equal(folder.readJson('plan.json', schema), null)

@@ -7,7 +7,7 @@ import { JobStopped } from './job-paused.ts'
 import { JobState, readJobState, stateFile, writeJobState } from './job-state.ts'
 
 describe('the state of a job', () => {
-  it('reads back every value, lists those of a prefix by name, and is not created by reading', t => {
+  it('returns every stored value, lists the values under a prefix by name, and is not created by reading', t => {
     const folder = new JobFolder(tempDir(t))
     assert.equal(readJobState(folder, 'one'), null)
     assert.ok(!existsSync(folder.file(stateFile)))
@@ -24,7 +24,7 @@ describe('the state of a job', () => {
     assert.equal(readJobState(folder, 'one'), null)
   })
 
-  it('keeps all changes of a transaction or none', t => {
+  it('keeps either all changes of a transaction or none', t => {
     const folder = new JobFolder(tempDir(t))
     using state = new JobState(folder)
     state.put('a', 1)
@@ -38,7 +38,7 @@ describe('the state of a job', () => {
     assert.equal(readJobState(folder, 'a'), 3, 'another process sees it')
   })
 
-  it('is reported with the remedy if any byte of a value changed, or the file is something else', t => {
+  it('is reported as damaged, with a remedy, if any byte of a value changed or the file is something else', t => {
     const folder = new JobFolder(tempDir(t))
     const path = folder.file(stateFile)
     const isReported = (error: unknown) =>

@@ -7,7 +7,7 @@ import { JobFolder } from './job-folder.ts'
 import { JobLedger } from './ledger.ts'
 import { ContentDamage } from './sqlite-file.ts'
 
-it('a fact reads the same before and after the ledger is reopened', t => {
+it('a fact in the ledger is the same before and after the ledger is reopened', t => {
   const folder = new JobFolder(tempDir(t))
   const found = (ledger: JobLedger) => ['cut \ud83c', 'whole 🎈'].map(key => ledger.findFact('alias', key))
   const database = new JobDatabase(folder)
@@ -23,7 +23,7 @@ it('a fact reads the same before and after the ledger is reopened', t => {
   again.close()
 })
 
-it('generated events come by time and uuid, however many there are', t => {
+it('generated events are read in the order of time and uuid, however many there are', t => {
   const database = new JobDatabase(new JobFolder(tempDir(t)))
   t.after(() => database.close())
   const ledger = new JobLedger(database)

@@ -23,7 +23,7 @@ describe('the plan of an import', () => {
     assert.equal(hashMapping(read), hashMapping(plan))
   })
 
-  it('is refused in an older format, with the remedy', t => {
+  it('is refused in an older format, with a remedy', t => {
     for (const v of [1, 2, 3]) {
       const folder = new JobFolder(tempDir(t))
       folder.writeJson('plan.json', { v, jobId: 'job-1' })

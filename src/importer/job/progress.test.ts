@@ -51,7 +51,7 @@ describe('the progress figures', () => {
     assert.equal(tracker.figures().etaSeconds, 5)
   })
 
-  it('give no remaining time before 5 s and 1 % of the work, or a minute, have passed', () => {
+  it('give no remaining time until 5 s and 1 % of the work, or one minute, have passed', () => {
     const { clock, tracker } = prepare()
     tracker.begin('send', { records: 100_000 })
     const etaAfter = (ms: number, records: number) => {
@@ -67,7 +67,7 @@ describe('the progress figures', () => {
     assert.equal(etaAfter(65_000, 0), 11_940, 'after a minute in any case')
   })
 
-  it('start at zero with each stage, and store how the run ended', () => {
+  it('start at zero with each stage, and include how the run ended', () => {
     const { tracker } = prepare()
     tracker.begin('stage', {})
     tracker.add({ records: 5, rejects: 2, retries: 1 })

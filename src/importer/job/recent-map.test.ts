@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { RecentMap } from './recent-map.ts'
 
-it('a cache keeps an entry in constant use while it evicts any number of others', () => {
+it('a cache keeps an entry in constant use while it evicts any number of other entries', () => {
   const recent = new RecentMap<number>(2_000)
   recent.set('used', -1, 2)
   for (let index = 0; index < 1_000; index++) {

@@ -58,7 +58,7 @@ describe('an Avro file', () => {
     }
   })
 
-  it('has a reject for a record that nests too deeply', async () => {
+  it('gives a reject for a record that is nested too deeply', async () => {
     const nested = (depth: number) => {
       let parent: typeof row | null = null
       for (let left = depth; left > 0; left--) parent = { ...row, parent } as typeof row
@@ -100,7 +100,7 @@ describe('an Avro file', () => {
       ])
     })
 
-  it('that is cut off or damaged is read up to that point, with one reject', async () => {
+  it('that is truncated or damaged is read up to that point, with one reject', async () => {
     const bytes = await written(Array.from({ length: 2_000 }, (_, id) => ({ ...row, id })))
     const cutOff = await recordsIn(bytes.subarray(0, bytes.length - 100), 1_000)
     assert.ok(cutOff.length > 500, `${cutOff.length} records`)

@@ -47,7 +47,7 @@ for (const [name, make, hasSum] of files)
       )
     })
 
-    it('that is cut off anywhere is read up to that point, with a reject unless it is complete', async t => {
+    it('that is truncated anywhere is read up to that point, with a reject unless it is still complete', async t => {
       const path = join(tempDir(t), 'file.json')
       const bytes = await make()
       const whole = await read(path, bytes)

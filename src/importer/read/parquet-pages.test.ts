@@ -30,12 +30,12 @@ describe('the page of a Parquet file', () => {
 /** `ab` as literals, then eight bytes from two back, then `c`. */
 const block = Uint8Array.from([0x24, 0x61, 0x62, 2, 0, 0x10, 0x63])
 
-describe('a block of LZ4', () => {
+describe('an LZ4 block', () => {
   it('is unpacked, also if a match overlaps its own output', () => {
     assert.equal(Buffer.from(unpackLz4(block, 11)).toString(), 'ababababab' + 'c')
   })
 
-  it('may have lengths of more than fifteen, in further bytes', () => {
+  it('may have lengths above fifteen, which continue in further bytes', () => {
     const literals = Buffer.from('x'.repeat(300))
     const long = Uint8Array.from([0xff, 255, 30, ...literals, 44, 1, 255, 0])
     assert.equal(unpackLz4(long, 300 + 15 + 255 + 4).length, 574)

@@ -78,7 +78,7 @@ describe('a Parquet file', () => {
     assert.deepEqual(found.at(-1)!.raw, { object: 'file', line: count, byte: 0 })
   })
 
-  it('may hold lists and objects in its columns', async t => {
+  it('may contain lists and objects in its columns', async t => {
     const file = written({
       fields: [
         { name: 'tags', num_children: 1, converted_type: 'LIST', repetition_type: 'OPTIONAL' },
@@ -100,7 +100,7 @@ describe('a Parquet file', () => {
     ])
   })
 
-  it('that is small has a reject for a huge row, whose list refers to one long text many times', async t => {
+  it('that is small gives a reject for a huge row whose list refers to one long text many times', async t => {
     const text = 'x'.repeat(1_000)
     const file = written({
       fields: [
@@ -152,7 +152,7 @@ describe('a Parquet file', () => {
       })
   }
 
-  it('that is cut off or damaged is read up to that point, with one reject', async t => {
+  it('that is truncated or damaged is read up to that point, with one reject', async t => {
     const count = 60_000
     const file = written({
       fields: [{ name: 'n', type: 'INT32' }],
@@ -183,7 +183,7 @@ describe('a Parquet file', () => {
     assert.deepEqual(await values(t, sameNames), [{ first: 1 }, { first: 2 }])
   })
 
-  it('of a few bytes that claims many rows without columns is refused soon, without blocking timers', async t => {
+  it('of a few bytes that claims many rows without columns is refused quickly, without blocking timers', async t => {
     let turns = 0
     const timer = setInterval(() => turns++, 1)
     t.after(() => clearInterval(timer))

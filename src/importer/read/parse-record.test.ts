@@ -23,7 +23,7 @@ describe('a line of JSON', () => {
     for (const text of ['', '\n', '\r\n', ' \t\n', '\ufeff\n']) assert.deepEqual(line(text), { skipped: 'blank_line' })
   })
 
-  it('is refused with a reason when it is no object', () => {
+  it('is refused with a reason when it is not an object', () => {
     for (const text of ['{"a":1', '{"a":1}}', "{'a':1}", 'a,b', '{"a":NaN}', '{"a":"\u0001"}'])
       assert.equal(reasonOf(line(text)), 'json_syntax')
     for (const text of ['[]', '[{"a":1}]', '1', '"a"', 'null', '12345678901234567890'])
@@ -65,7 +65,7 @@ describe('a line of JSON', () => {
     }
   })
 
-  it('is refused as compressed if it starts like a compressed file, also after a conversion from Latin-1', () => {
+  it('is refused as compressed if it starts like a compressed file, even one that was converted from Latin-1', () => {
     for (const text of ['\x1f\x8b\b\0', '(\xb5/\xfd\x04', 'PK\x03\x04..'])
       for (const encoding of ['latin1', 'utf8'] as const)
         assert.equal(reasonOf(parseJsonLine(Buffer.from(text, encoding))), 'compressed_input')
@@ -81,7 +81,7 @@ describe('a row of CSV', () => {
     assert.deepEqual(row('"",""\n'), { value: {} })
   })
 
-  it('may have commas, line breaks and doubled quotes in quoted cells, and a quote within an unquoted one', () => {
+  it('may have commas, line breaks and doubled quotes in quoted cells, and a quote within an unquoted cell', () => {
     assert.deepEqual(row('"1,2","x\r\ny ""z"""\n'), { value: { a: '1,2', b: 'x\r\ny "z"' } })
     assert.deepEqual(row('5" disk,"a"b\n'), { value: { a: '5" disk', b: 'ab' } })
   })
@@ -90,7 +90,7 @@ describe('a row of CSV', () => {
     for (const text of ['1\n', '1,2,3\n', '1,2,\n']) assert.equal(reasonOf(row(text)), 'csv_column_count')
   })
 
-  it('is refused with a hint if it would fit with the other way of escaping quotes', () => {
+  it('is refused with a hint if the row would fit with the other way of escaping quotes', () => {
     const detailOf = (text: string, hasEscapes: boolean) => {
       const outcome = parseCsvRow(Buffer.from(text), { columns, hasEscapes })
       return 'rejected' in outcome ? outcome.rejected.detail! : ''
@@ -133,7 +133,7 @@ describe('a row of CSV', () => {
     assert.equal(reasonOf(parseCsvRow(commas.subarray(0, 500_000), ab)), 'csv_column_count')
   })
 
-  it('is parsed into the values it was written from', () => {
+  it('is parsed into the values that it was written from', () => {
     const cell = fc.string({ unit: fc.constantFrom('a', '"', ',', '\n', '\r', ' ', 'é') })
     fc.assert(
       fc.property(fc.array(cell, { minLength: 2, maxLength: 5 }), cells => {

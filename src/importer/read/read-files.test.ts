@@ -38,7 +38,7 @@ describe('the records of a file', () => {
     )
   })
 
-  it('do not block signals and timers, however many are read at once', async t => {
+  it('do not block signals and timers, however many records are read at once', async t => {
     const path = join(tempDir(t), 'a.json')
     writeFileSync(path, '\n'.repeat(200_000))
     let [count, countAtTurn] = [0, 0]
@@ -49,7 +49,7 @@ describe('the records of a file', () => {
     assert.ok(countAtTurn > 0 && countAtTurn < count, `${countAtTurn}`)
   })
 
-  it('of an archive have the name of their file in it, and its table', async t => {
+  it('of an archive have the name of their file in the archive, and its table', async t => {
     const found = await read(t, {
       'heap.zip': await zipFiles({ 'out/pageviews.json': '{"n":1}\n', 'users.csv': 'n\n2\n' }),
     })
@@ -59,7 +59,7 @@ describe('the records of a file', () => {
     ])
   })
 
-  it('of Parquet in an archive are unpacked to the given folder, which is empty afterwards', async t => {
+  it('of Parquet in an archive are extracted to the given folder, which is empty afterwards', async t => {
     const spool = { folder: join(tempDir(t), 'spill') }
     const rows = [{ n: 1 }, { n: 2 }]
     assert.deepEqual(await outcomes(t, { 'events.parquet': parquet }, { spool }), rows)
@@ -71,7 +71,7 @@ describe('the records of a file', () => {
     }
   })
 
-  it('of Parquet are refused if they unpack to more than the limit', async t => {
+  it('of Parquet are refused if they decompress to more than the limit', async t => {
     const spool = { folder: tempDir(t), bytesMax: parquet.length }
     const unpack = (bytes: Buffer) => outcomes(t, { 'a.parquet.gz': gzipSync(bytes), 'b.json': '{}' }, { spool })
     assert.deepEqual(await unpack(parquet), [{ n: 1 }, { n: 2 }, {}])
@@ -79,7 +79,7 @@ describe('the records of a file', () => {
     assert.deepEqual(await readdir(spool.folder), [])
   })
 
-  it('that are no longer read leave no file open', async t => {
+  it('leave no file open when reading stops early', async t => {
     const folder = tempDir(t)
     const path = join(folder, 'a.json.gz')
     writeFileSync(path, gzipSync(lines.repeat(10_000)))
@@ -88,7 +88,7 @@ describe('the records of a file', () => {
     assert.ok((await readdir('/proc/self/fd').catch(() => [])).length < 100)
   })
 
-  it('are read as CSV because of the configuration or the name', async t => {
+  it('are read as CSV if the configuration or the file name says so', async t => {
     for (const name of ['a.csv.gz', 'export'])
       assert.deepEqual(await outcomes(t, { [name]: 'a,b\n1,2\n' }), [{ a: '1', b: '2' }])
     assert.deepEqual(await outcomes(t, { 'a.ndjson': 'a,b\n' }), ['json_syntax'])
@@ -100,7 +100,7 @@ describe('the records of a file', () => {
 })
 
 describe('the files of an import', () => {
-  it('are the named ones and all in named folders, sorted by name and without hidden ones', async t => {
+  it('are the named files and all files in named folders, sorted by name and without hidden ones', async t => {
     const folder = tempDir(t)
     const names = ['b/2.json', 'b/10.json', 'a.json', '.hidden', 'b/.DS_Store', '.git/x', '__MACOSX/y', 'c/d/e.csv']
     for (const name of names) {

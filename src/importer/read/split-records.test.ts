@@ -3,7 +3,7 @@ import { it } from 'node:test'
 import { cutInto } from '../../../tests/support/reading.ts'
 import { splitRecords } from './split-records.ts'
 
-it('a record that is too long is cut, and the next one is read as usual', async () => {
+it('a record that is too long is truncated, and the next one is read as usual', async () => {
   const text = Buffer.from(`${'x'.repeat(200_000)}\n{}\n`)
   const records = await Array.fromAsync(splitRecords(cutInto(text, 3_000), 'json', 150_000))
   assert.deepEqual(

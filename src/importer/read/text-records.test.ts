@@ -7,8 +7,8 @@ import { detectTextFormat, readTextRecords, type TextFormat } from './text-recor
 
 const damage = new PackingDamage('damaged')
 
-describe('rows of CSV that end in a carriage return alone', () => {
-  it('are read like others', async () => {
+describe('CSV rows that end in a carriage return alone', () => {
+  it('are read like rows with other line ends', async () => {
     const text = 'a;"b\rc"\r1;"x\ry\nz"\r2;5" disk\r3;'
     assert.deepEqual(await read(text, 'csv'), [
       '3:8 {"a":"1","b\\rc":"x\\ry\\nz"}',
@@ -70,7 +70,7 @@ describe('lines of JSON', () => {
       assert.equal(found[1]!.bytes.toString(), line)
     })
 
-  it('that are long are read up to other text', async () => {
+  it('are read until other text begins, even if they are long', async () => {
     const found = await read(`[${actions}] lost [${actions}]\n{"z":2}\n`, 'json', { bytesMax: 1_000 })
     const rejects = found.filter(record => record.endsWith('json_syntax'))
     assert.equal(rejects.length, 1)
@@ -97,7 +97,7 @@ describe('lines of JSON', () => {
         assert.equal(Buffer.from(text).toString('latin1', raw.byte, raw.byte + bytes.length), bytes.toString())
     })
 
-  it('that are too long are rejected, with only their beginning kept', async () => {
+  it('are rejected if they are too long, with only their beginning kept', async () => {
     const found = await records(`{"a":"${'x'.repeat(200_000)}"}\n{"z":1}\n`, 'json', { bytesMax: 100_000 })
     assert.deepEqual(found.map(shown), ['1:0 record_too_large', '2:200009 {"z":1}'])
     assert.ok(found[0]!.bytes.length < 100_000)
@@ -239,7 +239,7 @@ more"
     ])
   })
 
-  it('are not all read with escapes because of one odd quote', async () => {
+  it('are not all read with backslash escapes because of one odd quote', async () => {
     const text = String.raw`id,p
 1,"{\"a\":1}"
 3,"C:\temp\"
@@ -261,7 +261,7 @@ more"
     )
   })
 
-  it('keep a backslash before a character that is not the delimiter of their file', async () => {
+  it('keep a backslash before a character that is not the delimiter of the file', async () => {
     assert.deepEqual(await values('id,said\n1,"foo\\|bar \\; \\, \\"q\\""\n'), [
       { id: '1', said: 'foo\\|bar \\; , "q"' },
     ])
@@ -284,7 +284,7 @@ more"
     ['a,b\n1,"2\n3,4\n', ['2:4 truncated_record']],
   ])
 
-  it('end after their last cell', async () => {
+  it('end after the last cell', async () => {
     const cell = fc.string({ unit: fc.constantFrom('a', '"', ',', '\n', '\r', ' '), minLength: 1 })
     await fc.assert(
       fc.asyncProperty(fc.array(fc.record({ a: cell, b: cell }, { noNullPrototype: true })), async rows => {

@@ -30,7 +30,7 @@ describe('a packed file', () => {
       for (const chunk of chunkSizes) assert.deepEqual(await unpacked(bytes, chunk), ['file: all'])
     })
 
-  it('that is cut off is unpacked up to the cut', async () => {
+  it('that is truncated is unpacked up to its end', async () => {
     for (const bytes of [gzipSync(text), zstdCompressSync(text)])
       for (const chunk of chunkSizes) {
         const begun = bytes.subarray(0, Math.floor(bytes.length * 0.8))
@@ -103,7 +103,7 @@ describe('a zip archive', () => {
     assert.deepEqual(await unpacked(bytes, 1_000, 4), [...all.slice(0, 4), 'file: 0 bytes, compressed_input'])
   })
 
-  it('is read up to a total length of names, which compression can make almost free', async () => {
+  it('is read up to a total length of file names, since compression makes long names cheap', async () => {
     const inner = zipOfNames(Array.from({ length: 700 }, (_, index) => `${index}${'n'.repeat(60_000)}`))
     const files = await unpacked(await zipFiles({ 'inner.zip': inner }), 1_000_000)
     assert.equal(files.at(-1), 'file: 0 bytes, compressed_input')
@@ -114,7 +114,7 @@ describe('a zip archive', () => {
     assert.deepEqual(await unpacked(await zipFiles({}), 1_000), [])
   })
 
-  it('with a password has one damage for its first file, and one because the others cannot be found', async () => {
+  it('with a password gives one damage report for its first file, and one for the files that cannot be found', async () => {
     for (const zipCrypto of [true, false])
       assert.deepEqual(await unpacked(await zipFiles(two, { password: 'secret', zipCrypto })), [
         'file!a.json: 0 bytes, compressed_input',
@@ -122,7 +122,7 @@ describe('a zip archive', () => {
       ])
   })
 
-  it('that is cut off is unpacked up to the cut, with one damage', async () => {
+  it('that is truncated is unpacked up to its end, with one damage report', async () => {
     const bytes = await zipFiles(two, { dataDescriptor: false })
     const begun = await unpacked(bytes.subarray(0, bytes.length * 0.75))
     assert.equal(begun[0], whole[0])
@@ -132,12 +132,12 @@ describe('a zip archive', () => {
     assert.equal((await unpacked(betweenFiles)).at(-1), 'file: 0 bytes, truncated_record')
   })
 
-  it('with a file that was cut off before it was added is unpacked beyond it', async () => {
+  it('with a file that was truncated before it was added is unpacked beyond that file', async () => {
     const bytes = await zipFiles({ ...two, 'a.json': gzipSync(text).subarray(0, -100) })
     assert.deepEqual(await unpacked(bytes), ['file!a.json: most, truncated_record', whole[1]])
   })
 
-  it('with a damaged file is unpacked beyond it', async () => {
+  it('with a damaged file is unpacked beyond that file', async () => {
     const bytes = await zipFiles(two, { dataDescriptor: false })
     bytes.fill(0xaa, 10_000, 10_050)
     const [damaged, next] = await unpacked(bytes)

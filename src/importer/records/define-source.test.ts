@@ -28,14 +28,14 @@ function namesOf(record: JsonObject, eventNames: JsonObject) {
 }
 
 describe('event_names', () => {
-  it('replaces, once, the names that the mapping of the source gives, and keeps uuids', () => {
+  it('renames, once, the event names that the source’s mapping gives, and keeps uuids', () => {
     const names = { 'Page View': '$pageview', $pageview: 'Viewed' }
     assert.deepEqual(namesOf({ event: 'Page View' }, names), [['$pageview', 'Page View', uuid]])
     assert.deepEqual(namesOf({ event: '$pageview', from: 'page' }, names), [['Viewed', 'page', uuid]])
     assert.deepEqual(namesOf({ event: 'toString' }, names), [['toString', undefined, uuid]])
   })
 
-  it('does not affect skips, facts and times of records', () => {
+  it('does not affect skipped records, facts and the times of records', () => {
     const converter = product.prepare({ event_names: { a: 'b' } }, context)
     const record = { value: {}, table: null, ordinal: 1 }
     assert.deepEqual(converter.convert(record), skipRecord('filtered'))

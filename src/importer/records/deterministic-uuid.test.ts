@@ -16,13 +16,13 @@ import {
 const bytesOf = (uuid: string) => Buffer.from(uuid.replaceAll('-', ''), 'hex')
 
 describe('the uuid of an imported event', () => {
-  it('is derived from the root uuid of these rules', () => {
+  it('is derived from the root uuid that the rules define', () => {
     const dns = bytesOf('6ba7b810-9dad-11d1-80b4-00c04fd430c8')
     const root = bytesOf(uuidV5(dns, 'historical-import.v1'))
     assert.equal(deriveImportUuid('heap', 'pageviews', '42'), uuidV5(root, 'heap\npageviews\n42'))
   })
 
-  it('equals the one that PostHog derives from an $insert_id of Mixpanel', () => {
+  it('equals the uuid that PostHog derives from a Mixpanel $insert_id', () => {
     assert.equal(deriveMixpanelUuid('ins-0001'), uuidV5(Buffer.from('posthog_mixpanel'), 'ins-0001'))
     assert.equal(deriveMixpanelUuid('ins-0001'), 'c438ff46-f75b-5901-8dc6-c68078337757')
   })
@@ -35,7 +35,7 @@ describe('the uuid of an imported event', () => {
     assert.notEqual(deriveContentUuid('posthog', { a: 1 }), deriveContentUuid('generic', { a: 1 }))
   })
 
-  it('differs for ids that differ in a digit that no double holds', () => {
+  it('differs for ids that differ only in a digit that a double cannot represent', () => {
     const uuidOf = (id: string) => deriveContentUuid('generic', parseJson(`{"id":${id}}`) as JsonObject)
     assert.notEqual(uuidOf('9007199254740993'), uuidOf('9007199254740992'))
     assert.equal(uuidOf('9007199254740992'), deriveContentUuid('generic', { id: 2 ** 53 }))

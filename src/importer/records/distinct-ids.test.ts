@@ -4,14 +4,14 @@ import { parseJson } from '#core/json.ts'
 import { illegalForMixpanel, requireDistinctId, toEventIdText, toIdText, toLegalId } from './distinct-ids.ts'
 import { RecordReject } from './imported-event.ts'
 
-describe('the text of an id', () => {
+describe('an id as text', () => {
   // The third is written as JavaScript would write its double, so the parser keeps a plain number.
   const literals = ['7', '-12', '7325461098234567000', '8123456789012345678', '18446744073709551616']
   it('keeps every digit', () => {
     for (const literal of literals) assert.equal(toIdText(parseJson(literal)), literal)
   })
 
-  it('is null for values that are no id', () => {
+  it('is null for a value that cannot be an id', () => {
     for (const literal of ['1.5', '1e30', 'true', 'null', '[]', '{}']) assert.equal(toIdText(parseJson(literal)), null)
   })
 })
@@ -21,23 +21,23 @@ describe('a distinct id', () => {
     ...['', ' ', '(not set)', '(not provided)', 'Anonymous', 'GUEST', 'undefined', 'null', '0', 'NaN'],
     ...['[object Object]', 'False'],
   ]
-  it('is no placeholder', () => {
+  it('is never a placeholder', () => {
     for (const text of placeholders) assert.equal(toLegalId(text), null, JSON.stringify(text))
   })
 
-  it('may differ from a placeholder by its case, or contain one', () => {
+  it('may differ from a placeholder only in case, or contain a placeholder', () => {
     assert.deepEqual(
       ['NULL', 'nan', '00', 'guest-1'].map(text => toLegalId(text)),
       ['NULL', 'nan', '00', 'guest-1'],
     )
   })
 
-  it('is not one that Mixpanel refuses, in records from Mixpanel', () => {
+  it('is never one that Mixpanel refuses, in records from Mixpanel', () => {
     assert.equal(toLegalId('N/A', illegalForMixpanel), null)
     assert.equal(toLegalId('N/A'), 'N/A')
   })
 
-  it('has 200 characters at most, counted as code points', () => {
+  it('has at most 200 characters, counted as code points', () => {
     for (const character of ['x', '😀']) {
       const longest = character.repeat(200)
       assert.equal(requireDistinctId(longest), longest)

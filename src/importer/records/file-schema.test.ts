@@ -33,12 +33,12 @@ const cases: readonly [
 ]
 
 for (const [name, schema, takes, refuses] of cases)
-  it(`a schema for ${name} accepts valid values only`, () => {
+  it(`a schema for ${name} accepts only valid values`, () => {
     for (const value of takes) assert.equal(matchesSchema(schema, value), true, JSON.stringify(value))
     for (const value of refuses) assert.equal(matchesSchema(schema, value), false, JSON.stringify(value))
   })
 
-it('a schema reports the place of each fault', () => {
+it('a schema reports where each fault is', () => {
   const schema = Type.Object({ days: Type.Array(day), 'a/b~c': Type.Optional(strict) })
   assert.deepEqual(schema.faults({ days: [{ day: 'a' }, { day: 1 }, {}], 'a/b~c': { day: 'a', dya: 1 } }), [
     { at: '/days/1/day', what: 'must be string' },

@@ -28,7 +28,7 @@ function eventsOf(...records: Partial<ConvertedRecord>[]) {
   return records.map(record => createRecordEvents('heap', { events: [own], ...record }, ledger))
 }
 
-it('addToSet merges into the $set of an event, and replaces one that is no object', () => {
+it('addToSet merges into the $set of an event, and replaces a $set that is not an object', () => {
   for (const [$set, all] of [
     [
       { a: 1, b: 1 },
@@ -40,7 +40,7 @@ it('addToSet merges into the $set of an event, and replaces one that is no objec
 })
 
 describe('the events of a record', () => {
-  it('are those of groups, then links, then its own', () => {
+  it('are first those of groups, then links, then its own events', () => {
     const { events } = eventsOf({ links: [link()], groups: [group({})] })[0]!
     assert.deepEqual(
       events.map(({ event }) => event),
@@ -55,7 +55,7 @@ describe('the events of a record', () => {
     })
   })
 
-  it('contain no second link for a record that is one; a refused one becomes a $set', () => {
+  it('contain no second link for a record that is a link; a refused link becomes a $set', () => {
     const identify = { ...own, event: '$identify', properties: { $anon_distinct_id: 'd', $set: { plan: 'pro' } } }
     const ofAda = { events: [identify], links: [link({ isOwnEvent: true })] }
     const ofBob = { events: [{ ...identify, distinctId: 'bob' }], links: [link({ userId: 'bob', isOwnEvent: true })] }
@@ -73,7 +73,7 @@ describe('the events of a record', () => {
     assert.deepEqual(eventsOf({ links: [link({ deviceId: 'guest' })] })[0]!.events, [own])
   })
 
-  it('include a $groupidentify only when properties of a group change, and unset the removed ones', () => {
+  it('include a $groupidentify only when properties of a group change, with an unset of removed properties', () => {
     const groupEvents = eventsOf(
       { groups: [group({ tier: 'gold' })] },
       { groups: [group({ tier: 'gold' })] },

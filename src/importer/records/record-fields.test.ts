@@ -11,7 +11,7 @@ describe('the name of an event', () => {
     assert.equal(readEventName(' Paid ', 'event'), ' Paid ')
   })
 
-  it('has 200 characters at most, counted as code points', () => {
+  it('has at most 200 characters, counted as code points', () => {
     for (const character of ['x', '😀']) {
       const longest = character.repeat(200)
       assert.equal(readEventName(longest, 'event'), longest)
@@ -22,7 +22,7 @@ describe('the name of an event', () => {
   })
 })
 
-describe('the address of a page', () => {
+describe('the URL of a page', () => {
   const url = 'https://shop.example.test:8443/a/b?x=1#top'
   const propertiesOf = (...args: [url: string | null, options?: { hasHost: boolean }]) => {
     const properties: JsonObject = {}
@@ -30,13 +30,13 @@ describe('the address of a page', () => {
     return properties
   }
 
-  it('is split into its host with the port, unless the source has that, and its path without query and fragment', () => {
+  it('is split into host with port, unless the source gives the host, and path without query and fragment', () => {
     const path = { $current_url: url, $pathname: '/a/b' }
     assert.deepEqual(propertiesOf(url), { ...path, $host: 'shop.example.test:8443' })
     assert.deepEqual(propertiesOf(url, { hasHost: true }), path)
   })
 
-  it('is kept without parts when it is no absolute URL', () => {
+  it('is kept whole when it is not an absolute URL', () => {
     assert.deepEqual(propertiesOf('/a?x=1'), { $current_url: '/a?x=1' })
     assert.deepEqual(propertiesOf(null), {})
   })

@@ -35,7 +35,7 @@ describe('events that the service drops', () => {
     ],
   ]
   for (const [reason, field, name, properties] of dropped)
-    it(`are refused in advance with its reason, also next to good events: ${reason} of ${name}`, () => {
+    it(`are refused in advance with the service’s reason, even next to good events: ${reason} of ${name}`, () => {
       const rejected = { rejected: { reason: `server_refused:${reason}`, field } }
       const event = eventOf(name, properties)
       assert.deepEqual(converted({ events: [event] }), rejected)
@@ -50,7 +50,7 @@ describe('events that the service drops', () => {
     })
   })
 
-  it('do not include old events, events with properties of links, and a group key of 400 characters', () => {
+  it('do not include old events, events with the properties of links, or a group key of 400 characters', () => {
     const kept = [
       eventOf('Tap', { alias: 5, $anon_distinct_id: 5, $process_person_profile: false }),
       eventOf('$groupidentify', { $group_type: 'org', $group_key: 'x'.repeat(400) }),

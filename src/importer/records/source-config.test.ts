@@ -18,7 +18,7 @@ describe('the configuration of a source', () => {
     from => Object.fromEntries(from.texts('h')),
   ]
 
-  it('returns the values of keys that are set, and defaults for the others', () => {
+  it('returns the values of keys that are set, and defaults for all other keys', () => {
     const [time, g, h] = ['2024-06-01T00:00:00Z', { i: 1 }, { i: 'j' }]
     const set = config({ a: true, b: 'x', [zone]: 'Asia/Kolkata', d: time, e: 'two', f: 3, g, h })
     assert.deepEqual(
@@ -47,7 +47,7 @@ describe('the configuration of a source', () => {
     for (const [index, read] of readers.entries()) assert.throws(() => read(wrong), { message: expected[index]! })
   })
 
-  it('is refused for a key that the source does not have, with the key that was meant', () => {
+  it('is refused for a key that the source does not have, and suggests the key that was meant', () => {
     const misspelt = config({ source_timezones: 'UTC' })
     misspelt.zone()
     assert.throws(() => misspelt.end(), { message: /has no key "source_timezones": did you mean source_timezone\?$/ })

@@ -36,17 +36,17 @@ describe('a time', () => {
     ['2026-09-01', '2026-09-01T00:00:00.000Z', '2026-09-01T00:00:00.000Z'],
   ]
   for (const [text, dayFirst, monthFirst] of yearLast)
-    it(`is read from ${text} if the order of its parts is known`, () => {
+    it(`is read from ${text} if the order of day and month is known`, () => {
       const ordered = (dateOrder: 'dmy' | 'mdy') => formatTime(readTime(text, { zone: 'UTC', dateOrder }, 'at')!)
       assert.deepEqual([ordered('dmy'), ordered('mdy')], [dayFirst, monthFirst])
     })
 
-  it('is null for a date that does not exist in the order of its parts, or that mixes separators', () => {
+  it('is null for a date that does not exist in the known order, or that mixes separators', () => {
     for (const text of ['31.09.2026', '09.31.2026', '01.09.26', '01.09/2026', '01.09.2026 25:00', '2.30.2026 14:05'])
       assert.equal(readTime(text, { zone: 'UTC', dateOrder: 'dmy' }, 'at'), null, text)
   })
 
-  it('is null for a text that is no calendar date', () => {
+  it('is null for a text that is not a calendar date', () => {
     for (const text of [
       '',
       'now',
@@ -74,14 +74,14 @@ describe('a time', () => {
     assert.equal(formatTime(readTime(1_714_564_800, { zone: null, unit: 'ms' }, 'at')!), '1970-01-20T20:16:04.800Z')
   })
 
-  it('needs a zone for a text that names none', () => {
+  it('needs a configured zone for a text without a zone', () => {
     assert.throws(() => read('2024-05-01 12:00:00', null), { reason: 'timestamp_zone_unknown', field: 'at' })
     assert.equal(read('2024-05-01 12:00:00', 'Europe/Berlin'), '2024-05-01T10:00:00.000Z')
     assert.equal(read('2024-01-01 12:00:00.5', 'Europe/Berlin'), '2024-01-01T11:00:00.500Z')
     assert.equal(read('2024-05-01T12:00:00Z', 'Europe/Berlin'), '2024-05-01T12:00:00.000Z')
   })
 
-  it('is the first pass of an hour that a clock change repeats, and after a skipped hour', () => {
+  it('is the first pass through an hour that a clock change repeats, and later if the hour is skipped', () => {
     assert.equal(read('2024-10-27 02:30:00', 'Europe/Berlin'), '2024-10-27T00:30:00.000Z')
     assert.equal(read('2024-03-31 02:30:00', 'Europe/Berlin'), '2024-03-31T01:30:00.000Z')
   })
@@ -142,7 +142,7 @@ describe('the time of a record', () => {
     assert.equal(readAt('2026-01-15T01:00:00Z'), Date.UTC(2026, 0, 15, 1) * 1_000)
   })
 
-  it('is refused within the live window only if the job holds that back', () => {
+  it('is refused within the live window only if the job excludes that window', () => {
     const recent = '2026-01-13T00:00:01Z'
     assert.equal(readAt(recent), Date.UTC(2026, 0, 13, 0, 0, 1) * 1_000)
     assert.throws(() => readAt(recent, true), { reason: 'within_live_window', field: 'at' })
@@ -160,7 +160,7 @@ describe('the time of a record', () => {
     ['2026-01-15T01:00:01Z', 'timestamp_future'],
   ]
   for (const [value, reason] of refused)
-    it(`is refused as ${reason} for ${JSON.stringify(value)}`, () => {
+    it(`is refused with the reason ${reason} for ${JSON.stringify(value)}`, () => {
       assert.throws(() => readAt(value), new RecordReject(reason, 'at'))
     })
 })

@@ -22,7 +22,7 @@ describe('a file of repaired records', () => {
       assert.equal(await findProblem(t, job, text(...records)), null)
   })
 
-  it('is refused if it has a reject line of another job, even one from the same place', async t => {
+  it('is refused if it has a reject line of another job, even from the same place in a file', async t => {
     const { job, rejects } = await rehearsed(t, [good, { event: 'Left', at: good.at }])
     const other = await rehearsed(t, [good, { event: 'Gone', at: good.at }])
     assert.match(

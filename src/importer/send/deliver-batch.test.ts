@@ -51,7 +51,7 @@ function depsOf({ url }: BatchStandIn, isShort: (wait: number) => boolean, signa
   return { deps, shown }
 }
 
-describe('lanes that wait for the service', () => {
+describe('sending lanes that wait for the service', () => {
   const faultyOnce = (standIn: BatchStandIn, faultOf: (name: string) => Fault) => {
     const failed = new Set<string>()
     standIn.fault = ({ events: [first] }) => {
@@ -75,7 +75,7 @@ describe('lanes that wait for the service', () => {
     assert.equal(shown.at(-1), null)
   })
 
-  it('show the reason while one of them waits as long as the service asked', async t => {
+  it('show the reason for the wait while one of them waits as long as the service asked', async t => {
     const standIn = await startBatchStandIn(t)
     faultyOnce(standIn, name => (name === 'asked' ? { status: 503, headers: { 'retry-after': '40' } } : 'cut'))
     const ended = new AbortController()
@@ -104,7 +104,7 @@ describe('lanes that wait for the service', () => {
 })
 
 describe('a service that answers with Retry-After and a rate', () => {
-  it('is retried after exactly that time, however often, and refused batches use none of the rate', async t => {
+  it('is retried after exactly that time, however often, and refused batches do not count towards the rate', async t => {
     const standIn = await startBatchStandIn(t)
     const headers = { 'retry-after': '5', 'x-import-rate': '100' }
     standIn.fault = () => (standIn.requests <= 20 ? { status: 429, headers } : null)

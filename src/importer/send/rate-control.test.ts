@@ -64,7 +64,7 @@ describe('the rate of sending', () => {
     assert.equal(control.rate, 1_250, 'a temporary limit does not lower the rate for later')
   })
 
-  it('halves when the service is in trouble, once for batches in flight together', () => {
+  it('halves when the service has a problem, only once for batches that were sent together', () => {
     const { clock, control } = prepare(1_000)
     for (let batch = 0; batch < 4; batch++) control.refused()
     assert.equal(control.rate, 500)
@@ -78,7 +78,7 @@ describe('the rate of sending', () => {
     assert.equal(control.rate, 50)
   })
 
-  it('halves when answers take twice as long, unless they are still short', () => {
+  it('halves when answers take twice as long as before, unless they are still quick', () => {
     const { control, accept } = prepare(1_000)
     accept(20, 10)
     accept(20, 300)
@@ -89,7 +89,7 @@ describe('the rate of sending', () => {
     assert.ok(control.rate >= 750, 'answers that stay slow become the reference')
   })
 
-  it('recovers quickly to the rate before the trouble, and stays below it if that is too high now', () => {
+  it('recovers quickly to the rate before a problem, and stays below that rate if it is now too high', () => {
     const { clock, control, accept } = prepare(8_000)
     for (let time = 0; time < 3; time++) {
       control.refused()
@@ -111,7 +111,7 @@ describe('the rate of sending', () => {
     assert.equal(Math.round(control.rate), 6_600)
   })
 
-  it('recovers as quickly after trouble under a low limit of the service', () => {
+  it('recovers as quickly after a problem when the service sets a low limit', () => {
     const { control, accept } = prepare(20_000)
     control.limitTo(500)
     for (let time = 0; time < 2; time++) {

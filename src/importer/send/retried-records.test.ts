@@ -16,7 +16,7 @@ Paid,u-3
 `
 
 describe('a rejected row of CSV', () => {
-  it('lists its cells, including empty ones, or the columns if their number does not match', async t => {
+  it('lists its cells, including empty ones, or its columns if the number of cells does not match', async t => {
     const { rejects } = await rehearsed(t)
     const [missing, short] = rejects
     assert.equal(missing!.source, '"Paid, ""late""",,2024-05-01T12:00:00Z,')
@@ -43,7 +43,7 @@ describe('a rejected row of CSV', () => {
     assert.deepEqual((await retry(t, job, repaired.slice(1)))[0], atOnce)
   })
 
-  it('yields the same events after a repair of its cells as a row without the error', async t => {
+  it('yields the same events after its cells are repaired as a row without the error', async t => {
     const { job, rejects } = await rehearsed(t)
     const [missing] = rejects
     const [retried] = await retry(t, job, [{ ...missing!, record: { ...missing!.record, user: 'u-2' } }])
@@ -51,7 +51,7 @@ describe('a rejected row of CSV', () => {
     assert.deepEqual(retried, atOnce)
   })
 
-  it('yields the same events after a repair of its text as a row without the error', async t => {
+  it('yields the same events after its text is repaired as a row without the error', async t => {
     const { job, rejects } = await rehearsed(t)
     const repaired = ['"Paid, ""late""",u-2,2024-05-01T12:00:00Z,', 'Paid,u-3,2024-05-01T12:00:00Z,']
     const outcomes = await retry(
@@ -70,7 +70,7 @@ describe('a rejected row of CSV', () => {
     assert.partialDeepStrictEqual(retried, { kind: 'events', events: [{ properties: { note: '1,5' } }] })
   })
 
-  it('counts as a different record than an identical row if identical records are kept', async t => {
+  it('counts as a record of its own next to an identical row if identical records are kept', async t => {
     const row = 'Paid,u-1,2024-05-01T12:00:00Z,'
     const { job, rejects } = await rehearsed(t, `event,user,at,note\n${row}\nPaid,,2024-05-01T12:00:00Z,\n`, {
       keep_identical: true,

@@ -56,7 +56,7 @@ function retryOf(t: TestContext, day: number, file: string, tried: readonly Trie
 }
 
 describe('records repaired in several retries', () => {
-  it('count once each: as sent if any retry sent them, otherwise by the last retry', async t => {
+  it('count once each: as sent if any retry sent them, otherwise with the outcome of the last retry', async t => {
     const first = retryOf(t, 1, 'a', [
       [reject(1, 'good'), 'sent'],
       [reject(2, 'bad'), 'rejected'],
@@ -83,7 +83,7 @@ describe('records repaired in several retries', () => {
     assert.deepEqual(sumOutcomes(outcomes), { read: 3, sent: 2, refused: 0, rejected: 1, skipped: 0 })
   })
 
-  it('count by the last version of a file of whole records', async t => {
+  it('count by the last version of a file with whole records', async t => {
     const first = retryOf(t, 1, 'a', [
       ['{"n":1}', 'sent'],
       ['{"n":', 'rejected'],

@@ -29,7 +29,7 @@ async function roundsFor(lines: readonly StagedOutcome[], over: Partial<RoundOpt
 
 const allEvents = (round: Round) => round.lanes.flat().flatMap(({ events }) => events)
 
-describe('the rounds of a part', () => {
+describe('the sending rounds of a part', () => {
   const shape = fc.array(
     fc.record({
       persons: fc.array(fc.nat(6), { maxLength: 4 }),
@@ -39,7 +39,7 @@ describe('the rounds of a part', () => {
     { maxLength: 40 },
   )
 
-  it('hold each event once, each batch within one day and the limits, and each person in order in one lane', () =>
+  it('contain each event once, in batches of one day within the limits, and each person in order in one lane', () =>
     fc.assert(
       fc.asyncProperty(shape, fc.integer({ min: 1, max: 4 }), async (shapes, lanes) => {
         const sorted = shapes.toSorted((a, b) => a.day - b.day)
@@ -76,7 +76,7 @@ describe('the rounds of a part', () => {
       { numRuns: runs(15, 60) },
     ))
 
-  it('exclude events larger than the service accepts from their lanes', async () => {
+  it('exclude from their lanes events that are larger than the service accepts', async () => {
     const [round] = await roundsFor([lineOf(1, [1]), lineOf(2, [2], { padding: 1_200_000 })])
     assert.deepEqual(
       round!.tooLarge.map(({ event }) => event.uuid),
@@ -85,7 +85,7 @@ describe('the rounds of a part', () => {
     assert.equal(round!.events, 1)
   })
 
-  it('advance over lines without events', async () => {
+  it('include lines without events, so that sending moves past them', async () => {
     const skipped = (line: number): StagedOutcome => ({
       ...lineOf(line, []),
       result: { kind: 'skipped', reason: 'filtered' },
@@ -97,7 +97,7 @@ describe('the rounds of a part', () => {
     )
   })
 
-  it('use more lanes the more events or bytes they have', async () => {
+  it('use more lanes if they have more events or bytes', async () => {
     const lines = Array.from({ length: 40 }, (_, at) => lineOf(at + 1, [at]))
     for (const [laneEventsMin, lanes] of [
       [1_000, 1],
@@ -112,7 +112,7 @@ describe('the rounds of a part', () => {
     assert.equal((await roundsFor(large, { laneEventsMin: 1_000 }))[0]!.lanes.length, 2)
   })
 
-  it('make one batch of each day even if the days alternate', async () => {
+  it('make one batch for each day even if the days alternate', async () => {
     const lines = Array.from({ length: 40 }, (_, at) => lineOf(at + 1, [at % 3], { day: at % 2 }))
     const [round] = await roundsFor(lines, { laneEventsMin: 1_000 })
     const [batches] = round!.lanes

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { formatJobName, ProgressReporter } from './service-job.ts'
 
 describe('progress reports to the service', () => {
-  it('are sent every ten seconds, but not while one is under way', async () => {
+  it('are sent every ten seconds, but not while an earlier report is still being sent', async () => {
     let nowMs = 0
     let answer: (() => void) | null = null
     const reported: number[] = []

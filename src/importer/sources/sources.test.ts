@@ -113,7 +113,7 @@ describe('every source', () => {
     })
   }
 
-  it("reports the source's own name of an event", () => {
+  it('reports the name that the source itself gives to an event', () => {
     const names: Readonly<Record<string, string>> = {
       'mp-01': '$mp_web_page_view',
       'am-01': '[Amplitude] Page Viewed',
@@ -143,7 +143,7 @@ describe('every source', () => {
     }
   })
 
-  it('is found by its name, and RudderStack as Segment, whose format it shares', () => {
+  it('is found by its name, and RudderStack is found as Segment, whose format it shares', () => {
     const found = sourceNames.map(name => [name, findSource(name)?.name])
     assert.deepEqual(
       found.filter(([name, own]) => name !== own),
@@ -223,7 +223,7 @@ for (const [name, { record, config = {}, table = '', isAbsolute = true, ...place
     const of = (userId: JsonValue) => Object.fromEntries(user.map(place => [place, userId]))
     const eventsIn = (values: JsonObject) => eventsOf(source, [changed(values)], config)
 
-    it('is refused with the field that is wrong', () => {
+    it('is refused with the name of the faulty field', () => {
       const withoutDevice = device === undefined ? {} : { [device]: null }
       const idField = name === 'generic' ? 'uid' : 'distinct_id'
       const refusals: [values: JsonObject, reason: string, field: string][] = [
@@ -257,13 +257,13 @@ for (const [name, { record, config = {}, table = '', isAbsolute = true, ...place
       })
 
     if (device !== undefined) {
-      it('belongs to its user, else to its device', () => {
+      it('belongs to its user, or otherwise to its device', () => {
         const idOf = (userId: JsonValue) => eventsIn(of(userId)).at(-1)!.distinct_id
         assert.deepEqual(['ada', '', null, 'guest', '(not set)', 'null'].map(idOf), ['ada', ...Array(5).fill('d-1')])
         assert.equal(eventsIn(of('guest')).length, 1, 'it has nothing to link')
       })
 
-      it('links its device once, to its first user, with a note about a second', () => {
+      it('links its device only to its first user, with a note about a second user', () => {
         const records = [{}, {}, of('bob'), { [device]: 'ada' }].map(changed)
         const outcomes = convertRecords(source, records, config).map(outcome => {
           assert.ok('events' in outcome)
@@ -279,13 +279,13 @@ for (const [name, { record, config = {}, table = '', isAbsolute = true, ...place
     }
   })
 
-describe('a text of JSON nested too deeply to be parsed', () => {
+describe('JSON text nested too deeply to be parsed', () => {
   const deep = `{"id":7,"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}`
   const at = '2024-05-01T12:00:00Z'
   const outcomeOf = (source: string, value: JsonObject, config: JsonObject = {}) =>
     convertRecord(findSource(source)!.prepare(config, context), { value, table: null, ordinal: 1 })
 
-  it('counts as no object where an object is required', () => {
+  it('is not accepted where an object is required', () => {
     for (const [source, value, field] of [
       ['posthog', { event: 'e', distinct_id: 'a', timestamp: at, properties: deep }, 'properties'],
       [

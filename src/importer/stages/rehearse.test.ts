@@ -136,7 +136,7 @@ describe('a rehearsal', () => {
     ])
   })
 
-  it('predicts persons, merges and groups even if the records themselves are links or groups', async t => {
+  it('predicts persons, merges and groups even if records are themselves links or groups', async t => {
     const at = '2024-05-01T12:00:00Z'
     const records = [
       { type: 'identify', userId: 's-1', anonymousId: 'an-1', messageId: 'm1', timestamp: at, traits: { plan: 'pro' } },
@@ -186,7 +186,7 @@ describe('a rehearsal', () => {
     )
   })
 
-  it('counts events of the live window as recent, with their days', async t => {
+  it('counts events in the live window as recent, with their days', async t => {
     const records = [
       good,
       { ...good, id: 'x', at: '2026-01-13T00:00:01Z' },
@@ -196,7 +196,7 @@ describe('a rehearsal', () => {
     assert.deepEqual(predicted.recent, { events: 2, days: ['2026-01-13', '2026-01-14'] })
   })
 
-  it('stores samples of each event and reason, with the record beside its events', async t => {
+  it('stores samples of each event and reason, with the record next to its events', async t => {
     const records = [
       ...Array.from({ length: 50 }, (_, index) => line({ ...good, id: `r-${index}` })),
       line({ ...good, id: 'rare', event: 'Rare' }),
@@ -213,7 +213,7 @@ describe('a rehearsal', () => {
     assert.equal((rare.events![0] as { timestamp: string }).timestamp, '2024-05-01T12:00:00.000Z')
   })
 
-  it('writes a report whose markup or direction of lines no record can change', async t => {
+  it('writes a report whose markup and text direction no record can change', async t => {
     const evil = '</pre><script>alert(1)</script>\u001b]0;title\u0007\u009b31m\u202e\u2066👩\u200d🚀'
     const html = await pageOf(t, [line({ ...good, event: evil })])
     assert.ok(!html.includes('<script'), 'no script')
@@ -240,7 +240,7 @@ describe('a rehearsal', () => {
     assert.equal(html.match(/<div class="wide" role="region" tabindex="0" aria-label="/g)?.length, tables.length)
   })
 
-  it('counts records with the same id but other content separately from repeats, and names one', async t => {
+  it('counts records with the same id but different content separately from repeats, and names one of them', async t => {
     const lines = [line(good), line(good), line({ ...good, props: { price: 5 } })]
     const { skips, warnings } = await reportOf(t, lines)
     assert.deepEqual(
@@ -254,7 +254,7 @@ describe('a rehearsal', () => {
     assert.match(warning!.text, /^1 record has the id, .* but other fields; .* line 3 of .*raw\.jsonl\.$/)
   })
 
-  it('estimates how many records an unreadable stretch contains', async t => {
+  it('estimates how many records an unreadable stretch of a file contains', async t => {
     const rows = Array.from({ length: 3_000 }, (_, id) => [`row-${id}`, 'e', 'u', '2024-05-01T00:00:00Z'])
     // The row joined by a quote ends up with the right number of cells, or with another one.
     for (const column of [1, 2]) {
@@ -283,7 +283,7 @@ describe('a rehearsal', () => {
     )
   })
 
-  it('counts a line as one record, however long, and so a row with long texts', async t => {
+  it('counts a line as one record, however long it is, even a row with long texts', async t => {
     const props = { x: 'y'.repeat(200) }
     const lines = Array.from({ length: 100 }, (_, id) => line({ ...good, id: `r-${id}`, props }))
     const ofLines = await reportOf(t, [...lines, `{"x":"${'y'.repeat(3_000)}`])
@@ -294,7 +294,7 @@ describe('a rehearsal', () => {
     assert.deepEqual([balance.rejected, heldByRejects], [1, undefined])
   })
 
-  it('identifies the job at the top of its report, which has no empty tables without events', async t => {
+  it('identifies the job at the top of its report, and leaves out empty tables if there are no events', async t => {
     const job = await staged(t, [line({ ...good, user: null, props: {}, device: null })])
     await job.rehearse()
     const html = readFileSync(job.folder.file('report.html'), 'utf8')
@@ -318,7 +318,7 @@ describe('a rehearsal', () => {
     assert.match(html, /<p>1 event would be sent, of about 1 person and 0 groups, with 0 merges of two ids/m)
   })
 
-  it('makes no links for a project without persons, and rejects merges', async t => {
+  it('makes no links for a project without persons, and rejects merge records', async t => {
     const linked = { ...good, device: 'd-1' }
     const merge = { ...good, id: 'm', event: '$identify', props: { $anon_distinct_id: 'd-2' } }
     const counts = async (isPersonless: boolean) => {

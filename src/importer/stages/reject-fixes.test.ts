@@ -10,7 +10,7 @@ const reasons: readonly RejectReason[] = [
 ]
 
 describe('the remedy for a rejected record', () => {
-  it('is to change the mapping only for a source with a mapping', () => {
+  it('is to change the mapping only for a source that has a mapping', () => {
     for (const reason of reasons) {
       assert.match(findRejectFix(reason, 'generic'), /\bmap|Map|Set unit/, reason)
       for (const source of sourceNames.filter(name => name !== 'generic'))
@@ -18,7 +18,7 @@ describe('the remedy for a rejected record', () => {
     }
   })
 
-  it('is to download damaged bytes again, and to convert UTF-16 from UTF-16', () => {
+  it('is to download damaged bytes again, and to convert UTF-16 files to UTF-8', () => {
     assert.match(
       findRejectFix('compressed_input', 'ga4', 'the gzip data is damaged: its checksum does not match'),
       /download it again/,

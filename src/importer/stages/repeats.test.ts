@@ -57,7 +57,7 @@ describe('repeated records', () => {
       )
     })
 
-  it('take memory by their events too, of which a short row of sums may yield thousands', () => {
+  it('take memory for their events too, since a short row of totals may yield thousands', () => {
     const { events, textLength } = record('m', 1, 40)
     const held = (count: number) => estimateHeldLength({ events: Array(count).fill(events[0]), textLength })
     assert.deepEqual([held(1), held(10_000)], [340, 3_000_040])
@@ -69,7 +69,7 @@ describe('repeated records', () => {
     assert.deepEqual(seen(repeats, 2, [...users, 'c']), [...users.map(() => false), true])
   })
 
-  it('are found by a scan that continues from the state of a stopped one', t => {
+  it('are found by a scan that continues a stopped scan', t => {
     const database = databaseOf(t)
     const ledger = new JobLedger(database)
     database.begin()

@@ -77,7 +77,7 @@ const someRecord = fc.record(
 )
 
 describe('the scan', () => {
-  it('stops if hardly any record fits the given zone', async t => {
+  it('stops if hardly any record fits the given time zone', async t => {
     const time = Date.parse('2024-07-01T12:00:00Z') / 1_000
     const records = Array.from({ length: 20 }, (_, n) => ({
       event: 'e',
@@ -92,7 +92,7 @@ describe('the scan', () => {
     )
   })
 
-  it('makes every part yield the same as a direct conversion in time order', async t => {
+  it('yields from every part the same as a direct conversion in time order', async t => {
     await fc.assert(
       fc.asyncProperty(fc.array(someRecord, { maxLength: 40 }), fc.nat(), async (some, cut) => {
         const records = some.map((record, id) => ({ ...record, id }))
@@ -116,7 +116,7 @@ describe('the scan', () => {
     )
   })
 
-  it('sends a group that returns to earlier properties with its last state', async t => {
+  it('sends a group that returns to earlier properties in its last state', async t => {
     const said = [{ a: 1 }, { b: 2 }, { a: 1 }].map((group, id) => ({ id, at: id, user: 'u-1', group }))
     const { generated } = await scannedResults(t, [said], plain)
     assert.deepEqual(
@@ -132,7 +132,7 @@ describe('the scan', () => {
     )
   })
 
-  it('yields the same events from any line of a part, of records or of generated events', async t => {
+  it('yields the same events when it starts at any line of a part, of records or of generated events', async t => {
     const records = Array.from({ length: 20 }, (_, id) => {
       return { id, at: id * 10, user: `u-${id % 3}`, device: `d-${id}`, person: { n: Math.floor(id / 6), always: 1 } }
     })
@@ -173,7 +173,7 @@ describe('the scan', () => {
     )
   })
 
-  it('links a device to its first user by time, and reports later users as shared', async t => {
+  it('links a device to its first user in time, and reports later users as shared', async t => {
     const files = [[{ id: 1, at: 9, user: 'late', device: 'd' }], [{ id: 2, at: 3, user: 'early', device: 'd' }]]
     const { generated, results } = await scannedResults(t, files, plain)
     assert.deepEqual(
@@ -184,7 +184,7 @@ describe('the scan', () => {
     assert.deepEqual(notes, [[], ['shared_device']])
   })
 
-  it('knows the latest fact about a key, in the order of time, before it converts any record', async t => {
+  it('uses the latest fact about a key, in the order of time, before it converts any record', async t => {
     const day = 86_400
     const said = ['third', undefined, 'second', 'first'].map((alias, id) => ({
       ...{ id, at: (9 - id) * day, user: 'u', alias },
@@ -196,7 +196,7 @@ describe('the scan', () => {
     )
   })
 
-  it('is the only stage that converts records, and converts each once wherever it was stopped', async t => {
+  it('is the only stage that converts records, and converts each of them once wherever it was stopped', async t => {
     const seed = testSeed()
     t.diagnostic(`SEED=${seed}`)
     const random = seededRandom(seed)
@@ -295,7 +295,7 @@ describe('the scan', () => {
     'not JSON': `UPDATE progress SET value = '{"par' WHERE name = 'scan'`,
     'of other records': `UPDATE progress SET value = '"other"' WHERE name = 'records'`,
   }))
-    it(`begins again if the progress that a stopped one left is ${what}`, async t => {
+    it(`begins again if the progress of a stopped scan is ${what}`, async t => {
       const stop = new StopSwitch()
       const records = [1, 2, 3].map(id => ({ id, at: id * 86_400, user: `u-${id}`, device: `d-${id}` }))
       const job = jobOf(t, [records], plain, { onRecord: stop.onRecord })
@@ -307,7 +307,7 @@ describe('the scan', () => {
       assert.equal((await resultsOf(job)).outcomes.length, 3)
     })
 
-  it('names the part whose bytes changed or that is missing, with the remedy', async t => {
+  it('names a part whose bytes changed or that is missing, with a remedy', async t => {
     const job = await scanned(t, [[{ id: 1, at: 1, user: 'u' }]], plain)
     change(job, "UPDATE part SET lines = x'00'")
     const remedy = /Delete .*job\.db and run again: it is rebuilt from the files of the export/
@@ -321,7 +321,7 @@ describe('the scan', () => {
     }
   })
 
-  it('stops before sending if most times are off by the same hours, and names the offset', async t => {
+  it('stops before sending if most times are off by the same number of hours, and names the offset', async t => {
     const records = [7_200, 7_200, 7_200, 0].map((shift, id) => ({ id, at: id, user: 'u', shift }))
     await assert.rejects(scanned(t, [records], plain), /75 % of the records are \+02:00 away.*--source-timezone/)
     await scanned(t, [records.map(record => ({ ...record, shift: 0 }))], plain)

@@ -29,7 +29,7 @@ const mapping = { event: 'event', distinct_id: 'user', timestamp: 'at', uuid: 'i
 const config = { mapping }
 
 describe('staging', () => {
-  it('sorts records, also rejected ones, into parts of their event day, oldest day first and by time', async t => {
+  it('sorts records, even rejected ones, into parts by event day, oldest day first and in the order of time', async t => {
     const job = jobOver(t, [
       '{"id":"c","event":"e","user":"u","at":"2024-05-02T10:00:00Z"}\n{"id":"b","event":"e","user":"u","at":"2024-05-01T23:59:59.999Z"}\n',
       '{"id":"a","event":"e","user":"u","at":"2024-05-01T00:00:00Z"}\n\nnot json\n{"id":"d","event":"e","user":"u"}\n{"id":"f","event":"e","at":"2024-05-01T12:00:00Z"}',
@@ -81,7 +81,7 @@ describe('staging', () => {
     )
   })
 
-  it('reports the first damaged files and their total number', async t => {
+  it('reports the first few damaged files and their total number', async t => {
     const job = jobOver(
       t,
       Array.from({ length: 30 }, () => gzipSync('{}\n').subarray(0, -9)),
@@ -93,7 +93,7 @@ describe('staging', () => {
     assert.equal(said[20], '30 files are damaged in total.')
   })
 
-  it('refuses more files than a manifest can list, with the remedy', async t => {
+  it('refuses more files than a manifest can list, with a remedy', async t => {
     const job = jobOver(t, [])
     const long = 'x'.repeat(10_000)
     const files = Array.from({ length: 3_500 }, () => ({ path: long, object: long }))
@@ -103,7 +103,7 @@ describe('staging', () => {
     )
   })
 
-  it('reports progress by bytes read of files, compressed or not', async t => {
+  it('reports progress by bytes read from files, compressed or not', async t => {
     const lines = Array.from({ length: 5_000 }, (_, index) => recordAt(index, index))
     const job = jobOver(t, [gzipSync(lines.slice(0, 4_000).join('')), lines.slice(4_000).join('')])
     const tracker = new ProgressTracker({ nowMs: () => 0, say: () => {} })
@@ -187,7 +187,7 @@ describe('staging', () => {
     assert.ok(Math.max(...grown) < 400_000, grown.join(' '))
   })
 
-  it('gives the same bytes wherever it was stopped and whatever the sizes of its buffers', async t => {
+  it('gives the same bytes wherever it was stopped and whatever its buffer sizes', async t => {
     const seed = testSeed()
     t.diagnostic(`SEED=${seed}`)
     const random = seededRandom(seed)

@@ -15,12 +15,12 @@ import {
 } from './staged-line.ts'
 
 describe('a stored record', () => {
-  it('keeps its place', () => {
+  it('keeps its place in its file', () => {
     const place = { object: 3, line: 7, byte: 4_000_000_000, ordinal: 12 }
     assert.deepEqual(decodeRecordPlace(encodeRecordPlace(place)), place)
   })
 
-  it('is JSON exactly as written, with every digit and its hash', () => {
+  it('is JSON exactly as written, with every digit, and has its hash', () => {
     const text = '{ "id": 9007199254740993, "n": 1.0, "é\u2028": "\\u00e9" }'
     const { extra, json } = stored(recordOf(Buffer.from(text), parseJsonLine(Buffer.from(text))))
     assert.deepEqual([extra, json], ['', text])
@@ -35,7 +35,7 @@ describe('a stored record', () => {
     assert.equal(decodeRecordContent(extra, json).text, '{"a":"\ufeff"}')
   })
 
-  it('has no line feed whatever the record contains, and restores its row', () => {
+  it('contains no line feed whatever the record contains, and its row can be restored', () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom('a', '\n', '\r', '\t', '"', ',', 'é', '\ufffd', '{') }), text => {
         const record = { ...recordOf(Buffer.from(text), { value: { cell: text } }), header: { columns: ['cell'] } }

@@ -14,7 +14,7 @@ Paid,u-1,2024-05-01T12:00:00Z,1,12,acme,pro,
 Left,u-2,2024-05-02T12:00:00Z,2,3,acme,pro,x
 `
 
-describe('warnings of names that no record has', () => {
+describe('warnings about names that no record has', () => {
   it('name each such field of the mapping, with the field that was probably meant', async t => {
     const given = {
       ...mapping,
@@ -40,7 +40,7 @@ describe('warnings of names that no record has', () => {
     ])
   })
 
-  it('are not given for a name in a single record, even in one without an event', async t => {
+  it('are not given for a name that a single record has, even one without an event', async t => {
     const given = {
       ...mapping,
       uuid: ['id', 'other_id'],
@@ -62,7 +62,7 @@ describe('warnings of names that no record has', () => {
     assert.deepEqual(await warned(t, lines, { mapping: given }), [])
   })
 
-  it('suggest fields beside the missing one in the same object', async t => {
+  it('suggest fields in the same object as the missing field', async t => {
     const given = { ...mapping, set: { plan: 'person.plann' }, omit: ['person.plan'] }
     assert.deepEqual(await warned(t, [{ ...record, person: { plan: 'pro' } }], { mapping: given }), [
       'The mapping names the field "person.plann" under set.plan, but no record has it. Did you mean "person.plan"?',
@@ -75,7 +75,7 @@ describe('warnings of names that no record has', () => {
     assert.deepEqual(await warned(t, text, { mapping: { ...mapping, set: { note: 'note' } } }), [])
   })
 
-  it('are the same after a stopped scan', async t => {
+  it('are the same after the scan was stopped and continued', async t => {
     const records = ['x', undefined, undefined, undefined].map((id, index) => ({ ...record, user: `u-${index}`, id }))
     const config = { mapping: { ...mapping, anon_id: 'device', uuid: 'id' } }
     const stop = new StopSwitch()

@@ -16,15 +16,15 @@ function stopOf(shifts: Record<string, number>, zone: string | null = null, more
   }
 }
 
-describe('a shift of the zone', () => {
-  it('stops a job only if most records have the same shift, and a zone with clock changes has two', () => {
+describe('a wrong UTC offset in most records', () => {
+  it('stops a job only if most records have the same offset, or one of two offsets in a zone with clock changes', () => {
     for (const shifts of [{}, { 0: 100 }, { 0: 50, 3600: 50 }, { 7200: 45, '-3600': 45, 0: 10 }])
       assert.equal(stopOf(shifts), null, JSON.stringify(shifts))
     assert.match(stopOf({ 0: 49, 3600: 51 })!, /the times of 51 % .* are \+01:00 away .* wall-clock times, not UTC/)
     assert.match(stopOf({ 7200: 48, 3600: 42, 0: 10 })!, /the times of 90 % of the records are \+02:00 away/)
   })
 
-  it('is not found from late records or wrong clocks, whose offsets no zone has', () => {
+  it('is not inferred from late records or wrong clocks, whose offsets belong to no zone', () => {
     for (const seconds of [-900, 900, -1_800, 17_100, -46_800, 52_200, -864_000]) {
       assert.equal(stopOf({ [seconds]: 100 }), null)
       assert.equal(stopOf({ [seconds]: 100 }, 'UTC', { zone_shift_differs: 100 }), null)
@@ -35,7 +35,7 @@ describe('a shift of the zone', () => {
     assert.equal(stopOf({ 0: 1 }, null, { zone_unproved: 9 }), null, 'a single time of receipt reveals the zone')
   })
 
-  it('stops a job if hardly any record fits the given zone, and names the offset and zones that fit', () => {
+  it('stops a job if hardly any record fits the given zone, and the message names the offset and zones that fit', () => {
     const inNewYork = { '-14400': 60, '-18000': 40 }
     const cases: [shifts: Record<string, number>, differing: number, zone: string, said: RegExp | null][] = [
       [

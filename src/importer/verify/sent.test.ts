@@ -70,7 +70,7 @@ describe('the report on the sent events', () => {
     ])
   })
 
-  it('shows how much is sent while the rest is still to be sent', async t => {
+  it('shows how much has been sent while the rest is still to be sent', async t => {
     const job = await rehearsedJob(t, [paid('u'), paid('v'), paid('w')])
     assert.equal(readSentSummary(job.folder), null)
     sendPart(job, 'sending', { read: 2, records: 2, sent: 2 })

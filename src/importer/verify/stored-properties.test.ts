@@ -19,7 +19,7 @@ describe('the properties of a stored event', () => {
     assert.equal(difference({ a: 'x' }, { a: 'X' }), 'the property a is "X"')
   })
 
-  it('may have more in $set and $set_once, but only from the event itself, and only with a profile', () => {
+  it('may have more in $set and $set_once, but only from the event itself, and only with a person profile', () => {
     const sent = { $set: { a: 1 }, $set_once: { b: 1 } }
     assert.equal(difference(sent, sent), null)
     const $initial_browser = 'x'
@@ -37,7 +37,7 @@ describe('the properties of a stored event', () => {
     assert.equal(difference({ ...sent, $process_person_profile: false }, { $process_person_profile: false }), null)
   })
 
-  it('lack those that become columns and those that the service never stores', () => {
+  it('do not include those that become columns and those that the service never stores', () => {
     assert.equal(difference({ $elements: [], $elements_chain: 'a', $group_0: 'x', distinct_id: 'u' }, {}), null)
     assert.equal(difference({ $process_person_profile: true, $ip: '192.0.2.1' }, {}), null)
     assert.equal(difference({ $ip: '192.0.2.1' }, { $ip: '192.0.2.2' }), 'the property $ip is "192.0.2.2"')

@@ -42,7 +42,7 @@ it('erased rows are counted once per erasure since the job was created, up to th
   assert.equal(note!.count, 4)
 })
 
-it('erased rows are not mentioned if no row is missing, no person was erased, or the key may not see erasures', async () => {
+it('erased rows are not mentioned if no row is missing, no person was erased, or the key may not list erasures', async () => {
   const nothingMissing = service([])
   assert.deepEqual(await readErasedNotes(0, { createdAtMs }, nothingMissing.api), [])
   assert.deepEqual(nothingMissing.asked, [])

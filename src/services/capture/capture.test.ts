@@ -66,7 +66,7 @@ describe('capture service', () => {
       ],
     )
   })
-  it('stores nothing for an unknown key, whichever way it answers', async () => {
+  it('stores nothing for an unknown key, whether it answers with success or with an error', async () => {
     for (const [unknownKeys, kind] of [
       ['reject', 'unknown_project'],
       ['accept', 'stored'],
@@ -83,7 +83,7 @@ describe('capture service', () => {
       )
     }
   })
-  it('frees the memory of a request of which it stores nothing', async () => {
+  it('frees the memory of a request that stores nothing', async () => {
     const large = Array.from({ length: 100 }, () => anItem())
     for (const [options, request] of [
       [{}, aRequest(large, { token: 'phc_other' })],
@@ -96,7 +96,7 @@ describe('capture service', () => {
       assert.ok(buffer.detached)
     }
   })
-  it('keeps a refused request as it was sent', async () => {
+  it('stores the original text of a refused request', async () => {
     const { service, decoded } = start()
     await service.capture(aRequest(), receivedAtMs, readNothing)
     const refused = await service.capture(aRequest([anItem(), anItem({ name: '' })]), receivedAtMs, readNothing)
@@ -108,7 +108,7 @@ describe('capture service', () => {
       ['the body', 'batch.1.event', 7],
     )
   })
-  it('still refuses a request that cannot be kept as a reject', async () => {
+  it('still refuses a request that cannot be stored as a reject', async () => {
     const { service, metrics } = start(failingLog(new PortError('event-log', 'full')))
     const refused = await service.capture(aRequest([anItem({ name: '' })]), receivedAtMs, readNothing)
     assert.equal(refused.kind, 'refused')
@@ -116,7 +116,7 @@ describe('capture service', () => {
     await new Promise(setImmediate)
     assert.equal((await metrics.dependencyFailures.get()).values[0]?.value, 2)
   })
-  it('only counts requests without a known key', async () => {
+  it('only counts requests whose key is missing or unknown', async () => {
     const { service, appended, metrics } = start()
     service.keepRefused({ token: null, reason: 'invalid_json', field: '', body: '' }, 0)
     service.keepRefused({ token: 'phc_other', reason: 'invalid_json', field: '', body: '' }, 0)
@@ -127,7 +127,7 @@ describe('capture service', () => {
 })
 
 describe('reject limiter', () => {
-  it('grants a hundred per project and second', () => {
+  it('grants a hundred rejects per project and second', () => {
     const take = createRejectLimiter()
     assert.equal(take(1, 60, 0), 60)
     assert.equal(take(1, 60, 999), 40)

@@ -45,8 +45,8 @@ function world(t: TestContext) {
 
 const withQuotas = (quotas: Partial<Quotas>) => aProject({ id: 7, quotas: { ...noQuotas, ...quotas } })
 
-describe('quotas of events', () => {
-  it('are always exceeded at 0, and never when unlimited, without any read', t => {
+describe('event quotas', () => {
+  it('count as exceeded if they are 0, and never if unlimited, without reading the usage', t => {
     const { quotas, asked } = world(t)
     const project = withQuotas({ events: 0, recordings: 0 })
     quotas.follow(project)
@@ -71,7 +71,7 @@ describe('quotas of events', () => {
     )
   })
 
-  it('are lifted by a larger quota at once, and reached again without another read', async t => {
+  it('are lifted at once by a larger quota, and exceeded again without another read', async t => {
     const { quotas, used } = world(t)
     used.set('2026-03', { eventsCharged: 10 })
     quotas.follow(withQuotas({ events: 10 }))
@@ -85,7 +85,7 @@ describe('quotas of events', () => {
     assert.equal(quotas.isOverQuota(none, 'events'), false)
   })
 
-  it('start again with the month, before its usage was read', async t => {
+  it('start again with a new month, even before its usage is read', async t => {
     const { quotas, clock, used, asked } = world(t)
     const project = withQuotas({ events: 10 })
     used.set('2026-03', { eventsCharged: 10 })
@@ -102,7 +102,7 @@ describe('quotas of events', () => {
     assert.equal(quotas.isOverQuota(project, 'events'), true)
   })
 
-  it('use the last known usage while the state is down, and read again', async t => {
+  it('use the last known usage while the state is down, and read it again afterwards', async t => {
     const { quotas, used, setFailing } = world(t)
     const project = withQuotas({ events: 10 })
     used.set('2026-03', { eventsCharged: 10 })
@@ -118,7 +118,7 @@ describe('quotas of events', () => {
     assert.equal(quotas.isOverQuota(project, 'events'), true)
   })
 
-  it('are read every few seconds, for projects that have one', async t => {
+  it('are read every few seconds for projects that have a quota', async t => {
     const { quotas, used, asked, read } = world(t)
     await read()
     assert.deepEqual(asked, [])

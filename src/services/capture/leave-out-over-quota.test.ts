@@ -7,7 +7,7 @@ import { excludeEventsOverQuota, findUsedUpQuotas } from './leave-out-over-quota
 
 const items = ['e', '$exception', '$ai_span', ''].map(name => anIncomingEvent({ name }))
 
-it('a quota leaves out its own events, and on v1 the events quota leaves out all', () => {
+it('a quota drops the events that it counts, and for v1 requests the events quota drops all events', () => {
   const left = (protocol: 'v0' | 'v1', ...usedUp: ('events' | 'exceptions')[]) => {
     const table = aTable(items)
     excludeEventsOverQuota(table, new Set(usedUp), protocol)
@@ -34,7 +34,7 @@ it('quotas do not apply to imports, whichever lane they take', () => {
   assert.deepEqual(outcomesOf(imported), ['ok', 'ok'])
 })
 
-it('usage is not looked up for a project without a quota of events', () => {
+it('usage is not looked up for a project without a quota for events', () => {
   const asked: string[] = []
   const isOverQuota = (_project: unknown, resource: string) => {
     asked.push(resource)

@@ -45,7 +45,7 @@ describe('the backlog of one project', () => {
     world.untilMs = 1_001_001
     assert.ok(store(1, 100))
   })
-  it('follows the progress of the second cursor when the project is deferred', () => {
+  it('follows the progress of the second cursor if the project is deferred', () => {
     const { world, store } = startBacklog()
     assert.ok(store(1, 100))
     assert.ok(store(2, 100))
@@ -57,7 +57,7 @@ describe('the backlog of one project', () => {
     world.deferred = { projectIds: [1], appendedBeforeMs: 1_000_001 }
     assert.ok(store(1, 1))
   })
-  it('is an equal share for projects that import at the same time, however much one of them had before', () => {
+  it('is limited to equal shares for projects that import at the same time, whatever one of them had before', () => {
     const { world, backlog, store } = startBacklog({ isShared: true })
     assert.ok(store(1, 100))
     assert.ok(store(2, 40), 'a later project has a share')
@@ -73,28 +73,28 @@ describe('the backlog of one project', () => {
     assert.equal(backlog.isBelowShare(2), false)
   })
 
-  it('counts large records more, and accepts a request of any size when nothing else waits', () => {
+  it('counts large records as more, and accepts a request of any size when nothing else waits', () => {
     const { store } = startBacklog()
     assert.ok(store(1, 5_000))
     assert.equal(store(1, 1), false)
     assert.ok(store(2, 10, 80 * 2_048))
     assert.equal(store(2, 10, 1 * 2_048), false)
   })
-  it('counts records on their way to the disk, and drops those that did not get there', () => {
+  it('counts records that are being written to the disk, and no longer counts those that could not be written', () => {
     const { backlog } = startBacklog()
     const units = backlog.take(1, records(100))!
     assert.equal(backlog.take(1, records(1)), null)
     backlog.settle(1, units, false)
     assert.equal(backlog.take(1, records(100)), 100)
   })
-  it('refuses nothing while the worker waits for a store or has not reported yet, or no other project could be delayed', () => {
+  it('causes no refusal while the worker waits for a store or has not reported, or no other project is affected', () => {
     for (const over of [{ isProcessing: false }, { untilMs: null }, { hasOthers: false }]) {
       const { world, store } = startBacklog()
       Object.assign(world, over)
       for (let n = 0; n < 1_000; n++, world.nowMs += 100) assert.ok(store(1, 50), JSON.stringify(over))
     }
   })
-  it('accepts a steady stream that the worker keeps up with', () => {
+  it('does not limit a steady stream that the worker keeps up with', () => {
     const { world, store } = startBacklog()
     for (let n = 0; n < 10_000; n++, world.nowMs += 10) {
       if (n % 25 === 0) world.untilMs = world.nowMs

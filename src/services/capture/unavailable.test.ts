@@ -14,8 +14,8 @@ function start() {
   return { lines, metrics, time, unavailable }
 }
 
-describe('a store that fails while something is accepted', () => {
-  it('is counted each time, and logged once a minute', async () => {
+describe('a store that fails while a request is being accepted', () => {
+  it('is counted each time, but logged only once a minute', async () => {
     const { lines, metrics, time, unavailable } = start()
     for (const nowMs of [0, 59_999, 60_000, 72_000]) {
       time.nowMs = nowMs
@@ -26,7 +26,7 @@ describe('a store that fails while something is accepted', () => {
     assert.deepEqual(values[0], { labels: { port: 'event-log', code: 'full' }, value: 4 })
   })
 
-  it('names the limit that was reached', () => {
+  it('causes an answer that names the exceeded limit', () => {
     const { unavailable } = start()
     const full = new PortError('event-log', 'full', new Error('PENNON_LOG_MAX_BYTES is reached'))
     assert.deepEqual(unavailable(full), { kind: 'unavailable', reason: 'PENNON_LOG_MAX_BYTES is reached' })
@@ -34,7 +34,7 @@ describe('a store that fails while something is accepted', () => {
     assert.deepEqual(unavailable(salts), { kind: 'unavailable' })
   })
 
-  it('rethrows errors that a retry cannot fix', () => {
+  it('has its errors rethrown if a retry cannot fix them', () => {
     const { lines, unavailable } = start()
     for (const error of [new PortError('log', 'corrupt'), new PortError('log', 'conflict'), new TypeError('ours')])
       assert.throws(() => unavailable(error), error)

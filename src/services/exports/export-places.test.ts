@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createExportPlaces, type ExportPlace, type ExportPlaces } from './export-places.ts'
 
-describe('the places of exports', () => {
+describe('the slots for exports', () => {
   it('are limited in number, with a lower limit per project', () => {
     const places = createExportPlaces({ inAllMax: 3, perProjectMax: 2 })
     const first = enter(places, 1)
@@ -16,7 +16,7 @@ describe('the places of exports', () => {
     assert.deepEqual(places.enter(4), { ok: false, error: 'full' })
   })
 
-  it('are taken from the export that waits longest for its reader, when another needs one', () => {
+  it('are taken from the export that has waited longest for its reader, when another export needs a slot', () => {
     let nowMs = 0
     const places = createExportPlaces({ inAllMax: 3, perProjectMax: 2, monotonicMs: () => nowMs })
     const [quick, slow, slower] = [enter(places, 1), enter(places, 1), enter(places, 2)]

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { ExportStopped, runExport } from './run-export.ts'
 
-it('an export that stops within a batch names the last row that its reader gets', async () => {
+it('an export that stops within a batch names the last row that its reader receives', async () => {
   for (const writesBefore of [0, 1, 3]) {
     const got: string[] = []
     const progress = { rowCount: 0, cursor: null as string | null }

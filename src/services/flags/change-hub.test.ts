@@ -66,7 +66,7 @@ describe('the change hub', () => {
     assert.deepEqual([first.heard, second.heard, other.heard], [[8], [8], []])
   })
 
-  it('merges changes into one notice while a reader takes the last one', () => {
+  it('merges changes into one notice while a reader is still receiving the previous one', () => {
     const { hub, change } = aHub()
     const { reader, heard, take } = aReader(false)
     hub.subscribe(project, reader, 'nothing')
@@ -78,7 +78,7 @@ describe('the change hub', () => {
     assert.deepEqual(heard, [8, 10])
   })
 
-  it('drops only a reader that took nothing during a whole heartbeat interval', async () => {
+  it('disconnects only a reader that received nothing during a whole heartbeat interval', async () => {
     const { hub, change, beat, dropped, streams } = aHub()
     const [stuck, slow, quick] = [aReader(false), aReader(false), aReader()]
     for (const { reader } of [stuck, slow, quick]) hub.subscribe(project, reader, 'nothing')
@@ -93,7 +93,7 @@ describe('the change hub', () => {
     assert.equal(await streams(), 2)
   })
 
-  it('sends heartbeats with one timer while there are readers, and has none afterwards', () => {
+  it('sends heartbeats with one timer while there are readers, and has no timer afterwards', () => {
     const { hub, timers } = aHub()
     const left = [aReader(), aReader()].map(({ reader }) => hub.subscribe(project, reader, 'nothing'))
     assert.equal(timers.size, 1)
@@ -105,7 +105,7 @@ describe('the change hub', () => {
     assert.equal(timers.size, 0)
   })
 
-  it('detects outdated clients by the definitions they saw last, or by a change shortly before their first connection', () => {
+  it('detects outdated clients by the definitions they last saw, or by a change shortly before they first connected', () => {
     const { hub, change, later } = aHub()
     const isBehind = (knows: 'current' | 'other' | 'nothing') => {
       const subscribed = hub.subscribe(project, aReader().reader, knows)
@@ -160,7 +160,7 @@ describe('the change hub', () => {
     assert.ok(readers.every(({ heard }) => heard.length === 1))
   })
 
-  it('ends all streams when it closes, drops stuck ones, and accepts no more', () => {
+  it('ends all streams when it closes, disconnects stuck readers, and accepts no new ones', () => {
     const { hub, change, timers } = aHub()
     const [stuck, quick] = [aReader(false), aReader()]
     for (const { reader } of [stuck, quick]) hub.subscribe(project, reader, 'nothing')

@@ -56,7 +56,7 @@ describe('the definition cache', () => {
     assert.equal(cache.findById(1), 2)
   })
 
-  it('serves its current definitions while newer ones are being compiled, then all of those together', async t => {
+  it('serves its current definitions while newer ones are being compiled, then all of the newer ones together', async t => {
     const store = storeOf([definitionsOf(1, 'phc_a', 1), definitionsOf(2, 'phc_b', 1)])
     const compiling: (() => void)[] = []
     let waits = false
@@ -79,7 +79,7 @@ describe('the definition cache', () => {
     assert.deepEqual(['phc_a', 'phc_b', 'phc_c'].map(cache.findByToken), [null, 2, 2])
   })
 
-  it('reloads everything when the store came back from an older copy', async t => {
+  it('reloads everything when the store was restored from an older copy', async t => {
     const lost = [definitionsOf(1, 'phc_a', 4), definitionsOf(2, 'phc_lost', 5)]
     const store = movableStore({ revision: 5, epoch: '' }, lost)
     const cache = await startDefinitionCache({ ...options, store, pollMs: 5 })
@@ -94,7 +94,7 @@ describe('the definition cache', () => {
     assert.deepEqual(store.asked, [-1, -1, 4])
   })
 
-  it('serves a write to a store that came back from an older copy before catchUp resolves', async t => {
+  it('serves a write to a store that was restored from an older copy before catchUp resolves', async t => {
     const lost = [definitionsOf(1, 'phc_a', 4), definitionsOf(2, 'phc_lost', 9)]
     const store = movableStore({ revision: 9, epoch: '' }, lost)
     const cache = await startDefinitionCache({ ...options, store })
@@ -109,7 +109,7 @@ describe('the definition cache', () => {
     assert.deepEqual(store.asked, [-1, -1])
   })
 
-  it('serves a write whose revision was assigned a second time, after the store came back from an older copy', async t => {
+  it('serves a write whose revision was assigned a second time, after the store was restored from an older copy', async t => {
     const lost = [definitionsOf(1, 'phc_a', 40), definitionsOf(2, 'phc_lost', 50)]
     const store = movableStore({ revision: 50, epoch: 'before' }, lost)
     const cache = await startDefinitionCache({ ...options, store })
@@ -128,7 +128,7 @@ describe('the definition cache', () => {
     assert.equal(cache.findByToken('phc_back'), 45)
   })
 
-  it('reports to the store the definitions it serves, and none from another epoch', async t => {
+  it('tells the store which definitions it already has, but none from an earlier epoch of the store', async t => {
     let current = { revision: 1, epoch: 'before' }
     const requests: (readonly [number, ProjectDefinitions | null])[] = []
     const store: DefinitionStore = {
@@ -159,7 +159,7 @@ describe('the definition cache', () => {
     )
   })
 
-  it('serves what another process wrote in another epoch, without writing itself', async t => {
+  it('serves what another process wrote after the store was restored, even with an unchanged revision', async t => {
     const store = movableStore({ revision: 50, epoch: 'before' }, [definitionsOf(1, 'phc_a', 50)])
     const cache = await startDefinitionCache({ ...options, store, pollMs: 5 })
     t.after(() => cache.close())
@@ -169,7 +169,7 @@ describe('the definition cache', () => {
     assert.equal(cache.findByToken('phc_a'), null)
   })
 
-  it('fails when the store has lost the write to catch up with, instead of retrying forever', async t => {
+  it('fails when the store has lost the write that should be served, instead of retrying forever', async t => {
     let asked = 0
     const store: DefinitionStore = {
       revision: async () => ({ revision: 50, epoch: '' }),
@@ -268,7 +268,7 @@ describe('the definition cache', () => {
     ])
   })
 
-  it('checks once for changes that clients know from elsewhere, however many ask', async t => {
+  it('checks only once for changes that clients know from elsewhere, however many clients ask', async t => {
     let asked = 0
     const latest = { revision: 1, projects: [definitionsOf(1, 'phc_a', 1)], deletedProjectIds: [] }
     const store: DefinitionStore = {

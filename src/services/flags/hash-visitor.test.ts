@@ -71,8 +71,8 @@ const idsFor = (hash: Uint8Array) => ({
   deviceId: buildHashedDeviceId(encodeVisitorHash(hash)),
 })
 
-describe('a visitor without cookies', () => {
-  it('is the same visitor however the address is spelled, with the user agent cut as pages cut it', async () => {
+describe('a cookieless visitor', () => {
+  it('is the same visitor however the address is spelt, with the user agent truncated as posthog-js does it', async () => {
     assert.deepEqual(await idsOf({ shown: { address: '::FFFF:203.0.113.7' } }), idsFor(hashOf()))
     const address = '2001:db8::1'
     assert.deepEqual(await idsOf({ shown: { address: '2001:DB8:0:0::0001' } }), idsFor(hashOf({ address })))
@@ -85,7 +85,7 @@ describe('a visitor without cookies', () => {
     assert.deepEqual(await idsOf({ deviceId: 'd' }), { ...idsFor(hashOf()), deviceId: 'd' })
   })
 
-  it('has as many identities as identify events if the project keeps state, and one device', async () => {
+  it('gets a new identity for each $identify if the project keeps state, and keeps one device', async () => {
     const asked: unknown[] = []
     const visitors: CookielessVisitors = {
       countIdentifies: async (...visitor) => {

@@ -62,8 +62,8 @@ function start(replicaAnswer: Answer, primaryAnswer: Answer = at) {
   return { world, lines, timers, metrics, guard, subjects, source }
 }
 
-describe('look-ups of a replica', () => {
-  it('are answered by it without a call to the primary', async () => {
+describe('look-ups on a replica', () => {
+  it('are answered by the replica without a call to the primary', async () => {
     const { world, source, guard } = start(at)
     assert.equal(await source(), 'replica')
     assert.deepEqual([world.asked, guard.isDown()], [{ replica: 1, primary: 0 }, false])
@@ -85,7 +85,7 @@ describe('look-ups of a replica', () => {
       assert.equal(await subjects.countIdentifies(7, 'hash'), 2)
     })
 
-  it('wait for a replica that hangs only for its share of the time, and not at all afterwards', async () => {
+  it('wait only for their share of the time for a replica that hangs, and no longer use it afterwards', async () => {
     const { world, timers, source, guard } = start(hangs)
     for (let count = 0; count < 2; count++) {
       const waiting = source()
@@ -103,7 +103,7 @@ describe('look-ups of a replica', () => {
     assert.equal(guard.isDown(), false)
   })
 
-  it('are counted under the name of the replica as they fail, and logged once a minute, however often it comes and goes', async () => {
+  it('are counted as failures of the named replica, and logged once a minute, however often it comes and goes', async () => {
     const { world, lines, metrics, source } = start(fails)
     const failureLine = 'reading the replica: unavailable; the primary is read'
     for (let second = 0; second < 59; second++) {

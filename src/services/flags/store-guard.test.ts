@@ -41,7 +41,7 @@ function start(pendingMax = 10) {
 const hang = () => new Promise<never>(() => {})
 
 describe('a guarded store', () => {
-  it('has not failed when a caller allowed it little time, before the guard’s own limit', async () => {
+  it('does not count as failed when a caller’s own time limit, shorter than the guard’s, has passed', async () => {
     const { guard, fire } = start()
     const answers = [guard.run(hang, 1), guard.run(hang, 1)]
     assert.deepEqual(fire(), [1, 1])
@@ -54,7 +54,7 @@ describe('a guarded store', () => {
     assert.equal(guard.isDown(), true)
   })
 
-  it('may answer after its caller gave up, and counts as working then', async () => {
+  it('may answer after its caller gave up, and counts as working from then on', async () => {
     const { guard, fire } = start()
     await guard.run(() => Promise.reject(new PortError('state', 'unavailable')))
     const { promise, resolve } = Promise.withResolvers<number>()
@@ -68,7 +68,7 @@ describe('a guarded store', () => {
     assert.equal(guard.isDown(), false, 'two failures, but not in a row')
   })
 
-  it('has answered in time when its answer came while the event loop was blocked', async t => {
+  it('counts as having answered in time if its answer came while the event loop was blocked', async t => {
     const { port1, port2 } = new MessageChannel()
     t.after(() => port1.close())
     const came: string[] = []
@@ -88,7 +88,7 @@ describe('a guarded store', () => {
     assert.deepEqual(came, ['answer', 'time limit'])
   })
 
-  it('has not failed when our own queue is full', async () => {
+  it('does not count as failed when the server’s own queue is full', async () => {
     const { guard, fire } = start(1)
     for (let count = 0; count < 5; count++) {
       const refused = await guard.run(() => Promise.reject(new QueueFullError('state')))

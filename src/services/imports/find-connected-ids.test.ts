@@ -26,7 +26,7 @@ async function componentsOf(ids: readonly string[], { deps }: ReturnType<typeof 
   return { found: shown(found), unreadable: shown(unreadable) }
 }
 
-test('ids that are linked, in either direction and over others, are one component', async () => {
+test('ids that are linked, in either direction and through other ids, form one component', async () => {
   const store = storeOf([
     ['b', 'a'],
     ['b', 'c'],
@@ -38,7 +38,7 @@ test('ids that are linked, in either direction and over others, are one componen
   assert.deepEqual(await componentsOf(['a', 'y', 'z', 'd', 'x'], store), expected)
 })
 
-test('each id is asked for once', async () => {
+test('the links of each id are queried once', async () => {
   const store = storeOf([
     ['a', 'b'],
     ['b', 'a'],
@@ -48,13 +48,13 @@ test('each id is asked for once', async () => {
   assert.deepEqual(store.asked.flat().sort(), ['a', 'b', 'c'])
 })
 
-test('no ids are no component, and no question', async () => {
+test('an empty list of ids has no component and causes no query', async () => {
   const store = storeOf([])
   assert.deepEqual(await componentsOf([], store), { found: [], unreadable: [] })
   assert.deepEqual(store.asked, [])
 })
 
-test('ids are asked for in halves if the event store cannot answer for all', async () => {
+test('ids are queried in halves if the event store cannot answer for all of them', async () => {
   const store = storeOf([['a', 'e']], ids => {
     if (ids.length > 2) throw tooLarge()
   })
@@ -62,7 +62,7 @@ test('ids are asked for in halves if the event store cannot answer for all', asy
   assert.deepEqual(found, ['a e', 'b', 'c', 'd'])
 })
 
-test('a component with an id whose links cannot be read is unreadable, and the others are not', async () => {
+test('a component that contains an id whose links cannot be read is unreadable, but other components are not', async () => {
   for (const failure of [tooLarge, () => new PortError('event-store', 'timeout')]) {
     const store = storeOf(
       [
@@ -79,7 +79,7 @@ test('a component with an id whose links cannot be read is unreadable, and the o
   }
 })
 
-test('an id is asked for again before it counts as unreadable', async () => {
+test('an id is queried again before it counts as unreadable', async () => {
   let isFirst = true
   const store = storeOf([['a', 'b']], () => {
     if (!isFirst) return
@@ -89,7 +89,7 @@ test('an id is asked for again before it counts as unreadable', async () => {
   assert.deepEqual(await componentsOf(['a'], store), { found: ['a b'], unreadable: [] })
 })
 
-test('a component that is too large is unreadable, and is not followed any further', async () => {
+test('a component that is too large counts as unreadable, and is not followed any further', async () => {
   const hub = Array.from({ length: 10_001 }, (_, index) => ['hub', `id${index}`] as const)
   const store = storeOf([...hub, ['id5', 'beyond'], ['c', 'd']])
   const { found, unreadable } = await componentsOf(['hub', 'c'], store)

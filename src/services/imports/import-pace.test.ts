@@ -42,7 +42,7 @@ describe('the pace of imports', () => {
     assert.equal(pace.pauseSeconds(1), null)
   })
 
-  it('slows importers down while imports wait, and asks for a pause when the wait is long', () => {
+  it('slows importers down while imports wait to be processed, and asks for a pause when the wait is long', () => {
     const { clock, pace, processed, send } = aPace()
     clock.advance(1)
     send(1)
@@ -59,7 +59,7 @@ describe('the pace of imports', () => {
     assert.equal(pace.pauseSeconds(1), null)
   })
 
-  it('pauses importers until the worker has nearly caught up, not until nothing waits', () => {
+  it('pauses importers until the worker has nearly caught up, but not until nothing waits', () => {
     const { clock, pace, send, workTo } = aPace()
     clock.advance(1)
     const startMs = clock.nowMs()
@@ -82,7 +82,7 @@ describe('the pace of imports', () => {
     assert.equal(pace.pauseSeconds(1), null)
   })
 
-  it('neither slows nor pauses a project with few waiting events because of another project', () => {
+  it('does not slow or pause a project with few waiting events because of another project', () => {
     const { clock, pace } = aPace()
     const first = pace.rate(lightProject)
     for (let second = 0; second < 60; second++) {
@@ -96,7 +96,7 @@ describe('the pace of imports', () => {
     assert.equal(pace.pauseSeconds(lightProject), null)
   })
 
-  it('regains its rate within a minute after a slowdown, although slow importers ask rarely', () => {
+  it('regains its rate within a minute after a slowdown, even if slow importers ask rarely', () => {
     const { clock, pace, processed, send } = aPace()
     clock.advance(1)
     const first = pace.rate(1)
@@ -116,7 +116,7 @@ describe('the pace of imports', () => {
     assert.ok(clock.nowMs() - startMs < 60_000, String(clock.nowMs() - startMs))
   })
 
-  it('ignores requests that stored nothing, and pauses only for a while for events that are never processed', () => {
+  it('ignores requests that stored nothing, and pauses only for a limited time for events that are never processed', () => {
     const { clock, pace, send } = aPace()
     for (let second = 0; second < 100; second++) {
       clock.advance(1_000)

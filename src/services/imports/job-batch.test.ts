@@ -5,7 +5,7 @@ import { publishImportLinks } from '#core/processing/imports/publish-staging.ts'
 import { jobId, projectId, stagingState } from '../../../tests/support/staging-state.ts'
 import { createJobBatch } from './job-batch.ts'
 
-test('a batch that is tried again supersedes the overrides that its earlier try published', () => {
+test('a retried batch supersedes the overrides that its earlier try published', () => {
   const { loaded } = stagingState({ persons: [{ id: 'ada' }, { id: 'anon' }] })
   const [ada, anon] = loaded.persons
   const job = { id: jobId, projectId, options: usualOptions }

@@ -32,7 +32,7 @@ function prepare() {
 }
 
 describe('a failing import job', () => {
-  it('is retried after growing waits, and immediately once it makes progress', async () => {
+  it('is retried after growing waits, and without a wait once it makes progress', async () => {
     const { failures, job, wait } = prepare()
     assert.ok(failures.isDue(2))
     for (const waitMs of [50, 100, 200]) {
@@ -47,7 +47,7 @@ describe('a failing import job', () => {
     assert.ok(failures.isDue(2))
   })
 
-  it('reports why and since when it fails, once per reason', async () => {
+  it('reports why and since when it fails, once for each reason', async () => {
     const { failures, job, noted, clock } = prepare()
     const sinceMs = clock.nowMs()
     for (const cause of [
@@ -70,7 +70,7 @@ describe('a failing import job', () => {
     ])
   })
 
-  it('has a readable message for every code, also for unknown ones', () => {
+  it('has a readable message for every error code, even for unknown codes', () => {
     assert.equal(formatJobFailure('event_store_unavailable'), 'the event store cannot be reached')
     assert.match(formatJobFailure('of a later version'), /instance’s log/)
   })

@@ -20,7 +20,7 @@ async function createJob(deps: Parameters<typeof createJobOrRefuse>[0]) {
 }
 
 describe('creating an import job', () => {
-  it('gives a job a random public id besides its sequential number', async t => {
+  it('gives the job a random public id in addition to its sequential number', async t => {
     const { management } = await openSqliteState(t)
     const [a, b] = [
       await createJob({ management, randomBytes: bytesOf(1, 2) }),
@@ -33,7 +33,7 @@ describe('creating an import job', () => {
     assert.equal(await findJob({ management }, 2, b.publicId), null)
   })
 
-  it('draws another random id if one is taken', async t => {
+  it('generates another random id if the first is taken', async t => {
     const { management } = await openSqliteState(t)
     const first = await createJob({ management, randomBytes: bytesOf(7) })
     const second = await createJob({ management, randomBytes: bytesOf(7, 7, 7, 8) })

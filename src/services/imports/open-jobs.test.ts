@@ -25,7 +25,7 @@ async function guess(openJobs: ReturnType<typeof createOpenJobs>, count: number,
   for (let id = 1; id <= count; id++) assert.equal(await openJobs.find(id, address), null)
 }
 
-describe('a front looking up import jobs', () => {
+describe('a front that looks up import jobs', () => {
   it('queries a job once a second', async () => {
     const { clock, asked, openJobs } = prepare()
     for (const advanceMs of [0, 500, 600]) {
@@ -56,7 +56,7 @@ describe('a front looking up import jobs', () => {
     )
   })
 
-  it('counts neither known jobs nor failed queries as guesses of a network', async () => {
+  it('does not count known jobs and failed queries as a network’s guesses', async () => {
     const { clock, failing, openJobs } = prepare()
     for (let time = 0; time < 2 * unknownPerMinuteMax; time++) {
       assert.deepEqual(await openJobs.find(job.publicId, 'a'), job)

@@ -7,7 +7,7 @@ import { aReader, aView, everything, someEvents } from '../../../tests/support/l
 import { createMemoryEventLog } from '../../../tests/support/memory/memory-event-log.ts'
 import { aCapturedEvent, aCapturedReject, encodedEvents } from '../../../tests/support/values.ts'
 
-describe('the live view', () => {
+describe('the live view of a project', () => {
   it('shows events accepted from now on, only of its project, once and in order', async () => {
     const { watch, accept, time } = aView()
     await accept(someEvents(3))
@@ -25,7 +25,7 @@ describe('the live view', () => {
     assert.deepEqual(other.of('event'), [['event', 'person-11', 'main:4', '']])
   })
 
-  it('finds what other processes append by itself, within a quarter of a second', async () => {
+  it('finds what other processes append by checking the log itself, within a quarter of a second', async () => {
     const { watch, log, time } = aView()
     const { of } = await watch()
     await time.move(1_000)
@@ -50,7 +50,7 @@ describe('the live view', () => {
     ])
   })
 
-  it('shows a later watcher only later events', async () => {
+  it('shows a watcher only events accepted after the watcher connected', async () => {
     const { watch, log, time } = aView()
     const first = await watch()
     await time.move(50)
@@ -105,7 +105,7 @@ describe('the live view', () => {
     assert.deepEqual([time.timerCount(), await open()], [0, 0])
   })
 
-  it('shows rejects beside events', async () => {
+  it('shows rejects along with events', async () => {
     const { watch, log, live, time } = aView()
     const [all, quiet] = [await watch(), await watch({ filter: { ...everything, rejected: false } })]
     const encoder = new RecordEncoder()
@@ -118,7 +118,7 @@ describe('the live view', () => {
     assert.deepEqual(quiet.of('rejected'), [])
   })
 
-  it('continues after the log could not be read, and misses nothing', async () => {
+  it('continues after the log could not be read, without missing anything', async () => {
     let isDown = false
     const inner = createMemoryEventLog({ nowMs: () => 0 })
     const { watch, time } = aView({
@@ -140,7 +140,7 @@ describe('the live view', () => {
     assert.equal(of('lost').length, 0)
   })
 
-  it('reports that it continues at the end of a log that came back from an older copy, or cannot be read', async () => {
+  it('reports that it continues at the end if the log was restored from an older copy or cannot be read', async () => {
     for (const code of ['conflict', 'corrupt'] as const) {
       let isBroken = false
       const inner = createMemoryEventLog({ nowMs: () => 0 })
@@ -187,7 +187,7 @@ describe('the live view', () => {
     assert.deepEqual(of('lost'), [['lost', 'main', 'behind']])
   })
 
-  it('works in slices of a few milliseconds and leaves most of the time to others', async () => {
+  it('works in slices of a few milliseconds and leaves most of the time to other work', async () => {
     const { watch, accept, time } = aView()
     let insideMs = 0
     let longestMs = 0
@@ -212,7 +212,7 @@ describe('the live view', () => {
     assert.ok(tookMs > 350, `${insideMs} ms of work in ${tookMs} ms`)
   })
 
-  it('ends all watchers at once when it closes, drops stuck ones, and accepts no more', async () => {
+  it('ends all watchers at once when it closes, disconnects stuck ones, and accepts no new ones', async () => {
     const { watch, enter, accept, live, time } = aView()
     const [stuck, quick] = [await watch({}, false), await watch()]
     const waiting = await enter()

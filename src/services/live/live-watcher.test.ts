@@ -5,7 +5,7 @@ import { aView, everything, someEvents, sum } from '../../../tests/support/live-
 import { aCapturedEvent } from '../../../tests/support/values.ts'
 
 describe('the live view', () => {
-  it('shows a limited number of events per second and counts the rest: together they are all that matched', async () => {
+  it('shows a limited number of events per second and counts the rest, so that both add up to all matching events', async () => {
     const { watch, accept, time } = aView()
     const [all, some] = [await watch(), await watch({ filter: { ...everything, events: new Set(['rare']) } })]
     const perSecond = 3_000
@@ -21,7 +21,7 @@ describe('the live view', () => {
     assert.ok(all.of('skipped').length <= 5, 'sent once a second')
   })
 
-  it('shows nothing to a watcher that is too slow until it takes what is buffered, and counts the events of that time', async () => {
+  it('shows nothing to a watcher that is too slow until the buffer is read, and counts the events of that time', async () => {
     const { watch, accept, time } = aView()
     const [slow, quick] = [await watch({}, false), await watch()]
     const large = { setJson: 'x'.repeat(60 * 1024) }
@@ -40,7 +40,7 @@ describe('the live view', () => {
     slow.leave()
   })
 
-  it('ends a watcher, with the reason, only if it takes nothing for twenty seconds while events wait for it', async () => {
+  it('disconnects a watcher, with the reason, only if it reads nothing for twenty seconds while events wait for it', async () => {
     const { watch, accept, time, dropped, open } = aView()
     const [stuck, idle] = [await watch({}, false), await watch()]
     await accept([aCapturedEvent(1)])
@@ -64,7 +64,7 @@ describe('the live view', () => {
     assert.equal(of('beat').length, 3)
   })
 
-  it('ends watchers that lost their permission, at a notified change or within seconds', async () => {
+  it('ends watchers that lost their permission, at a notified change or otherwise within seconds', async () => {
     const { watch, live, time } = aView()
     let asked = 0
     let reason: 'access_ended' | 'project_deleted' | null = null
@@ -107,7 +107,7 @@ describe('the live view', () => {
     assert.deepEqual(heard.at(-1), ['end', 'access_ended'])
   })
 
-  it('limits watchers in total and per project, and accepts another when one leaves', async () => {
+  it('limits watchers in total and per project, and accepts another one when one leaves', async () => {
     const { enter } = aView({ watchersMax: 3, watchersPerProjectMax: 2 })
     const first = await enter()
     assert.ok(first.ok && (await enter()).ok)

@@ -7,7 +7,7 @@ import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { aChange } from '../../../tests/support/values.ts'
 import { ensureFirstStart } from './first-start.ts'
 
-it('the first start reports that it is about to make keys before it makes any, and not when an instance has its keys', async t => {
+it('the first start reports that it will generate keys before it does, and says nothing if keys exist', async t => {
   const dataFolder = tempDir(t)
   await migrateSqlite(dataFolder)
   const management = openSqliteManagementStore({ dataFolder, access: 'write' })

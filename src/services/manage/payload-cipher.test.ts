@@ -22,8 +22,8 @@ async function sealed(text: string): Promise<string> {
   return outcome.value
 }
 
-describe('the cipher of payloads', () => {
-  it('decrypts what it sealed, and never produces the same text twice', async () => {
+describe('the encryption of payloads', () => {
+  it('decrypts what it encrypted, and never produces the same text twice', async () => {
     const cipher = createPayloadCipher(keysOf(a), randomBytes)
     for (const text of ['', '{"a": 1}', 'ünï\u0000cødé 🚩', 'x'.repeat(100_000)]) {
       const [first, second] = [await sealed(text), await sealed(text)]
@@ -33,7 +33,7 @@ describe('the cipher of payloads', () => {
     }
   })
 
-  it('does not open a payload in another project, under another value, or with another key of the same name', async () => {
+  it('does not decrypt a payload in another project, for another value, or with another key of the same name', async () => {
     const text = await sealed('secret')
     const cipher = createPayloadCipher(keysOf(a), randomBytes)
     assert.equal(await cipher.open(text, { ...here, projectId: 2 }), null)
@@ -41,7 +41,7 @@ describe('the cipher of payloads', () => {
     assert.equal(await createPayloadCipher(keysOf({ ...b, id: a.id }), randomBytes).open(text, here), null)
   })
 
-  it('opens with any of its keys, and seals with the first', async () => {
+  it('decrypts with any of its keys, and encrypts with the first', async () => {
     const text = await sealed('old')
     const both = createPayloadCipher(keysOf(b, a), randomBytes)
     assert.equal(await both.open(text, here), 'old')
@@ -50,7 +50,7 @@ describe('the cipher of payloads', () => {
     assert.equal(await createPayloadCipher(keysOf(b), randomBytes).open(text, here), null)
   })
 
-  it('does not open a text that was changed, cut or never sealed', async () => {
+  it('does not decrypt a text that was changed, truncated or never encrypted', async () => {
     const cipher = createPayloadCipher(keysOf(a), randomBytes)
     const text = await sealed('secret')
     const bytes = Buffer.from(text.split(':').at(-1)!, 'base64url')
@@ -71,7 +71,7 @@ describe('the cipher of payloads', () => {
       assert.equal(await cipher.open(other, here), null, other)
   })
 
-  it('reports why nothing can be sealed', async () => {
+  it('reports why nothing can be encrypted', async () => {
     assert.deepEqual(await createPayloadCipher(keysOf(), randomBytes).seal('x', here), err('there is no key'))
   })
 })

@@ -61,7 +61,7 @@ describe('a personal key that does not exist', () => {
     assert.equal(await second, storedKey)
   })
 
-  it('leaves capacity for keys that were found before, when very many are made up', async () => {
+  it('leaves capacity for keys that were found before, even when very many made-up keys are sent', async () => {
     const { check, clock, stored, answerAll, askedCount } = startCheck({ answersLater: true })
     stored.add('phx_real')
     const first = check.find('phx_real')

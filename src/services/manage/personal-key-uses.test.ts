@@ -41,13 +41,13 @@ describe('uses of personal keys', () => {
     ])
   })
 
-  it('are not written when another process wrote a later one', async () => {
+  it('are not written when another process has written a later use', async () => {
     const { clock, uses } = usesOn(async () => assert.fail('nothing to write'))
     uses.note({ id: 'a', lastUsedAtMs: clock.nowMs() - 1_000 })
     await uses.close()
   })
 
-  it('that cannot be written are counted, and retried with the next use after a minute', async () => {
+  it('are counted if they cannot be written, and retried with the next use after a minute', async () => {
     let calls = 0
     const { clock, metrics, uses } = usesOn(async () => {
       calls++

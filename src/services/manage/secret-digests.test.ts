@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { createSecretDigests, hashSecret } from './secret-digests.ts'
 
 describe('digests of secrets', () => {
-  it('match the SHA-256 of the secret, kept or not, and never another secret’s', () => {
+  it('match the SHA-256 of the secret, cached or not, and never that of another secret', () => {
     const digests = createSecretDigests(100)
     const secrets = Array.from({ length: 1_000 }, (_, index) => `phx_${index}${'x'.repeat(index % 7)}`)
     for (const secret of secrets) {
@@ -16,7 +16,7 @@ describe('digests of secrets', () => {
     for (const secret of secrets) assert.equal(digests.of(secret), hashSecret(secret))
   })
 
-  it('are not computed again while they are kept, up to a limit', () => {
+  it('are not computed again while they are cached, up to a limit', () => {
     const digests = createSecretDigests(2)
     const marked = (secret: string) => {
       digests.keep(secret, `kept ${secret}`)

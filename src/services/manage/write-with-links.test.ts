@@ -29,7 +29,7 @@ function storeOf(...flagIds: number[][]) {
 }
 
 describe('writing a definition', () => {
-  it('that refers to nothing needs no look-up', async () => {
+  it('needs no look-up if the definition refers to nothing', async () => {
     const store = storeOf([])
     const write = async (linked: LinkedWrite) => ok(linked)
     const written = await writeDefinition(store, {
@@ -43,7 +43,7 @@ describe('writing a definition', () => {
     assert.deepEqual([written, store.reads()], [ok({ written: {}, warnings: [] }), 0])
   })
 
-  it('is checked again when the definitions changed in between, and then refused', async () => {
+  it('is checked again when the definitions changed in the meantime, and then refused', async () => {
     const store = storeOf([1], [])
     const revisions: unknown[] = []
     const write = async ({ linksRevision }: LinkedWrite) => {
@@ -56,7 +56,7 @@ describe('writing a definition', () => {
     assert.deepEqual(revisions, [1])
   })
 
-  it('succeeds beside writes that refer to nothing, since they are serialised', async () => {
+  it('succeeds despite concurrent writes without references, since writes are serialized', async () => {
     let revision = 1
     const plain: Promise<unknown>[] = []
     const base = { projectId: 1, self, issues: [], skipValidation: false }

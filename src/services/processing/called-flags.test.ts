@@ -19,7 +19,7 @@ function called(flag: unknown, timestampMs: number, over: Partial<CapturedEvent>
 const keyOfCall = (key: string) => JSON.parse(key)[1] as string
 
 describe('called flags', () => {
-  it('are stored with their latest live call, which is never in the future', async t => {
+  it('are stored with the time of their latest live call, which is never in the future', async t => {
     const world = aWorld()
     await world.append([
       called('a', noon - 5),
@@ -65,7 +65,7 @@ describe('called flags', () => {
 
   const steps: FaultPoint[] = ['read', 'load', 'apply', 'insert', 'commit']
   for (const crashAfter of steps)
-    it(`have exactly their last call if the worker dies after ${crashAfter}`, async t => {
+    it(`have the time of exactly their last call even if the worker dies after ${crashAfter}`, async t => {
       const world = aWorld()
       await world.append([called('a', noon - 5), called('b', noon - 9)])
       const first = await world.startAndKill(t, crashAfter)

@@ -18,8 +18,8 @@ function runFullChunk(pace: ChunkPace, cursor: StreamCursor): void {
   pace.adapt(chunk)
 }
 
-describe('the chunks of imports', () => {
-  it('grow while no live events arrive, and shrink as soon as some do', () => {
+describe('chunks of imported events', () => {
+  it('grow while no live events arrive, and shrink as soon as live events arrive', () => {
     const pace = new ChunkPace(limits)
     const first = pace.recordCountMax(imports)
     runFullChunk(pace, imports)
@@ -38,7 +38,7 @@ describe('the chunks of imports', () => {
     assert.ok(pace.recordCountMax(imports) > before)
   })
 
-  it('grow beside an empty live stream', () => {
+  it('grow while the live stream is empty', () => {
     const pace = new ChunkPace(limits)
     pace.adapt(pace.begin(live, 0))
     const before = pace.recordCountMax(imports)
@@ -46,7 +46,7 @@ describe('the chunks of imports', () => {
     assert.ok(pace.recordCountMax(imports) > before)
   })
 
-  it('may take twice as long as a chunk of few live events, if that exceeds their limit', t => {
+  it('may take twice as long as a chunk of a few live events, if that is more than their limit', t => {
     let nowMs = 1_000
     t.mock.method(performance, 'now', () => nowMs)
     const pace = new ChunkPace(limits)

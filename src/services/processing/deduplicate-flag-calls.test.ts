@@ -33,7 +33,7 @@ function deduplicatingWorld() {
 }
 
 describe('a project that deduplicates its flag calls', () => {
-  it('stores the first call of a kind and UTC day, within and across chunks, and counts the others', async t => {
+  it('stores the first call of a kind and UTC day, within and across chunks, and counts repeats', async t => {
     const world = deduplicatingWorld()
     const first = called()
     const [second, third] = [called({ other: 1 }), called({ $groups: 'no groups' })]
@@ -52,7 +52,7 @@ describe('a project that deduplicates its flag calls', () => {
     })
   })
 
-  it('counts calls with an invalid flag key under no flag, like stored calls', async t => {
+  it('counts repeated calls with an invalid flag key under no flag, like stored calls', async t => {
     const world = deduplicatingWorld()
     const $feature_flag = 'é'.repeat(501)
     const repeat = called({ $feature_flag })
@@ -60,7 +60,7 @@ describe('a project that deduplicates its flag calls', () => {
     assert.equal(world.events.deduplicated.get(repeat.uuid)?.flag, '')
   })
 
-  it('distinguishes kinds by id, flag, answer, rule, variant, experiment, groups and day', async t => {
+  it('distinguishes kinds of calls by id, flag, answer, rule, variant, experiment, groups and day', async t => {
     const world = deduplicatingWorld()
     const kinds = [
       called(),
@@ -123,7 +123,7 @@ describe('a project that deduplicates its flag calls', () => {
     assert.deepEqual(world.outcomeTotals(), { stored: 2, dropped: 1, rejected: 0 })
   })
 
-  it('does not deduplicate imports, other events and calls without a flag, and updates no person by a repeat', async t => {
+  it('does not deduplicate imports, other events or calls without a flag, and changes no person for a repeat', async t => {
     const world = deduplicatingWorld()
     const odd = [
       called({ $feature_flag: 5 }),
@@ -139,7 +139,7 @@ describe('a project that deduplicates its flag calls', () => {
     assert.equal(world.person('ada')?.properties.a, undefined)
   })
 
-  it('is off in a project that stores all of them', async t => {
+  it('does so only because of its setting, since other projects store every call', async t => {
     const world = aWorld()
     await world.process(t, [called(), called()])
     assert.deepEqual([world.events.rows.size, world.events.deduplicated.size], [2, 0])

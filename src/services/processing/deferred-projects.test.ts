@@ -51,8 +51,8 @@ async function aBacklog(over: { readonly waitingMs?: number; readonly eventOf?: 
   }
 }
 
-describe('a project that takes most of a stream', () => {
-  it('is deferred while others are processed, and released once it has caught up', async t => {
+describe('a project that causes most of the events in a stream', () => {
+  it('is deferred while other projects are processed, and released once it has caught up', async t => {
     const { startWorker, storedOf, state } = await aBacklog()
     let heavyBefore: number | null = null
     const ends: (string | number)[] = []
@@ -72,7 +72,7 @@ describe('a project that takes most of a stream', () => {
     assert.deepEqual(state.deferred, new Map())
   })
 
-  it('takes turns with imports', async t => {
+  it('takes turns with imports while it is deferred', async t => {
     const { startWorker, storedOf, state, append } = await aBacklog()
     const ofImport = { projectId: 2, lane: 'historical', historicalMigration: true } as const
     for (let n = 0; n < 20; n++) await append([aCapturedEvent(200 + n, ofImport)], 'import')
@@ -102,7 +102,7 @@ describe('a project that takes most of a stream', () => {
     assert.deepEqual(deferredAt.slice(0, 1), [10])
   })
 
-  it('is deferred later if its events cost only their sent bytes, so that a burst does not wait for a costly project', async t => {
+  it('is deferred later if its events cost little to process, so that a short burst is not deferred', async t => {
     for (const [waitingMs, isDeferred] of [
       [2_000, false],
       [11_000, true],
@@ -119,7 +119,7 @@ describe('a project that takes most of a stream', () => {
     }
   })
 
-  it('is not deferred while nothing waits long, or if no other project exists', async t => {
+  it('is not deferred while no event waits for long, or if there is no other project', async t => {
     for (const over of [{ waitingMs: 500 }, { hasOthers: false }]) {
       const { startWorker, storedOf, state, deferring } = await aBacklog(over)
       let wasDeferred = false
@@ -136,7 +136,7 @@ describe('a project that takes most of a stream', () => {
   })
 
   for (const gap of ['defer', 'release', 'commit', 'insert'] as const)
-    it(`is stored once if workers die after '${gap}'`, async t => {
+    it(`has each event stored once if workers die after “${gap}”`, async t => {
       const { startWorker, storedOf, state, deferring } = await aBacklog()
       for (const dieAt of [1, 2, 3]) {
         let seen = 0
@@ -176,7 +176,7 @@ describe('a project that takes most of a stream', () => {
     assert.ok(reported.includes(whileItWaits), reported.join('\n'))
   })
 
-  it('is left out when records are restored to the event store', async () => {
+  it('is not deferred when records are restored to the event store', async () => {
     const { log, state, events, clock, metrics } = await aBacklog()
     const deps = {
       ...{

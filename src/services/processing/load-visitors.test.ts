@@ -22,7 +22,7 @@ function visit(day: string) {
 }
 
 describe('a chunk with cookieless visitors', () => {
-  it('merges the visitor with the person that it identifies as, but not later visitors', async t => {
+  it('merges the visitor with the person that it identifies as, but no later visitors', async t => {
     const world = aWorld()
     await world.process(t, visit('2026-11-01'), { saltOf: () => salt })
     const ids = [...world.events.rows.values()].map(({ distinctId }) => distinctId)
@@ -32,7 +32,7 @@ describe('a chunk with cookieless visitors', () => {
     assert.notEqual(world.person(ids[2]!)!.uuid, world.person('ada@example.com')!.uuid)
   })
 
-  it('assigns rerouted events to the visitor as currently known, and does not change the visitor', async t => {
+  it('assigns rerouted events to the visitor as it is currently known, and does not change the visitor', async t => {
     const world = aWorld()
     await world.process(t, visit('2026-11-01'), { saltOf: () => salt })
     const before = structuredClone([...world.state.identifies, ...world.state.sessions])
@@ -63,7 +63,7 @@ describe('a chunk with cookieless visitors', () => {
     assert.deepEqual([asked, world.events.rows.size], [3, 3])
   })
 
-  it('requests no salt of a day that has ended, and still stores its events', async t => {
+  it('requests no salt for a day that has closed, and still stores its events', async t => {
     const world = aWorld()
     await world.append(visit('2026-10-20'))
     let asked = 0

@@ -6,7 +6,7 @@ import { memoryChunkStore } from '../../../tests/support/memory/memory-chunk-sto
 import { anEvent } from '../../../tests/support/values.ts'
 import { aWorld } from '../../../tests/support/world/world.ts'
 
-test('a merge that conflicts with every try is given up with a warning; its event and properties are still applied', async t => {
+test('a merge that conflicts at every try is given up with a warning, and its event and properties are still applied', async t => {
   const world = aWorld()
   await world.append([anEvent('e', 'anon'), anEvent('e', 'user')])
   const store = memoryChunkStore(world.state)

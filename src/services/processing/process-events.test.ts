@@ -75,7 +75,7 @@ describe('processing the log', () => {
     assert.deepEqual(world.outcomeTotals(), { stored: 2, dropped: 0, rejected: 0 })
   })
 
-  it('ends without writing if another worker claims the stream', async t => {
+  it('stops without writing if another worker claims the stream', async t => {
     const world = aWorld()
     const first = world.start(t)
     await eventually(() => first.processor.state() === 'ok')
@@ -87,7 +87,7 @@ describe('processing the log', () => {
     assert.deepEqual(world.outcomeTotals(), { stored: 1, dropped: 0, rejected: 0 })
   })
 
-  it('continues from the position of a state that was restored from an older copy, without duplicates', async t => {
+  it('continues from the position in a state that was restored from an older copy, without duplicates', async t => {
     const world = aWorld()
     const { processor } = await world.process(t, [setEvent(1, 'ada', { visits: 1 })])
     const copy = structuredClone(world.state)
@@ -126,7 +126,7 @@ describe('processing the log', () => {
     assert.deepEqual(world.outcomeTotals(), { stored: 3, dropped: 0, rejected: 0 })
   })
 
-  it('commits records after a gap in the log from the position before the gap', async t => {
+  it('commits from the position before a gap when it processes records after that gap in the log', async t => {
     const world = aWorld()
     await world.append(Array.from({ length: 6 }, (_, n) => setEvent(n + 1, 'ada', { last: n })))
     const log: ProcessorOptions['log'] = {
@@ -139,7 +139,7 @@ describe('processing the log', () => {
     assert.deepEqual(world.outcomeTotals(), { stored: 4, dropped: 0, rejected: 0 })
   })
 
-  it('ends even while idle if another worker has the stream', async t => {
+  it('stops even while idle if another worker owns the stream', async t => {
     const world = aWorld()
     const first = world.start(t)
     await eventually(() => first.processor.state() === 'ok')
@@ -161,7 +161,7 @@ describe('processing the log', () => {
     assert.equal(processor.state(), 'ok')
   })
 
-  it('queries when late events were charged, once per chunk and only if it has any', async t => {
+  it('queries when late events were charged, once per chunk and only if the chunk contains late events', async t => {
     const world = aWorld()
     const dayMs = 86_400_000
     const late = aCapturedEvent(1, { capturedAtMs: aCapturedEvent(1).capturedAtMs + 2 * dayMs })
@@ -271,7 +271,7 @@ describe('processing the log', () => {
     assert.deepEqual(world.outcomeTotals(), { stored: 2, dropped: 0, rejected: 1 })
   })
 
-  it('counts records that are gone from the log, and continues after them', async t => {
+  it('counts records that are missing from the log, and continues after them', async t => {
     const world = aWorld()
     await world.append([aCapturedEvent(1), aCapturedEvent(2), aCapturedEvent(3), aCapturedEvent(4)])
     // Like a log whose file with the second and third record was removed.
@@ -306,7 +306,7 @@ describe('processing the log', () => {
     assert.deepEqual(world.outcomeTotals(), { stored: 1, dropped: 0, rejected: 2 })
   })
 
-  it('finds the one record that makes the state fail, sets it aside, and processes the others', async t => {
+  it('finds the one record that makes the state fail, sets it aside, and processes the remaining records', async t => {
     const world = aWorld()
     const captured = Array.from({ length: 20 }, (_, n) => aCapturedEvent(n + 1))
     await world.append(captured)
@@ -326,7 +326,7 @@ describe('processing the log', () => {
     assert.deepEqual(world.outcomeTotals(), { stored: 19, dropped: 0, rejected: 1 })
   })
 
-  it('stores and counts rows that the event store refuses as rejects', async t => {
+  it('stores rows that the event store refuses as rejects, and counts them', async t => {
     const world = aWorld()
     world.events.refuses = row => row.distinctId === 'person-2'
     await world.process(t, [aCapturedEvent(1), aCapturedEvent(2), aCapturedEvent(3)])
@@ -370,7 +370,7 @@ describe('processing the log', () => {
   })
 
   for (const traffic of ['live', 'import'] as const)
-    it(`processes ${traffic} events immediately while it waits for both kinds of traffic`, async t => {
+    it(`processes ${traffic} events immediately while it waits for live and imported events`, async t => {
       const world = aWorld()
       let waitingCount = 0
       const log: ProcessorOptions['log'] = {

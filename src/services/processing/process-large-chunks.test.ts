@@ -25,7 +25,7 @@ async function aWorldOfFatPersons() {
 }
 
 describe('large chunks', () => {
-  it('are split so that no more text of persons is loaded than allowed, and every event is stored once', async t => {
+  it('are split so that no more person text is loaded than allowed, and every event is stored once', async t => {
     const { world, ids } = await aWorldOfFatPersons()
     const store = memoryChunkStore(world.state)
     const loads: (number | 'too_large')[] = []

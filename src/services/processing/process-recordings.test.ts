@@ -17,7 +17,7 @@ const outcomesOf = (world: World) =>
     .sort((a, b) => a.localeCompare(b))
 
 describe('processing recordings', () => {
-  it('stores them beside the events of their chunk, counts them in their own lane, and creates no persons', async t => {
+  it('stores them along with the events of their chunk, counts them in their own lane, and creates no persons', async t => {
     const world = aWorld()
     await appendRecordings(world, aCapturedRecording(1))
     await world.append([aCapturedEvent(1)])
@@ -37,7 +37,7 @@ describe('processing recordings', () => {
     assert.equal(values.find(({ labels }) => labels.lane === 'replay' && labels.outcome === 'stored')?.value, 2)
   })
 
-  it('stores each once if the worker dies after the rows were written', async t => {
+  it('stores each recording once even if the worker dies after the rows were written', async t => {
     const world = aWorld()
     await appendRecordings(world, aCapturedRecording(1), aCapturedRecording(2))
     await world.startAndKill(t, 'insert')
@@ -56,7 +56,7 @@ describe('processing recordings', () => {
     assert.deepEqual(outcomesOf(world), ['replay dropped unknown_project 1', 'replay stored  1'])
   })
 
-  it('stores and counts recordings that the event store refuses as rejects', async t => {
+  it('stores recordings that the event store refuses as rejects, and counts them', async t => {
     const world = aWorld()
     world.events.refusesRecording = ({ uuid }) => uuid.endsWith('2')
     await appendRecordings(world, aCapturedRecording(1), aCapturedRecording(2))
@@ -68,7 +68,7 @@ describe('processing recordings', () => {
     assert.equal(JSON.parse(reject!.body).session_id, 'session-1')
   })
 
-  it('reads no more of them at once than fit into a chunk, and a larger one alone', async t => {
+  it('reads no more recordings at once than fit into a chunk, and a larger one on its own', async t => {
     const world = aWorld()
     const large = new Uint8Array(3_000)
     await appendRecordings(

@@ -6,7 +6,7 @@ import { anEvent, anImportedEvent, aProject } from '../../../tests/support/value
 import { aWorld } from '../../../tests/support/world/world.ts'
 import type { ProcessingEventStore } from './chunk-deps.ts'
 
-test('a link that a killed worker published but did not commit is corrected if live events have changed its persons', async t => {
+test('an override that a killed worker published without a commit is corrected if live events changed its persons', async t => {
   const world = aWorld()
   const whose = (distinctId: string) =>
     world.events.overrides.get(JSON.stringify([1, distinctId]))?.personId ?? world.person(distinctId)?.uuid
@@ -36,7 +36,7 @@ test('a link that a killed worker published but did not commit is corrected if l
   first.stop()
 })
 
-test('a worker stops loading overrides published by earlier workers once none can exist', async t => {
+test('a worker stops loading overrides published by earlier workers once there can be no more of them', async t => {
   const world = aWorld()
   const asked: string[][] = []
   const events: ProcessingEventStore = {

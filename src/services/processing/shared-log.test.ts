@@ -75,7 +75,7 @@ describe('processing a shared log', () => {
       assert.deepEqual([...world.state.positions.keys()].sort(), partitions.map(({ stream }) => stream).sort())
     })
 
-  it('finds and rejects the records that make the state fail, in every stream', async t => {
+  it('finds and rejects records that make the state fail, in every stream', async t => {
     const world = aSharedWorld()
     await world.append(Array.from({ length: 40 }, (_, n) => aCapturedEvent(n)))
     const store = memoryChunkStore(world.state)
@@ -115,7 +115,7 @@ describe('processing a shared log', () => {
     assert.deepEqual(world.outcomeTotals(), { stored: 60, dropped: 0, rejected: 0 })
   })
 
-  it('restores exactly the records before an offset of each stream', async t => {
+  it('restores exactly the records before a given offset of each stream', async t => {
     const world = aSharedWorld()
     await world.append(events)
     world.start(t)

@@ -62,7 +62,7 @@ function aStream() {
 }
 
 describe('the two cursors of a stream', () => {
-  it('leave a deferred project to the second, from where it was deferred, up to the first', async () => {
+  it('are used so that the second one processes a deferred project, from its deferral up to the first cursor', async () => {
     const { append, startWorker } = aStream()
     await append(1, 2, 1, 2, 1, 2)
     const { cursors, first, second, step } = await startWorker()
@@ -76,7 +76,7 @@ describe('the two cursors of a stream', () => {
     assert.deepEqual(await step(first), [2])
   })
 
-  it('take several projects from where each was deferred', async () => {
+  it('resume each of several deferred projects where it was deferred', async () => {
     const { append, startWorker } = aStream()
     await append(1, 2, 3, 1, 2, 3, 1, 2, 3)
     const { cursors, first, second, step } = await startWorker()
@@ -88,7 +88,7 @@ describe('the two cursors of a stream', () => {
     assert.deepEqual(cursors.deferredProjects('main'), [1, 2])
   })
 
-  it('become one again once the second has caught up, but not before the first has moved', async () => {
+  it('become one again once the second has caught up, but not before the first has advanced', async () => {
     const { append, startWorker, deferred } = aStream()
     await append(1, 2)
     const { cursors, first, second, step } = await startWorker()
@@ -117,7 +117,7 @@ describe('the two cursors of a stream', () => {
     assert.equal(cursors.doneOffset('main'), cursors.positionOf(first))
   })
 
-  it('skip records that a new log, begun at the position of the first, does not have', async () => {
+  it('skip deferred records that a new log, which begins at the first cursor’s position, does not contain', async () => {
     const { state, startWorker } = aStream()
     state.positions.set('main', { ownerId: '', offset: 50, committedAtMs: 0 })
     state.positions.set('main.deferred', { ownerId: '', offset: 20, committedAtMs: 0 })
@@ -127,7 +127,7 @@ describe('the two cursors of a stream', () => {
     assert.ok(await cursors.releaseIfCaughtUp('main'))
   })
 
-  it('take every record once and in its project’s order, whatever is deferred and whenever a worker dies', async () => {
+  it('process every record once and in its project’s order, whatever is deferred and whenever a worker dies', async () => {
     const seed = testSeed()
     console.log(`SEED=${seed}`)
     const random = seededRandom(seed)

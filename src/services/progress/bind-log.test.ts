@@ -95,7 +95,7 @@ describe('bindLog', () => {
     return { done, result }
   }
 
-  it('gives an empty log its id before the state follows it, and reports the log that the state leaves', async () => {
+  it('gives an empty log its id before it is recorded in the state, and reports the log that the state no longer uses', async () => {
     const { done, result } = bound(
       { id: null, hasSegments: false },
       followed({ place: 'there:/old' }),
@@ -115,7 +115,7 @@ describe('bindLog', () => {
     assert.match(done[1]!, /main\\":50.*main\.deferred\\":30/)
   })
 
-  it('gives an empty log that already has an id a new one, so that no other state follows it', async () => {
+  it('gives an empty log that already has an id a new id, so that no other state uses it', async () => {
     const { done, result } = bound({ id: 'b', hasSegments: false }, null, 'PostgreSQL at db')
     assert.ok((await result).ok)
     assert.equal(done[0], 'folder new')
@@ -123,7 +123,7 @@ describe('bindLog', () => {
     assert.equal(done.length, 2)
   })
 
-  it('changes nothing when it refuses, and names folder, state and remedy', async () => {
+  it('changes nothing when it refuses, and names the folder, the state and a remedy', async () => {
     const { done, result } = bound({ id: 'b', hasSegments: true }, followed(), 'PostgreSQL at db')
     const refused = await result
     assert.ok(!refused.ok)
@@ -141,13 +141,13 @@ describe('findLogMismatch', () => {
   }
   const found = (over: object) => ({ followedLogId: 'a', positions: new Map([['main', 50]]), ...over })
 
-  it('accepts the state as the instance left it, or an older copy of it', async () => {
+  it('accepts the state as the instance left it, and an older copy of that state', async () => {
     assert.equal(await findLogMismatch(found({}), log), null)
     assert.equal(await findLogMismatch(found({ positions: new Map([['main', 3]]) }), log), null)
     assert.equal(await findLogMismatch(found({ positions: new Map() }), log), null)
   })
 
-  it('reports a state that follows another log, or is ahead of the end of this one', async () => {
+  it('reports a state that belongs to another log, or is ahead of the end of this log', async () => {
     assert.match(String(await findLogMismatch(found({ followedLogId: 'b' }), log)), /follows another log/)
     const ahead = found({ positions: new Map([['historical', 8]]) })
     assert.match(String(await findLogMismatch(ahead, log)), /ahead of the log .*historical/)
@@ -163,7 +163,7 @@ describe('restrictClaimsTo', () => {
     return { claimPosition } as unknown as ChunkStore
   }
 
-  it('claims a stream of the log that the state follows', async () => {
+  it('claims a stream of the log that the state belongs to', async () => {
     const store = restrictClaimsTo('a', chunks([]), { findFollowedLog: async () => followed() })
     assert.deepEqual(await store.claimPosition('main', 'w'), { offset: 7 })
   })

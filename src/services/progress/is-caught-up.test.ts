@@ -38,7 +38,7 @@ describe('isCaughtUp', () => {
     assert.equal(await caughtUp({ 'main 10': nowMs - 1_500, 'historical 10': nowMs - 100 }), true)
   })
 
-  it('is false while events wait for longer, or events accepted before the start wait', async () => {
+  it('is false while events wait longer than usual, or events accepted before the start wait', async () => {
     assert.equal(await caughtUp({ 'main 10': nowMs - 2_500 }), false)
     assert.equal(await caughtUp({ 'historical 10': nowMs - 60_000 }), false)
     const justStarted = { startedAtMs: nowMs - 300 }

@@ -4,7 +4,7 @@ import { createSliceQueue } from '../shared/slice-queue.ts'
 import { runScanPiece } from './subject-scans.ts'
 
 describe('scans', () => {
-  it('share one slice per turn of the event loop, though each of their pieces is short', async () => {
+  it('share one slice per turn of the event loop, even if each of their steps is short', async () => {
     let nowMs = 100
     const next: (() => void)[] = []
     const inNextTurn = (callback: () => void) => void next.push(callback)

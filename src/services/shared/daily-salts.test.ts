@@ -21,8 +21,8 @@ function saltsOver(keepSalt: (day: string, fresh: Uint8Array) => Promise<Uint8Ar
   return { salts, time, setClock }
 }
 
-describe('the remembered salts', () => {
-  it('are read once for all callers, and answered at once from then on', async () => {
+describe('the cached salts of cookieless visitors', () => {
+  it('are read once for all callers, and returned at once from then on', async () => {
     let reads = 0
     const { salts } = saltsOver(async (_day, fresh) => {
       reads++
@@ -35,7 +35,7 @@ describe('the remembered salts', () => {
     assert.equal(reads, 2)
   })
 
-  it('are forgotten when their day closes', async () => {
+  it('are dropped when their day closes', async () => {
     const { salts, time, setClock } = saltsOver(async (_day, fresh) => fresh)
     const first = await salts.saltOf('2026-11-28')
     setClock('2026-12-01T13:59:59Z')
@@ -48,7 +48,7 @@ describe('the remembered salts', () => {
     assert.equal(time.timerCount(), 0)
   })
 
-  it('are forgotten when a clock that was ahead of their day is set back', async () => {
+  it('are dropped when a clock that was ahead of their day is set back', async () => {
     const { salts, time, setClock } = saltsOver(async (_day, fresh) => fresh)
     setClock('2027-11-28T12:00:00Z')
     const first = await salts.saltOf('2027-11-28')
@@ -57,7 +57,7 @@ describe('the remembered salts', () => {
     assert.notDeepEqual(await salts.saltOf('2027-11-28'), first)
   })
 
-  it('are offered to the store again, and replaced by what another process stored', async () => {
+  it('are written to the store again if it lost them, and replaced by what another process stored', async () => {
     const stored = new Map<string, Uint8Array>()
     const { salts, time } = saltsOver(async (day, fresh) => {
       if (!stored.has(day)) stored.set(day, fresh)
@@ -73,7 +73,7 @@ describe('the remembered salts', () => {
     assert.equal(salts.saltOf('2026-11-28'), other)
   })
 
-  it('stay known while the store is unavailable, in a new array, so that the visitors remembered with the old one are released', async () => {
+  it('stay known while the store is unavailable, but as a new array, which releases cached visitors of the old one', async () => {
     let isAway = false
     const { salts, time } = saltsOver(async (_day, fresh) => {
       if (isAway) throw new PortError('state', 'unavailable')
@@ -87,7 +87,7 @@ describe('the remembered salts', () => {
     assert.notEqual(salts.knownSalt('2026-11-28'), first)
   })
 
-  it('retry a failed store once a second per day, and fail with its error until then', async () => {
+  it('are requested from a failed store once a second per day, and otherwise cause its last error', async () => {
     let asked = 0
     let isAway = true
     const { salts, time } = saltsOver(async (_day, fresh) => {

@@ -5,7 +5,7 @@ import { aNewFlag, aProject, emptyDefinitions } from '../../../tests/support/val
 import { runInSlices } from './in-slices.ts'
 
 describe('work in slices', () => {
-  it('yields to the event loop between slow steps, and returns the result in the end', async t => {
+  it('is paused between slow steps for the event loop, and returns its result at the end', async t => {
     let nowMs = 1_000
     t.mock.method(performance, 'now', () => nowMs)
     let turns = 0

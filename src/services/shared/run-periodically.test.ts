@@ -4,7 +4,7 @@ import { PortError } from '#ports/port-error.ts'
 import { createLogger } from '#telemetry/log.ts'
 import { runPeriodically } from './run-periodically.ts'
 
-describe('a task that is repeated', () => {
+describe('a periodic task', () => {
   /** @returns the lines logged by a run whose task fails with `error` and is then stopped. */
   async function linesOf(error: Error, stopsFirst: boolean): Promise<Record<string, unknown>[]> {
     const lines: Record<string, unknown>[] = []
@@ -34,7 +34,7 @@ describe('a task that is repeated', () => {
     assert.deepEqual(said, [{ msg, reason: 'event-store: timeout: 10 minutes', err: undefined }])
   })
 
-  it('has not failed when the stop interrupted it', async () => {
+  it('does not count as failed when it is interrupted by a stop', async () => {
     assert.deepEqual(await linesOf(new Error('aborted'), true), [])
   })
 })

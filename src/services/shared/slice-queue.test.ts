@@ -5,7 +5,7 @@ import { createSliceQueue, type SlicedWork, unfinished } from './slice-queue.ts'
 const sliceMs = 10
 
 describe('a slice queue', () => {
-  it('spends one slice of each turn on all running work, including what just arrived', async () => {
+  it('spends one slice of each turn on all waiting work, including work that has just arrived', async () => {
     const { queue, pieces, turn, booked } = world()
     const runs: unknown[] = []
     let turnCount = 0
@@ -22,7 +22,7 @@ describe('a slice queue', () => {
     assert.ok(turnCount <= (2 * 12 * 25) / sliceMs, `${turnCount} turns`)
   })
 
-  it('serves first come, first served, each to its end', async () => {
+  it('serves work in the order of arrival, each item to its end', async () => {
     const { queue, pieces, steps, turn, turnsUntilIdle } = world()
     const order: unknown[] = []
     const run = (name: string, lengthMs: number) =>
@@ -38,7 +38,7 @@ describe('a slice queue', () => {
     assert.equal(steps.join(''), `${'a'.repeat(11)}bc${'a'.repeat(14)}${'b'.repeat(24)}${'c'.repeat(7)}`)
   })
 
-  it('answers work at once that ends before it checks the time, whoever waits', async () => {
+  it('returns a result at once for work that ends before its first time check, whoever waits', async () => {
     const { queue, pieces, turnsUntilIdle } = world()
     const long = queue.run(pieces('long', 100))
     assert.equal(
@@ -50,7 +50,7 @@ describe('a slice queue', () => {
     assert.equal(await long, 'long')
   })
 
-  it('answers work at once that fits into the rest of the turn’s slice', async () => {
+  it('returns a result at once for work that fits into the rest of the turn’s slice', async () => {
     const { queue, pieces, turn, booked } = world()
     assert.equal(booked(), 0)
     assert.equal(queue.run(pieces('a', 5)), 'a')
@@ -65,7 +65,7 @@ describe('a slice queue', () => {
     assert.equal(queue.run(pieces('d', 9)), 'd')
   })
 
-  it('passes the error of one to its caller alone', async () => {
+  it('passes an error only to the caller whose work failed', async () => {
     const { queue, pieces, turnsUntilIdle } = world()
     const failing = (failsAtMs: number): SlicedWork<string> => {
       const work = pieces('failing', 40)
@@ -85,7 +85,7 @@ describe('a slice queue', () => {
     await rejected
   })
 
-  it('refuses work above the limit on waiting work, unless it need not wait', async () => {
+  it('refuses work above the limit on waiting work, unless it can run at once', async () => {
     const { queue, pieces, turnsUntilIdle } = world({ waitingMax: 2 })
     const waiting = [queue.run(pieces('a', 30)), queue.run(pieces('b', 30))]
     assert.equal(queue.run(pieces('c', 30)), 'full')
@@ -100,7 +100,7 @@ describe('a slice queue', () => {
     assert.equal(await again, 'd')
   })
 
-  it('continues by itself in turns of the event loop', async () => {
+  it('continues by itself in later turns of the event loop', async () => {
     let nowMs = 0
     const queue = createSliceQueue({ sliceMs: 1, waitingMax: 10, monotonicNowMs: () => nowMs })
     const work = (): SlicedWork<number> => {

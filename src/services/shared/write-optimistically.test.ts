@@ -12,7 +12,7 @@ function writeBehind(otherCount: number, lose = async (): Promise<string> => 'la
 describe('an optimistic write', () => {
   const isLate = (written: string) => written === 'late'
 
-  it('runs again while another writer comes first', async () => {
+  it('runs again as long as another writer comes first', async () => {
     for (const otherCount of [0, 1, 29]) {
       const { write, tries } = writeBehind(otherCount)
       assert.deepEqual([await writeOptimistically(write, isLate), tries()], ['written', otherCount + 1])

@@ -17,7 +17,7 @@ function heldTime(t: TestContext): { pass(ms: number): void } {
 }
 
 describe('caching the usage of flags', () => {
-  it('covers every project even if late calls keep invalidating the counts of one', async t => {
+  it('covers every project even if late calls keep invalidating the counts of one project', async t => {
     const time = heldTime(t)
     const clock = fixedClock('2026-11-10T12:00:00Z')
     const counted: number[] = []
@@ -44,7 +44,7 @@ describe('caching the usage of flags', () => {
     assert.deepEqual(counted, [1, 2, 3])
   })
 
-  it('begins soon after the calls arrive, unless finding busy flags takes long', async t => {
+  it('begins soon after the calls arrive, unless finding the called flags takes long', async t => {
     const time = heldTime(t)
     for (const { lookMs, looksAfterRound } of [
       { lookMs: 0, looksAfterRound: 2 },

@@ -3,7 +3,7 @@ import { it } from 'node:test'
 import { fixedClock } from '../../../tests/support/fixed-clock.ts'
 import { createCountRetention } from './count-retention.ts'
 
-it('warnings and counts of refused events are kept for today and the 30 whole days before', async () => {
+it('warnings and counts of refused events are kept for today and the 30 whole days before it', async () => {
   const deleted: string[] = []
   let isTrusted = false
   const retention = createCountRetention({

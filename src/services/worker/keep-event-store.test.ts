@@ -20,13 +20,13 @@ function keeperWithout(held: readonly HeldRange[], stateOf: Readonly<Record<numb
   } as unknown as EventStoreKeeperOptions)
 }
 
-it('does not report missing rows of an import job that was discarded, or no longer exists', async () => {
+it('missing rows of an import job that was discarded or no longer exists are not reported', async () => {
   const held = ['0-202611', '5-202611', '6-202611', '7-202611'].map(partition => rangeOf('events', partition))
   const lost = await keeperWithout(held, { 5: 'published', 6: 'discarded' }).findLostSpans()
   assert.deepEqual(lost, held.slice(0, 2))
 })
 
-it('looks for erasures unknown to the state only if rows may have been written after the mark', async () => {
+it('erasures unknown to the state are looked for only if rows may have been written after the mark', async () => {
   const held = [
     { ...rangeOf('events', '0-202611'), from: 1, to: 4 },
     { ...rangeOf('events', '0-202611'), from: 5, to: 9 },

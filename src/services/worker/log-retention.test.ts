@@ -43,7 +43,7 @@ async function aLog(t: TestContext, logBytesMax: number, limits = { segmentBytes
   }
 }
 
-it('deletes only segments that are processed and old enough', async t => {
+it('log retention deletes only segments that are processed and old enough', async t => {
   const { append, oldest, retention, clock, process } = await aLog(t, 1e9)
   for (let n = 0; n < 4; n++) await append(n)
   clock.advance(3_600_001)
@@ -57,7 +57,7 @@ it('deletes only segments that are processed and old enough', async t => {
   assert.equal(await retention.deleteNow(), 0, 'nothing is old enough')
 })
 
-it('deletes the last segment in time even if no further records arrive', async t => {
+it('log retention deletes the last segment in time even if no further records arrive', async t => {
   const { append, oldest, retention, clock, process } = await aLog(t, 1e9, { segmentBytesMax: 1e9, segmentAgeMs: 1 })
   await append(0)
   process(1)
@@ -69,7 +69,7 @@ it('deletes the last segment in time even if no further records arrive', async t
   assert.equal(await oldest(), 1)
 })
 
-it('deletes segments stamped by a clock that was ahead, together with the segments after them', async t => {
+it('log retention deletes segments stamped by a clock that was ahead, together with the segments after them', async t => {
   const { append, oldest, retention, clock, process } = await aLog(t, 1e9)
   clock.advance(50 * 365 * 86_400_000)
   for (const n of [0, 1]) await append(n)
@@ -82,7 +82,7 @@ it('deletes segments stamped by a clock that was ahead, together with the segmen
   assert.equal(await oldest(), 3)
 })
 
-it('keeps waiting records of a deferred project, however far other projects are processed', async t => {
+it('log retention keeps waiting records of a deferred project, however far other projects are processed', async t => {
   const { append, oldest, retention, clock, process, defer } = await aLog(t, 1e9)
   for (let n = 0; n < 4; n++) await append(n)
   clock.advance(3_600_001)
@@ -94,7 +94,7 @@ it('keeps waiting records of a deferred project, however far other projects are 
   assert.equal(await retention.deleteNow(), 2)
 })
 
-it('deletes processed segments early while space is short, and keeps the rest', async t => {
+it('log retention deletes processed segments early while space is short, and keeps unprocessed ones', async t => {
   const { append, oldest, retention, process } = await aLog(t, 3_000_000)
   await assert.rejects(
     async () => {

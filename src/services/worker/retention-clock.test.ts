@@ -40,8 +40,8 @@ function world(stored: TrustedTime | null = { atMs: startMs - 60_000, aheadMs: 0
   }
 }
 
-describe('the clock of retention', () => {
-  it('is 0 before its first look, then follows the wall clock, and is saved periodically', async () => {
+describe('the retention clock', () => {
+  it('is 0 before its first update, then follows the wall clock, and is saved periodically', async () => {
     const { retentionClock, saved, pass } = world()
     assert.equal(retentionClock.nowMs(), 0)
     await retentionClock.lookNow()
@@ -53,7 +53,7 @@ describe('the clock of retention', () => {
     assert.equal(saved.count, 20)
   })
 
-  it('stops and warns once if the wall clock jumps ahead, but follows one that jumps back immediately', async () => {
+  it('stops and warns once if the wall clock jumps ahead, but at once follows a wall clock that jumps back', async () => {
     const { retentionClock, lines, clock, pass, saved } = world()
     await retentionClock.lookNow()
     clock.advance(31 * dayMs)
@@ -72,7 +72,7 @@ describe('the clock of retention', () => {
     )
   })
 
-  it('is 0 and logs nothing at the first look of a new instance', async () => {
+  it('is 0 and logs nothing at the first update of a new instance', async () => {
     const { retentionClock, lines } = world(null)
     await retentionClock.lookNow()
     assert.deepEqual([retentionClock.nowMs(), retentionClock.isTrusted(), lines], [0, false, []])
@@ -92,7 +92,7 @@ describe('the clock of retention', () => {
     assert.ok(saved.time!.atMs > startMs)
   })
 
-  it('is 0 while another worker deletes, and then continues from the time saved by that worker', async () => {
+  it('is 0 while another worker deletes, and then continues from the time that worker saved', async () => {
     const { retentionClock, setMayRun, saved, clock } = world()
     await retentionClock.lookNow()
     setMayRun(false)

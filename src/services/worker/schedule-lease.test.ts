@@ -28,8 +28,8 @@ async function aState(t: TestContext) {
   return Object.assign(world, { lease: (ownerId: string) => createScheduleLease({ owners, ownerId, clock }) })
 }
 
-describe('the lease of the schedules', () => {
-  it('belongs to one worker, and to another once it was not renewed in time', async t => {
+describe('the lease for scheduled tasks', () => {
+  it('belongs to one worker, and to another worker once it was not renewed in time', async t => {
     const { lease, clock } = await aState(t)
     const [one, other] = [lease('one'), lease('other')]
     assert.deepEqual([await one.isOurs(), await other.isOurs()], [true, false])
@@ -78,7 +78,7 @@ describe('the lease of the schedules', () => {
     assert.equal(world.claimCount, 2)
   })
 
-  it('allows one of two workers to run a task, and the other once the first is gone', async t => {
+  it('allows one of two workers to run a task, and the other worker once the first is gone', async t => {
     const { lease, clock } = await aState(t)
     const rounds: string[] = []
     const start = (ownerId: string) => {

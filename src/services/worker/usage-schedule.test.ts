@@ -104,7 +104,7 @@ describe('usage', () => {
     assert.deepEqual(await lostDays(), ['2026-11-08', '2026-11-09'])
   })
 
-  it('is computed between full rounds only for open days of projects with new events', async () => {
+  it('is computed between full runs only for open days of projects with new events', async () => {
     const today = { ...noEventUsage, day: '2026-11-10', eventsCharged: 2, llmEvents: 1 }
     const { schedule, process, asked, saved, clock } = aSchedule([today])
     await schedule.round()
@@ -137,7 +137,7 @@ describe('usage', () => {
     assert.equal(asked.length, 3)
   })
 
-  it('is computed for other projects if one takes too long, and later for that one from its first missed day', async () => {
+  it('is computed for other projects if one project takes too long, and later for that one from its first missed day', async () => {
     const { schedule, process, failing, asked, clock } = aSchedule([])
     failing.add(1)
     await assert.rejects(schedule.round(), /too slow/)

@@ -4,7 +4,7 @@ import { PortError } from '#ports/port-error.ts'
 import { fixedClock } from '../../../tests/support/fixed-clock.ts'
 import { createVisitorRetention } from './visitor-retention.ts'
 
-it('cookieless visitors are forgotten when their day closes, and not before', async () => {
+it('cookieless visitors are forgotten when their day closes, but not before', async () => {
   const calls: string[] = []
   const left = [1_700, 3, 0, 0]
   const clock = fixedClock('2026-11-28T13:59:59Z')

@@ -11,7 +11,7 @@ function trusting(setting: string): TrustedProxies {
 }
 
 describe('parseTrustedProxies', () => {
-  it('accepts names, addresses and ranges, and trusts no peer when empty', () => {
+  it('accepts names, addresses and ranges, and trusts no proxy if the list is empty', () => {
     for (const [setting, trusted, others] of [
       [
         'loopback,private',
@@ -30,7 +30,7 @@ describe('parseTrustedProxies', () => {
     }
     assert.equal(trusting('').trusts('127.0.0.1'), false)
   })
-  it('names the entry that it does not understand', () => {
+  it('names the entry that it cannot parse', () => {
     for (const entry of ['localhost', '10.0.0.0/33', '::1/129', '10.0.0.0/', '10.0.0.0/8/8', '__proto__']) {
       assert.deepEqual(parseTrustedProxies(`loopback,${entry}`), { ok: false, error: entry })
     }
@@ -40,14 +40,14 @@ describe('parseTrustedProxies', () => {
 const loopback = trusting('loopback')
 
 describe('the address of a client', () => {
-  it('is the peer, IPv4 never written as IPv6', () => {
+  it('is that of the connection, and an IPv4 address is never written as IPv6', () => {
     assert.equal(findClientAddress({}, '::ffff:203.0.113.7', loopback), '203.0.113.7')
     assert.equal(findClientAddress({}, 'fe80::1%eth0', loopback), 'fe80::1')
     assert.equal(findClientAddress({}, undefined, loopback), '')
     assert.equal(findGeoipAddress({}, '10.1.2.3'), '10.1.2.3')
     assert.equal(findGeoipAddress({ 'x-forwarded-for': '999.1.1.1' }, undefined), '')
   })
-  it('is believed from a forwarding header only if the peer is trusted, except for a location', () => {
+  it('is taken from a forwarding header only if the peer is trusted, except when a location is looked up', () => {
     const headers = { 'x-forwarded-for': '198.51.100.1, 10.0.0.1' }
     for (const read of [
       findClientAddress,
@@ -59,7 +59,7 @@ describe('the address of a client', () => {
     }
     assert.equal(findGeoipAddress(headers, '203.0.113.7'), '198.51.100.1')
   })
-  it('takes the literally named header first, and the left-most entry that parses, without port and brackets', () => {
+  it('is the left-most valid entry, without port and brackets, of http_x_forwarded_for or else X-Forwarded-For', () => {
     const headers = { http_x_forwarded_for: 'unknown, 198.51.100.2:8080', 'x-forwarded-for': '198.51.100.1' }
     for (const read of [findGeoipAddress, findClientAddress]) {
       assert.equal(read(headers, '127.0.0.1', loopback), '198.51.100.2')
@@ -68,7 +68,7 @@ describe('the address of a client', () => {
       assert.equal(read({ 'x-forwarded-for': ' [2001:db8::1]:80' }, '127.0.0.1', loopback), '2001:db8::1')
     }
   })
-  it('belongs to a network of one sender, and to a block that is usually assigned together', () => {
+  it('belongs to the network of one sender, and to a block that is usually assigned together', () => {
     for (const [address, network, neighbourhood] of [
       ['10.1.2.3', '10.1.2.3', '10.1.2.0/24'],
       ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64', '2001:db8:1::/48'],
@@ -82,7 +82,7 @@ describe('the address of a client', () => {
   })
 })
 
-it('a visitor’s host is that of Origin, else of Referer, without its path', () => {
+it('a visitor’s host is that of the Origin header, or otherwise of Referer, without the path', () => {
   const hostOf = (headers: Record<string, string>) => readShownVisitor(headers, '127.0.0.1', loopback).host
   const origin = 'https://shop.example.com:8443'
   const referer = 'https://www.example.org/a?b=https://c.example/#d'

@@ -4,7 +4,7 @@ import { runInNewContext } from 'node:vm'
 import { encodeRemoteConfig, encodeRemoteConfigScript, hasTokenForm, offConfig } from './remote-config.ts'
 
 describe('encodeRemoteConfigScript', () => {
-  it('hands over every value as it is, and none of them ends the script around it', () => {
+  it('passes every value on unchanged, and no value can end the surrounding script element', () => {
     const config = {
       text: '</script><script>alert(1)</script>',
       comment: '<!-- -->',
@@ -20,7 +20,7 @@ describe('encodeRemoteConfigScript', () => {
     assert.deepEqual(JSON.parse(JSON.stringify(window._POSTHOG_REMOTE_CONFIG)), { phc_a: { config, siteApps: [] } })
   })
 
-  it('leaves the configuration of another project on the page alone', () => {
+  it('does not change the configuration of another project on the page', () => {
     const window: { _POSTHOG_REMOTE_CONFIG?: Record<string, { config: { token: string } }> } = {}
     for (const token of ['one', 'two']) {
       runInNewContext(encodeRemoteConfigScript(token, encodeRemoteConfig(token, offConfig)), { window })
@@ -31,7 +31,7 @@ describe('encodeRemoteConfigScript', () => {
 })
 
 describe('isTokenForm', () => {
-  it('takes letters, digits, dashes and underscores, 1 to 200', () => {
+  it('accepts 1 to 200 letters, digits, dashes and underscores', () => {
     for (const token of ['phc_Az09-', 'a', 'a'.repeat(200)]) assert.ok(hasTokenForm(token))
     for (const token of ['', 'a'.repeat(201), 'a/b', 'é', 'a\n']) assert.ok(!hasTokenForm(token), token)
   })

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { takesAtMost } from '../../../tests/support/cpu-time.ts'
 import { isRepeatedField, readFormField } from './form-fields.ts'
 
-describe('fields of a form', () => {
+describe('the fields of a form', () => {
   it('are found at the start and after an ampersand, and decoded', () => {
     assert.equal(readFormField('data=a%2Bb+c&ip=1', 'data'), 'a+b c')
     assert.equal(readFormField('ip=1&data=%zz', 'data'), '%zz')
@@ -13,14 +13,14 @@ describe('fields of a form', () => {
     assert.equal(readFormField('metadata=1&ip=data=', 'data'), null)
   })
 
-  it('are distinguished from repeated ones', () => {
+  it('are reported when they are repeated', () => {
     assert.equal(isRepeatedField('data=1&data=2', 'data'), true)
     assert.equal(isRepeatedField('ip=1&data=1&data=2', 'data'), true)
     assert.equal(isRepeatedField('data=&ip=1', 'data'), false)
     assert.equal(isRepeatedField('ip=1', 'data'), false)
   })
 
-  it('are found in time among hundreds of thousands of others', () => {
+  it('are found quickly among hundreds of thousands of other fields', () => {
     const form = `${'a&'.repeat(300_000)}data=x`
     assert.equal(readFormField(form, 'data'), 'x')
     assert.equal(readFormField(form, 'token'), null)
@@ -30,7 +30,7 @@ describe('fields of a form', () => {
     assert.ok(takesAtMost(10, find, pass))
   })
 
-  it('leave nothing but their value to the parser, without the plus signs that it is slow at', t => {
+  it('leave only their value to the parser, without the plus signs that slow it down', t => {
     const given: string[] = []
     class Parser extends URLSearchParams {
       constructor(init?: ConstructorParameters<typeof URLSearchParams>[0]) {
@@ -43,7 +43,7 @@ describe('fields of a form', () => {
     assert.deepEqual(given, ['v= %2B  '])
   })
 
-  it('are decoded as every browser does', () => {
+  it('are decoded in the same way as every browser does', () => {
     const pieces = fc.array(fc.oneof(fc.constantFrom('+', '%', '%2B', '%e2%82%ac', '%ff', ' ', '=', 'é'), fc.string()))
     fc.assert(
       fc.property(pieces, parts => {

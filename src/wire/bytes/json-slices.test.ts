@@ -44,7 +44,7 @@ function assertSlices(json: string, listKey: 'batch' | null, items: readonly Rec
 }
 
 describe('sliceItems', () => {
-  it('finds the parts of any item, in a list, in a batch and alone', () => {
+  it('finds the parts of any item, in a list, in a batch or on its own', () => {
     fc.assert(
       fc.property(fc.array(anyItem, { maxLength: 4 }), anyItem, anySeed, (list, single, seed) => {
         const random = seededRandom(seed)
@@ -59,17 +59,17 @@ describe('sliceItems', () => {
       { numRuns: runs(150, 1_000) },
     )
   })
-  it('keeps literals and spelling', () => {
+  it('keeps number literals and the spelling of strings', () => {
     const json = '{"event":"e","properties":{ "a" : 1.0, "b":1e2,"c":12345678901234567890, "a":2 },"$set":{"x":-0}}'
     const [[, properties, set]] = slicesOf(json, null, 1) as [(string | undefined)[]]
     assert.equal(properties, '{ "a" : 1.0, "b":1e2,"c":12345678901234567890, "a":2 }')
     assert.equal(set, '{"x":-0}')
   })
-  it('takes the last of repeated keys, as JSON.parse does', () => {
+  it('takes the last of repeated keys, like JSON.parse', () => {
     const json = '{"batch":[{"properties":{"a":1}},{}],"batch":[{"properties":1,"prop\\u0065rties":{"a":"é\\\\\\""}}]}'
     assert.equal(slicesOf(json, 'batch', 1)[0]![1], '{"a":"é\\\\\\""}')
   })
-  it('takes time in proportion to the text, however often the key of the items is repeated', () => {
+  it('takes time proportional to the text, however often the key of the items is repeated', () => {
     const item = '{"event":"e"}'
     const work = (times: number) => {
       const count = 300 * times
@@ -78,7 +78,7 @@ describe('sliceItems', () => {
     }
     assert.ok(isLinear(work))
   })
-  it('leaves nothing of a list that a repeated key replaces', () => {
+  it('returns nothing of a list that is replaced by a repeated key', () => {
     const sent = '{"offset":1,"properties":{"a":1}}'
     const json = `{"batch":[${sent},1,${sent}],"batch":[],"batch":[{"distinct_id":"a"},{},{"offset":2}]}`
     assert.deepEqual(
@@ -86,7 +86,7 @@ describe('sliceItems', () => {
       [['"a"'], [], ['2']],
     )
   })
-  it('refuses values nested deeper than the bound, however deep', () => {
+  it('refuses values nested more deeply than the limit, however deep they are', () => {
     const nested = (depth: number) => `[{"properties":{"a":${'['.repeat(depth - 1)}${']'.repeat(depth - 1)}}}]`
     assert.notEqual(sliceItems(Buffer.from(nested(nestingDepthMax)), null, 1), null)
     assert.equal(sliceItems(Buffer.from(nested(nestingDepthMax + 1)), null, 1), null)

@@ -5,7 +5,7 @@ import { isRawNumber } from '#core/json.ts'
 import { parseTolerantJson } from './tolerant-json.ts'
 
 describe('parseTolerantJson', () => {
-  it('reads JSON5, and NaN and Infinity as null', () => {
+  it('reads JSON5, and reads NaN and Infinity as null', () => {
     const text = `\ufeff// hello
       {token: 'a\\x41\\u0042\\
 c', "b": [1, .5, 5., +7, -0x10, 1e3,], /* more */ 'c': {d: NaN, e: -Infinity, $f_1: null, ü: true,},}`
@@ -21,7 +21,7 @@ c', "b": [1, .5, 5., +7, -0x10, 1e3,], /* more */ 'c': {d: NaN, e: -Infinity, $f
     )
   })
 
-  it('agrees with JSON.parse on any JSON', () => {
+  it('returns the same as JSON.parse for any JSON', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 4 }), value => {
         const text = JSON.stringify(value)
@@ -30,7 +30,7 @@ c', "b": [1, .5, 5., +7, -0x10, 1e3,], /* more */ 'c': {d: NaN, e: -Infinity, $f
     )
   })
 
-  it('refuses text that is neither, however deep or long', () => {
+  it('refuses text that is neither JSON nor JSON5, however deep or long', () => {
     const bad = [
       '',
       '{',
@@ -52,7 +52,7 @@ c', "b": [1, .5, 5., +7, -0x10, 1e3,], /* more */ 'c': {d: NaN, e: -Infinity, $f
     }
   })
 
-  it('keeps __proto__ an own key', () => {
+  it('reads __proto__ as an own key', () => {
     const value = parseTolerantJson('{__proto__: {polluted: 1}}') as object
     assert.ok(Object.hasOwn(value, '__proto__'))
     assert.equal(({} as { polluted?: number }).polluted, undefined)

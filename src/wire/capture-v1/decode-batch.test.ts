@@ -20,7 +20,7 @@ function batchOf(count: number, properties = '{}'): string {
   return `{"created_at":"2025-07-01T11:00:00Z","batch":[${events}]}`
 }
 
-it('a v1 batch is left to a thread where it is long or has hundreds of events, and a long one is not parsed before', t => {
+it('a v1 batch is decoded in a thread if it is long or has hundreds of events, and a long batch is not parsed first', t => {
   const parses = t.mock.method(JSON, 'parse').mock
   const keys = Array.from({ length: 10_000 }, (_, index) => `"k${index}":1`)
   for (const [text, encodings] of [

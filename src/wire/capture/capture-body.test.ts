@@ -43,7 +43,7 @@ describe('readCaptureBody', () => {
     for (const bytesMax of [999, 2_999])
       assert.equal(read(lz64, { compression: 'lz64' }, bytesMax), 'inflated_too_large')
   })
-  it('stops a bomb at the bound without unpacking it in full', () => {
+  it('stops a decompression bomb at the limit without decompressing it completely', () => {
     const zeros = Buffer.alloc(64 * 1024 * 1024, 0x20)
     const bombs = {
       gzip: gzipSync(zeros),
@@ -57,7 +57,7 @@ describe('readCaptureBody', () => {
       assert.ok(process.memoryUsage().arrayBuffers - before < 8 * 1024 * 1024, contentEncoding)
     }
   })
-  it('bounds the output by the input, so that a bomb costs no more than the same bytes sent plain', () => {
+  it('limits the output by the input, so that a bomb costs no more than the same number of uncompressed bytes', () => {
     const MiB = 1024 * 1024
     const spaces = (bytes: number) => Buffer.alloc(bytes, 0x20)
     const threadMax = 100 * MiB
@@ -78,7 +78,7 @@ describe('readCaptureBody', () => {
     )
     assert.ok(read(real, { compression: 'lz64' }, threadMax).length > 2 * MiB)
   })
-  it('inflates everything when the trailer of the last member names too small a size', () => {
+  it('decompresses everything even if the trailer of the last gzip member names too small a size', () => {
     const text = `"${'x'.repeat(200_000)}"`
     assert.equal(read(Buffer.concat([gzipSync(text), gzipSync(' ')])).length, text.length + 1)
   })

@@ -30,7 +30,7 @@ describe('parseCaptureRequest', () => {
     assert.equal(resultOf({ token: 'k', batch: [listed] }, { structuredIdBytesMax: 2_000 }), 1)
     assert.equal(resultOf('[0,0,0,0,0,0]', { parsedBytesMax: 13 }), 'invalid_shape')
   })
-  it('refuses lists and objects as ids that are too long in total', () => {
+  it('refuses ids that are lists or objects and too long in total', () => {
     const long = (count: number) => [...Array(count).keys()].map(index => 1e5 + index)
     const batch = (count: number) => [1, 2].map(() => ({ event: 'e', properties: { distinct_id: long(count) } }))
     assert.equal(resultOf({ token: 'k', batch: batch(4_000) }), 2)
@@ -40,7 +40,7 @@ describe('parseCaptureRequest', () => {
 })
 
 describe('parseCaptureQuery', () => {
-  it('reads what it knows and ignores the rest', () => {
+  it('reads the parameters that it knows and ignores all others', () => {
     assert.deepEqual(parseCaptureQuery({ compression: 'gzip', beacon: '1', _: '1751367610000', v: '3', token: 'k' }), {
       ok: true,
       value: { compression: 'gzip', data: '', beacon: true, sentAtMs: 1751367610000, token: 'k', verbose: false },
@@ -56,7 +56,7 @@ describe('parseCaptureQuery', () => {
       assert.equal(query.ok && query.value.sentAtMs, null)
     }
   })
-  it('refuses numbers that are no integers, empty text included, repeats, and two send times', () => {
+  it('refuses non-integers, including empty text, repeated parameters, and two send times', () => {
     for (const name of ['_', 'sent_at', 'beacon']) {
       for (const value of ['', '1.5', 'x', 'true', '0x1', ' 1', '2025-07-01T10:00:00Z', ['1', '1']]) {
         const query = parseCaptureQuery({ [name]: value })

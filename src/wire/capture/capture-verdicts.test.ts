@@ -43,8 +43,8 @@ function answerOf(table: OutcomeTable) {
 
 const resultsOf = ({ events }: { events: readonly Verdict[] }) => events.map(({ result, reason }) => reason ?? result)
 
-describe('verdicts', () => {
-  it('are in the order of the request, whatever the order they were found in', () => {
+describe('the results for the items of a request', () => {
+  it('are in the order of the request, whatever the order in which they were found', () => {
     const fault = {
       kind: 'fault',
       reason: 'invalid_shape',
@@ -67,7 +67,7 @@ describe('verdicts', () => {
     assert.deepEqual(body.counts, { ok: 2, warning: 1, drop: 0, reject: 1 })
   })
 
-  it('omit accepted items before others, and list the first of the others if too many', () => {
+  it('leave out accepted items first, and then list the first of the remaining items if there are too many', () => {
     const items = many(3 * verdictCountMax, row => sent(row, row < 2 * verdictCountMax ? noId : {}))
     const { events, body } = answerOf(tableOf(items))
     assert.equal(events.length, verdictCountMax)
@@ -85,7 +85,7 @@ describe('verdicts', () => {
     }
   })
 
-  it('have the status of the first refusal', () => {
+  it('have the HTTP status of the first refusal', () => {
     const large = sent(0, { propertiesJson: `{"a":"${'x'.repeat(1_000_000)}"}` })
     const { status, body } = answerOf(tableOf([large, sent(1, noId)]))
     assert.deepEqual([status, body.code, body.type], [413, 'payload_too_large', 'validation_error'])
@@ -107,7 +107,7 @@ describe('verdicts', () => {
     assert.deepEqual(resultsOf(answerOf(leaveOut(table, [1]))), ['ok', 'events_over_quota'])
   })
 
-  it('list events that a quota left out before accepted ones, however many there are', () => {
+  it('list events that a quota left out before accepted events, however many there are', () => {
     const late = leaveOut(
       tableOf(many(15_000, sent)),
       Array.from({ length: 3_000 }, (_, row) => 12_000 + row),
@@ -132,7 +132,7 @@ describe('verdicts', () => {
     assert.deepEqual(others, [null, null, uuidOf(3)])
   })
 
-  it('become warnings if persons were switched off, however many there are', () => {
+  it('become warnings if person processing was switched off, however many there are', () => {
     const table = tableOf([sent(0), sent(1, unreadable), sent(2, heatmap), sent(3)])
     setOutcomeCode(table, 0, warningCodes.person_processing_disabled)
     const told = answerOf(table)
@@ -146,7 +146,7 @@ describe('verdicts', () => {
     assert.equal(events.filter(({ result }) => result === 'warning').length, 1_000, 'before accepted ones')
   })
 
-  it('distinguish events that a quota left out from those without persons', () => {
+  it('distinguish events that a quota left out from events without person processing', () => {
     const table = leaveOut(tableOf([sent(0), sent(9), sent(2), sent(9)]), [0, 1])
     setOutcomeCode(table, 3, warningCodes.person_processing_disabled)
     const told = answerOf(table)
@@ -157,7 +157,7 @@ describe('verdicts', () => {
     )
   })
 
-  it('are made in steps', () => {
+  it('are built in steps', () => {
     assert.equal([...encodeVerdicts(tableOf(many(2_000, sent)))].length, 4)
   })
 })

@@ -24,7 +24,7 @@ function inputOfBody(body: string | Buffer, verbose = false): CaptureInput {
   }
 }
 
-it('a request has the same table from the event loop and from a thread, and its body along only where an item may refuse it', () => {
+it('the event loop and a thread decode a request to the same table, with its body only if an item may be refused', () => {
   const bodies: [readonly object[], boolean, boolean][] = [
     [[good], false, false],
     [[good, { event: 'e' }], false, true],
@@ -45,7 +45,7 @@ it('a request has the same table from the event loop and from a thread, and its 
   }
 })
 
-it('a batch as SDKs send it is decoded by the event loop, also where something in it has to be parsed', () => {
+it('a batch as SDKs send it is decoded on the event loop, even if some part of it has to be parsed', () => {
   const event = { ...good, properties: { url: 'https://shop.example/'.padEnd(560, 'x') } }
   for (const items of [Array(100).fill(event), [...Array(98).fill(event), { ...event, uuid: 5 }]])
     for (const body of [Buffer.from(JSON.stringify(items)), gzipSync(JSON.stringify(items))])
@@ -54,7 +54,7 @@ it('a batch as SDKs send it is decoded by the event loop, also where something i
   assert.equal(prepareCaptureInline(inputOf(large), received).kind, 'prepared')
 })
 
-it('a request that would hold the event loop is left to a thread, compressed or not, and little of it is parsed before', t => {
+it('a request that would block the event loop is decoded in a thread, compressed or not, and little of it is parsed first', t => {
   const parses = t.mock.method(JSON, 'parse').mock
   const batchOf = (items: string) => `{"api_key":"phc_x","batch":[${items}]}`
   const keys = Array.from({ length: 10_000 }, (_, index) => `"k${index}":1`)

@@ -151,13 +151,13 @@ const request = fc
   .map(([before, text, after]) => before + text + after)
 
 describe('outlineOf', () => {
-  it('equals the result of JSON.parse and the slices of a search for every request', () => {
+  it('returns the same as JSON.parse and a search for the items, for every request', () => {
     fc.assert(
       fc.property(request, text => assert.ok(agrees(text), text)),
       { numRuns: runs(600, 3_000) },
     )
   })
-  it('never accepts a text that JSON.parse refuses, and never misreads a broken one', t => {
+  it('never accepts a text that JSON.parse refuses, and never misreads an invalid text', t => {
     const seed = testSeed()
     t.diagnostic(`SEED=${seed}`)
     const random = seededRandom(seed)
@@ -188,7 +188,7 @@ describe('outlineOf', () => {
     }
     assert.ok(outlined > 1_000, `${outlined} of them are JSON`)
   })
-  it('has the same places of visitor members as a search', () => {
+  it('finds members about visitors at the same places as a search', () => {
     const others = objectText([...visitorNames, '$lib'], name => (name === '$distinct_id' ? scalar : anyValue))
     let told = 0
     fc.assert(
@@ -205,7 +205,7 @@ describe('outlineOf', () => {
     )
     assert.ok(told > 100, `of ${told}`)
   })
-  it('reads what SDKs send, plain ASCII and not', () => {
+  it('reads requests as SDKs send them, in plain ASCII or not', () => {
     for (const title of ['Running shoes', 'Løpesko 😀', 'a "b" \\ c']) {
       const batch = Array.from({ length: 50 }, (_, index) => ({
         event: title,

@@ -9,7 +9,7 @@ function shapeOf(endpoint: DecideEndpoint, query: RawQuery): string {
 }
 
 describe('parseDecideQuery', () => {
-  it('picks the shape and the configuration of /flags', () => {
+  it('reads the answer format and the configuration option of /flags', () => {
     assert.equal(shapeOf('flags', {}), 'V2 with config')
     assert.equal(shapeOf('flags', { config: 'false' }), 'V1')
     assert.equal(shapeOf('flags', { config: '' }), 'V1 with config')
@@ -24,7 +24,7 @@ describe('parseDecideQuery', () => {
     assert.equal(shapeOf('flags', { v: ['1.19.0', '2'] }), 'V2')
   })
 
-  it('picks the shape and the configuration of /decide', () => {
+  it('reads the answer format and the configuration option of /decide', () => {
     assert.equal(shapeOf('decide', {}), 'D1 with config')
     assert.equal(shapeOf('decide', { v: '1' }), 'D1 with config')
     assert.equal(shapeOf('decide', { v: '1.8.2' }), 'D2 with config')

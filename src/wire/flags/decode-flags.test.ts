@@ -36,8 +36,8 @@ function requestText(personProperties: string): string {
 
 const tooMuchWork = { ok: false, error: 'too_much_work' }
 
-describe('decoding on the event loop', () => {
-  it('leaves a body that is large as sent, or once decompressed, to a thread', () => {
+describe('decoding /flags on the event loop', () => {
+  it('leaves a body to a thread if it is large, either as sent or decompressed', () => {
     const text = requestText(`{"a":"${'x'.repeat(inlineFlagsBytesMax)}"}`)
     const lz64 = bodyOf(lzString.compressToBase64(text), { compression: 'lz64' })
     assert.deepEqual(decodeFlagsInline(bodyOf(text), context), tooMuchWork)
@@ -58,11 +58,11 @@ describe('decoding on the event loop', () => {
   })
 })
 
-describe('many values', () => {
+describe('many values in a /flags request', () => {
   const many = `[${'0,'.repeat(inlineFlagsValuesMax)}1.0]`
   const form = { contentType: 'application/x-www-form-urlencoded' }
 
-  it('are left to a thread in any encoding, and not parsed before', t => {
+  it('are left to a thread in any encoding, and are not parsed first', t => {
     const parses = t.mock.method(JSON, 'parse').mock
     const text = requestText(`{"a":${many}}`)
     const encoded = `data=${encodeURIComponent(Buffer.from(text).toString('base64'))}`
@@ -77,15 +77,15 @@ describe('many values', () => {
     }
   })
 
-  it('are not counted within texts; fewer values are decoded at once, even with number literals to keep', () => {
+  it('are not counted inside strings, and fewer values are decoded at once, even with number literals to keep', () => {
     const few = requestText(`{"a":[${'1.0,'.repeat(inlineFlagsValuesMax - 100)}1e5]}`)
     assert.ok(decodeFlagsInline(bodyOf(few), context).ok)
     assert.ok(decodeFlagsInline(bodyOf(requestText(`{"a":${JSON.stringify(many)}}`)), context).ok)
   })
 })
 
-describe('a request between threads', () => {
-  it('keeps literals, keys of every name, and lone surrogates', () => {
+describe('a request that is passed between threads', () => {
+  it('keeps number literals, keys of every name, and lone surrogates', () => {
     const properties =
       '{"a":1.0,"__proto__":{"constructor":[1e3,{"x":-0}],"y":12345678901234567890},"l":[[],[1.50]],"s":"\\ud800","t":2}'
     const decode = () => decodeFlagsRequest(bodyOf(requestText(properties)), context)
@@ -98,7 +98,7 @@ describe('a request between threads', () => {
     assert.deepEqual(posted, direct)
   })
 
-  it('keeps literals in groups, and in properties of groups', () => {
+  it('keeps number literals in groups, and in group properties', () => {
     const text =
       '{"token":"phc_test","distinct_id":"u","groups":{"company":1.0,"x":[1e3]},"group_properties":{"company":{"a":2.50}}}'
     const posted = unpackFlagsRequest(structuredClone(packFlagsRequest(decodeFlagsRequest(bodyOf(text), context))))
@@ -107,7 +107,7 @@ describe('a request between threads', () => {
     assert.equal(JSON.stringify(posted.value.groupProperties), '{"company":{"a":2.50}}')
   })
 
-  it('keeps a refusal', () => {
+  it('keeps the reason of a refusal', () => {
     const refused = decodeFlagsRequest(bodyOf('{"token":1}'), context)
     assert.deepEqual(unpackFlagsRequest(structuredClone(packFlagsRequest(refused))), {
       ok: false,

@@ -26,7 +26,7 @@ function codeOf(...call: Parameters<typeof decode>): string {
 }
 
 describe('decodeFlagsBody', () => {
-  it('decompresses by hint, by header and by the first bytes', () => {
+  it('decompresses according to the query, the header and the first bytes', () => {
     assertDecodes(gzipSync(json), { compression: 'gzip-js', contentType: 'text/plain' })
     assertDecodes(gzipSync(json), { contentEncoding: 'x-gzip' })
     assertDecodes(gzipSync(json))
@@ -37,7 +37,7 @@ describe('decodeFlagsBody', () => {
     assertDecodes(json, { contentEncoding: 'br' })
   })
 
-  it('decompresses lz64, bare and in a form, announced by the query or by the form', () => {
+  it('decompresses lz64, on its own and in a form, announced by the query or by the form', () => {
     const lz64 = lzString.compressToBase64(json)
     for (const compression of ['lz64', 'lz-string'])
       for (const contentType of ['application/json', 'text/plain']) assertDecodes(lz64, { compression, contentType })
@@ -48,7 +48,7 @@ describe('decodeFlagsBody', () => {
     assertDecodes(lzString.compressToBase64(Buffer.from(json).toString('base64')), { compression: 'lz64' })
   })
 
-  it('refuses lz64 that is broken, or decompresses to too much', () => {
+  it('refuses lz64 that is damaged, or decompresses to too much text', () => {
     for (const body of ['nonsense', json, lzString.compressToBase64(json).slice(0, -8)])
       assert.equal(codeOf(body, { compression: 'lz-string' }), '400 invalid_json', body)
     const form = { contentType: 'application/x-www-form-urlencoded', compression: 'lz64' }
@@ -58,7 +58,7 @@ describe('decodeFlagsBody', () => {
     assert.equal(codeOf(`data=${encodeURIComponent(bomb)}`, form), 'decompressed_too_large')
   })
 
-  it('takes base64 where JSON fails, percent-encoded or not, with or without padding', () => {
+  it('decodes base64 if the text is not JSON, percent-encoded or not, with or without padding', () => {
     const base64 = Buffer.from(json).toString('base64')
     assertDecodes(base64)
     assertDecodes(base64.replace(/=+$/, ''))
@@ -66,7 +66,7 @@ describe('decodeFlagsBody', () => {
     assert.equal(codeOf('%%%'), '400 invalid_json')
   })
 
-  it('decodes percent sequences in either case, once in a body and twice in a form, and leaves other text alone', () => {
+  it('decodes percent sequences in either case, once in a body and twice in a form, and leaves other text unchanged', () => {
     const base64 = Buffer.from(json).toString('base64')
     const encoded = (text: string, written = (hex: string) => hex) =>
       text.replace(/./g, char => `%${written(char.charCodeAt(0).toString(16))}`)
@@ -81,7 +81,7 @@ describe('decodeFlagsBody', () => {
       for (const over of [{}, form]) assert.equal(codeOf(`${base64}${broken}`, over), '400 invalid_json', broken)
   })
 
-  it('decodes text that is nothing but percent sequences or blanks about as fast as plain base64', () => {
+  it('decodes text that consists only of percent sequences or spaces about as fast as plain base64', () => {
     const form = { contentType: 'application/x-www-form-urlencoded' }
     const often =
       (text: string, over = {}) =>
@@ -97,7 +97,7 @@ describe('decodeFlagsBody', () => {
       assert.ok(takesAtMost(10, often(unit.repeat(130_000), over), plain), unit)
   })
 
-  it('reads forms with and without data=, in strict JSON only', () => {
+  it('reads forms with and without data=, but only with strict JSON', () => {
     const form = { contentType: 'application/x-www-form-urlencoded; charset=utf-8' }
     const base64 = Buffer.from(json).toString('base64')
     assertDecodes(`data=${base64}`, form)
@@ -107,7 +107,7 @@ describe('decodeFlagsBody', () => {
     assert.equal(codeOf(`data=${base64}`, { ...form, compression: 'zip' }), '400 unsupported_compression')
   })
 
-  it('refuses what does not decompress, or to too much', () => {
+  it('refuses what cannot be decompressed, or decompresses to too much', () => {
     assert.equal(codeOf(json, { compression: 'gzip' }), '400 invalid_compression')
     assert.equal(codeOf(gzipSync(json).subarray(0, 20)), '400 invalid_compression')
     assert.equal(codeOf(gzipSync(Buffer.alloc(5 * 1024 * 1024, ' '))), 'decompressed_too_large')
@@ -117,7 +117,7 @@ describe('decodeFlagsBody', () => {
     )
   })
 
-  it('refuses more values than can be parsed in time, and takes long texts', () => {
+  it('refuses more values than can be parsed in time, but accepts long strings', () => {
     const withList = (list: string) => `{"token":"phc_test","distinct_id":"user-1","person_properties":{"a":${list}}}`
     assert.equal(codeOf(withList(`[${'1.0,'.repeat(500_000)}1]`)), '413 payload_too_large')
     assert.equal(codeOf('['.repeat(2_000_000)), '413 payload_too_large')

@@ -3,7 +3,7 @@ import { it } from 'node:test'
 import type { FlagEvaluation } from '#core/flags/evaluation/evaluate-flags.ts'
 import { PreparedTexts } from './prepared-texts.ts'
 
-it('texts are made once, unless one flag has too many characters of text to cache', () => {
+it('texts of flags are prepared once, unless one flag has too much text to cache', () => {
   const made: string[] = []
   const texts = new PreparedTexts(
     ({ key }, { slot }) => {

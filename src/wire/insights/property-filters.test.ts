@@ -24,7 +24,7 @@ function shownFilter(filter: object): string {
 }
 
 describe('readFilters', () => {
-  it('reads a list as any of its values, or none with a negating operator', () => {
+  it('reads a list as a match of any of its values, or of none with a negating operator', () => {
     const cases: [operator: string, value: JsonValue, expected: string][] = [
       ['exact', ['a', 'b'], 'exact ["a","b"]'],
       ['is_not', ['a', 'b'], 'is_not ["a","b"]'],
@@ -60,7 +60,7 @@ describe('readFilters', () => {
     assert.equal(refused.ok || refused.error.attr, 'query.properties.0.value')
   })
 
-  it('reads an empty group as no filter', () => {
+  it('reads an empty group as the absence of a filter', () => {
     for (const type of ['AND', 'OR']) {
       const condition = read({ type, values: [] })
       assert.ok(condition.ok)

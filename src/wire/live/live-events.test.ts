@@ -14,7 +14,7 @@ function read(bytes: Uint8Array) {
 }
 
 describe('messages of the live view', () => {
-  it('show an event under the names that lists of stored events have, properties as they were sent', () => {
+  it('show an event with the field names of lists of stored events, and properties as they were sent', () => {
     const event = aCapturedEvent(1, {
       propertiesJson: '{\r\n  "n": 1.0,\n  "big": 12345678901234567890 }',
       setJson: '{"plan": "pro"}',
@@ -37,7 +37,7 @@ describe('messages of the live view', () => {
     assert.ok(text.includes('"n": 1.0') && text.includes('12345678901234567890'))
   })
 
-  it('keep the first members of values that are too large, and say so', () => {
+  it('keep the first members of values that are too large, and say that they are truncated', () => {
     const propertiesJson = JSON.stringify({ a: 1, b: ['},"'], pad: 'x'.repeat(liveTextMax.properties), c: 2 })
     const { data } = read(liveMessages.event(aCapturedEvent(1, { propertiesJson }), 'main', 0))
     assert.deepEqual([data.properties, data.cut], [{ a: 1, b: ['},"'] }, true])
@@ -52,14 +52,14 @@ describe('messages of the live view', () => {
     assert.equal('cut' in read(liveMessages.reject(aCapturedReject(), 'main', 3)).data, false)
   })
 
-  it('count hidden events in all and by reason, and report uncounted periods', () => {
+  it('count hidden events in total and by reason, and report periods without counts', () => {
     const { lines, data } = read(liveMessages.skipped({ rate: 5, slow: 0, too_large: 2 }))
     assert.deepEqual(lines, ['event: skipped'])
     assert.deepEqual(data, { count: 7, reasons: { rate: 5, too_large: 2 } })
     assert.deepEqual(read(liveMessages.lost('main', 'behind')).data, { count: null, reason: 'behind', lane: 'main' })
   })
 
-  it('begin with when to come again, the project and where it stands', () => {
+  it('begin with the retry interval, the project and the current position', () => {
     const { lines, data } = read(
       encodeLiveReady({ project: { id: 1, name: 'a\nb' }, offsets: { main: 9 }, eventsPerSecondMax: 200 }),
     )

@@ -93,7 +93,7 @@ function randomRequest(signal: OtlpSignal, seed: number): Request {
 }
 
 describe('the count of an OpenTelemetry request', () => {
-  it('matches an independent encoder, in protobuf and in JSON', () => {
+  it('matches the result of an independent encoder, in protobuf and in JSON', () => {
     let total = 0
     for (let seed = 1; seed <= 400; seed++) {
       const signal = (['logs', 'metrics', 'traces'] as const)[seed % 3]!
@@ -126,7 +126,7 @@ describe('the count of an OpenTelemetry request', () => {
   const resourceOf = (...attributes: number[][]) => message(1, message(1, ...attributes))
   const anyValue = (service: string) => ({ key: 'service.name', value: { stringValue: service } })
 
-  it('comes with the service of the first resource', () => {
+  it('is returned with the service of the first resource', () => {
     const first = resourceOf(attribute('host', 'a'), attribute('service.name', 'shöp'))
     const second = resourceOf(attribute('service.name', 'other'))
     const swapped = message(1, message(1, message(1, message(2, text(1, 'shop')), text(1, 'service.name'))))
@@ -148,7 +148,7 @@ describe('the count of an OpenTelemetry request', () => {
       assert.equal(countOtlpJson(json({ resourceLogs: [{ resource: { attributes } }] }), 'logs')!.service, service)
   })
 
-  it('refuses malformed protobuf', () => {
+  it('is refused for malformed protobuf', () => {
     const malformed: readonly (readonly number[])[] = [
       [0x0b, 0x0c],
       [0x0c],
@@ -167,7 +167,7 @@ describe('the count of an OpenTelemetry request', () => {
     for (const bytes of malformed) assert.equal(countOtlpProtobuf(Buffer.from(bytes), 'logs'), null, String(bytes))
   })
 
-  it('refuses JSON that is invalid, has another shape or is nested too deeply', () => {
+  it('is refused for JSON that is invalid, has another structure or is nested too deeply', () => {
     const nested = (depth: number) => `{"a":${'['.repeat(depth - 1)}${']'.repeat(depth - 1)}}`
     assert.equal(countOtlpJson(Buffer.from(nested(otlpDepthMax)), 'traces')?.count, 0)
     const refused = [
@@ -179,7 +179,7 @@ describe('the count of an OpenTelemetry request', () => {
     for (const body of refused) assert.equal(countOtlpJson(Buffer.from(body), 'traces'), null, body.slice(0, 60))
   })
 
-  it('takes null for absent fields, fields of other signals, and an object a line for logs alone', () => {
+  it('accepts null for absent fields and fields of other signals, and accepts one object per line only for logs', () => {
     for (const body of ['{"resourceLogs":null}', '{"resourceSpans":[{}]}', ' { } \n', '{}\r\n\n{}\n'])
       assert.equal(countOtlpJson(Buffer.from(body), 'logs')?.count, 0, body)
     const line = '{"resourceLogs":[{"scopeLogs":[{"logRecords":[{},{}]}]}]}'

@@ -54,7 +54,7 @@ const refused = (body: unknown, over: Partial<RecordingInput> = {}) =>
   refusalOf(decodeRecordingRequest(anInput(body, over), received()))
 
 describe('a recording request', () => {
-  it('keeps items as they were written: lists joined, objects added, in order', async () => {
+  it('keeps items as they were written, with the items of lists joined and single objects added, in order', async () => {
     const head = `"event":"$snapshot","distinct_id":"ada"`
     const properties = `"token":"phc_a","$session_id":"s1"`
     const body = `[
@@ -69,7 +69,7 @@ describe('a recording request', () => {
     assert.equal(recording.sessionId, 's1')
   })
 
-  it('takes everything else from the first element', async () => {
+  it('takes all other values from the first element', async () => {
     const uuid = '0197c5a0-0000-7000-8000-000000000001'
     const first = anElement(
       { $window_id: 'w1', $snapshot_source: 'mobile', $lib: 'posthog-ios', $snapshot_data: { type: 4 } },
@@ -94,7 +94,7 @@ describe('a recording request', () => {
     })
   })
 
-  it('fills in what the first element leaves out', async () => {
+  it('gets defaults for what the first element leaves out', async () => {
     const { timestampMs, uuid, windowId, snapshotSource, lib } = await kept(anElement({ $snapshot_source: 'tv' }))
     assert.deepEqual([timestampMs, windowId, snapshotSource, lib], [receivedAtMs, session, 'web', 'web'])
     assert.match(uuid, /^[0-9a-f]{8}-[0-9a-f]{4}-7/)
@@ -106,7 +106,7 @@ describe('a recording request', () => {
     assert.equal(late.timestampMs, Date.parse('2025-07-01T10:01:00Z'))
   })
 
-  it('finds the key and the distinct id wherever an event may have them', async () => {
+  it('may have its key and distinct id wherever an event may have them', async () => {
     const { token, ...properties } = anElement().properties
     for (const where of [{ token }, { $token: token }, { api_key: token }])
       assert.equal((await kept([{ event: '$snapshot', distinct_id: 1, properties, ...where }])).token, 'phc_a')
@@ -123,7 +123,7 @@ describe('a recording request', () => {
     assert.equal(inside.distinctId, '23')
   })
 
-  it('is refused for its session id, its distinct id, then its snapshots', () => {
+  it('is refused for its session id first, then for its distinct id, then for its snapshots', () => {
     assert.equal(refused([anElement({ $session_id: undefined, $snapshot_data: 1 })]), 'missing_session_id')
     for (const $session_id of ['a_b', 'é', null, 5, ['a'], 'a'.repeat(71), 'a b', 'a\n'])
       assert.equal(refused([anElement({ $session_id, $snapshot_data: 1 })]), 'invalid_session_id', `${$session_id}`)
@@ -133,7 +133,7 @@ describe('a recording request', () => {
       assert.equal(refused([anElement(), anElement({ $snapshot_data })]), 'missing_snapshot_data')
   })
 
-  it('is refused like an event before its key is looked up', () => {
+  it('is refused before its key is looked up, like an event', () => {
     assert.equal(refused([]), 'request holds no event')
     assert.equal(
       refused({ api_key: 'phc_a', batch: [anElement()] }),
@@ -149,7 +149,7 @@ describe('a recording request', () => {
     assert.equal(refused(''), 'request missing data payload')
   })
 
-  it('names the key of what it refuses, so that the project finds it', () => {
+  it('is refused with its key, so that the reject belongs to the project', () => {
     const prepared = decodeRecordingRequest(anInput([anElement({ $session_id: 'a_b' })]), received())
     assert.ok(prepared.kind === 'unfit' && prepared.token === 'phc_a' && typeof prepared.body === 'object')
     assert.ok(prepared.body.text.includes('a_b'))
@@ -160,7 +160,7 @@ describe('a recording request', () => {
     assert.ok(misshapen.kind === 'refused' && misshapen.token === 'phc_a')
   })
 
-  it('is left to a thread when it is large, as sent or decompressed, or has a large id', () => {
+  it('is decoded in a thread if it is large, as sent or decompressed, or has a large id', () => {
     const large = [anElement({ $snapshot_data: [randomBytes(40_000).toString('hex')] })]
     const inline = (body: Buffer | unknown) => decodeRecordingInline(anInput(body), received())
     assert.equal(inline(large), 'too_much_work')
@@ -174,7 +174,7 @@ describe('a recording request', () => {
     assert.equal(decodeRecordingRequest(anInput(listed), received()).kind, 'prepared')
   })
 
-  it('may decompress to the size that is allowed uncompressed, but not to ten times that', () => {
+  it('may decompress to the size that is allowed uncompressed, but not to ten times that size', () => {
     const ofBytes = (bytes: number) =>
       gzipSync(JSON.stringify([anElement({ $snapshot_data: ['a'.repeat(bytes - 4)] })]), { level: 1 })
     assert.equal(refused(ofBytes(recordingBytesMax)), undefined)

@@ -6,7 +6,7 @@ import { startPennonFor } from '../../support/pennon.ts'
 import { seededRandom, testSeed } from '../../support/seeded-random.ts'
 import { compareRound, emptyComparison } from './compare-with-sdk.ts'
 
-it('answers 20,000 random pairs of flag and person as the evaluator inside posthog-node does', async t => {
+it('20,000 random pairs of flag and person get the same answers as from the evaluator in posthog-node', async t => {
   const seed = testSeed()
   t.diagnostic(`SEED=${seed}`)
   const random = seededRandom(seed)

@@ -130,7 +130,7 @@ export function jobLifeContract(engine: string, open: OpenSqlState): void {
       assert.equal(await world.management.updateImportJob(job.id, change, { states: ['published'] }, null), null)
     })
 
-    it('a job that is old only by an untrusted clock can still be undone', async t => {
+    it('a job that seems old only according to an untrusted clock can still be undone', async t => {
       const world = await importWorld(t, open)
       const job = await world.publishEvents(anImportedEvent('e', 'a', day, { $set: { plan: 'old' } }))
       const monotonic = { nowMs: 0 }

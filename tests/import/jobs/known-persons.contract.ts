@@ -14,7 +14,7 @@ export function knownPersonsContract(engine: string, open: OpenSqlState): void {
   describe(`rows of a published import job on ${engine}`, () => {
     const liveAt = (index: number) => ({ timestampMs: 200 * day + index })
 
-    it('rows show the properties of live events and earlier jobs, overridden by those of the job itself', async t => {
+    it('rows show the person’s properties from live events and earlier jobs, overridden by those of the job itself', async t => {
       const world = await importWorld(t, open)
       await world.apply(
         anEvent('live', 'ada', { $set: { plan: 'live', country: 'NO' }, $set_once: { first: 1 } }, liveAt(0)),
@@ -42,7 +42,7 @@ export function knownPersonsContract(engine: string, open: OpenSqlState): void {
       assert.deepEqual(shown(world), { live: { plan: 'live', country: 'NO', first: 1 } })
     })
 
-    it('rows show properties that the job sets after their events, as a profiles file does, also across linked ids', async t => {
+    it('rows show properties that the job sets after their events, as a profile file does, also across linked ids', async t => {
       const world = await importWorld(t, open)
       await world.publishEvents(
         anImportedEvent('visit', 'device', day, {}),
@@ -53,7 +53,7 @@ export function knownPersonsContract(engine: string, open: OpenSqlState): void {
       for (const [name, properties] of Object.entries(shown(world))) assert.deepEqual(properties, { plan: 'pro' }, name)
     })
 
-    it('a worker that lost ownership stops at this step even when no row has a person, and the next one finishes', async t => {
+    it('a worker that lost its stream stops here even when no row has a person, and the next worker finishes', async t => {
       const world = await importWorld(t, open)
       const { events, chunks, management } = world
       const job = await world.createJob()
@@ -74,7 +74,7 @@ export function knownPersonsContract(engine: string, open: OpenSqlState): void {
       assert.equal(await stepOf(), null)
     })
 
-    it('rows show the properties even when the worker is killed repeatedly', async t => {
+    it('rows show the person’s properties even when the worker is killed repeatedly', async t => {
       for (const first of [0, 1, 2, 3]) {
         const world = await importWorld(t, open)
         await world.apply(anEvent('live', 'ada', { $set: { plan: 'live' } }, liveAt(0)))

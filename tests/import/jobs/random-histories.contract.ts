@@ -33,7 +33,7 @@ export function randomHistoriesContract(engine: string, open: OpenSqlState, numR
     await fc.assert(fc.asyncProperty(fc.array(part, { minLength: 2, maxLength: 8 }), undone, run), { numRuns })
   })
 
-  it(`undoing an import job on ${engine} after another one and later events leaves everything as without both`, async () => {
+  it(`undoing an import job on ${engine} after another job and later events leaves everything as without both jobs`, async () => {
     const run = inWorlds(
       open,
       async (newWorld, parts: readonly Part[], name: string, after: readonly Act[], acts: readonly Act[]) => {

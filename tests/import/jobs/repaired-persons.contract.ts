@@ -33,7 +33,7 @@ export function repairedPersonsContract(engine: string, open: OpenSqlState, numR
     fc.assert(fc.asyncProperty(acts, acts, acts, inWorlds(open, run)), { numRuns })
 
   describe(`rebuilding persons on ${engine}`, () => {
-    it('changes nothing where the persons are what their events make of them', () =>
+    it('changes nothing if the persons already match their events', () =>
       check(async (newWorld, before, during, after) => {
         const world = await newWorld()
         await applyAll(world, before.map(live))
@@ -101,7 +101,7 @@ export function repairedPersonsContract(engine: string, open: OpenSqlState, numR
       await assertRowsHaveTheirPersons(world)
     })
 
-    it('reaches the same after a crash at any write', () =>
+    it('reaches the same result after a crash at any write', () =>
       check(async (newWorld, before, _, after) => {
         const world = await newWorld()
         await applyAll(world, [...before, ...after].map(live))
@@ -112,7 +112,7 @@ export function repairedPersonsContract(engine: string, open: OpenSqlState, numR
       }))
   })
 
-  it(`erased persons on ${engine} do not come back when persons are rebuilt, and new ones of their ids stay`, async t => {
+  it(`erased persons on ${engine} do not come back when persons are rebuilt, and new persons with their ids stay`, async t => {
     for (const deletesEvents of [false, true]) {
       const world = await importWorld(t, open)
       const { management } = world
@@ -136,7 +136,7 @@ export function repairedPersonsContract(engine: string, open: OpenSqlState, numR
   })
 
   describe(`splitting a person on ${engine}`, () => {
-    it('makes of each distinct id what its own events make of it without the links', () =>
+    it('gives each distinct id the person that its own events make without the links', () =>
       check(async (newWorld, before, during, after) => {
         const world = await newWorld()
         await applyAll(world, before.map(live))
@@ -223,7 +223,7 @@ export function repairedPersonsContract(engine: string, open: OpenSqlState, numR
         assert.deepEqual({ ...(await world.repair(rebuildAll)), idCount: 0 }, emptyReport)
       }))
 
-    it('leaves the main distinct id what no event explains, and the assignments', async t => {
+    it('leaves values that no event explains, and the assignments, with the main distinct id', async t => {
       const world = await importWorld(t, open)
       await world.apply(
         anEvent('e', 'a', { $set: { k: 'a' } }, { timestampMs: day }),
@@ -245,7 +245,7 @@ export function repairedPersonsContract(engine: string, open: OpenSqlState, numR
       assert.notEqual(a.uuid, b.uuid)
     })
 
-    it('separates the ids also if their events cannot be read, or are deleted', async t => {
+    it('separates the ids even if their events cannot be read, or are deleted', async t => {
       for (const events of ['unreadable', 'deleted'] as const) {
         const world = await importWorld(t, open)
         await world.apply(
@@ -264,7 +264,7 @@ export function repairedPersonsContract(engine: string, open: OpenSqlState, numR
       }
     })
 
-    it('links the ids of a chunk that was loaded before the split with the separate persons', async t => {
+    it('makes a chunk that was loaded before the split link its ids with the separate persons', async t => {
       const world = await importWorld(t, open)
       await world.apply(anEvent('$identify', 'a', { $anon_distinct_id: 'b', $set: { k: 1 } }, { timestampMs: day }))
       const { uuid } = (await personWith(world, 'a'))!
@@ -276,7 +276,7 @@ export function repairedPersonsContract(engine: string, open: OpenSqlState, numR
       assert.deepEqual({ ...(await world.repair(rebuildAll)), idCount: 0 }, emptyReport)
     })
 
-    it('waits for the next start when the worker stops while it reads links', async t => {
+    it('waits for the next start if the worker stops while it reads links', async t => {
       const world = await importWorld(t, open)
       await world.apply(anEvent('$identify', 'a', { $anon_distinct_id: 'b' }, { timestampMs: day }))
       const stored = await world.stored()
@@ -294,7 +294,7 @@ export function repairedPersonsContract(engine: string, open: OpenSqlState, numR
       assert.deepEqual((await world.stored()).persons.map(({ ids }) => ids).sort(), ['a', 'b'])
     })
 
-    it('changes nothing of a person that was merged, split or erased since', async t => {
+    it('does not change a person that was merged, split or erased since the request', async t => {
       const world = await importWorld(t, open)
       await world.apply(anEvent('$identify', 'a', { $anon_distinct_id: 'b' }, { timestampMs: day }))
       const stored = await world.stored()

@@ -11,11 +11,11 @@ import { importWorld } from '../../support/world/import-world.ts'
 import { acts, applyAll, imported, live } from './random-acts.ts'
 
 export function seenPersonsContract(engine: string, open: OpenSqlState, numRuns: number): void {
-  describe(`persons with a pending import job on ${engine}`, () => {
+  describe(`persons shown with a pending import job on ${engine}`, () => {
     const withoutLinks = acts.map(all => all.filter(({ name }) => name !== '$identify'))
     const options = fc.record({ overwritesPersons: fc.boolean(), backdatesFirstTouch: fc.boolean() })
 
-    it('are those of the project once the job is published', async t => {
+    it('are the same as the project’s persons once the job is published', async t => {
       await fc.assert(
         fc.asyncProperty(acts, withoutLinks, withoutLinks, options, async (lives, earlier, imports, chosen) => {
           const world = await importWorld(t, open)

@@ -27,7 +27,7 @@ export function twoJobsContract(engine: string, open: OpenSqlState): void {
       assert.equal(world.events.rows.size, 0)
     })
 
-    it('discarding a job forgets the time that it gave a generated link', async t => {
+    it('discarding a job discards the time that the job gave to a generated link', async t => {
       const world = await importWorld(t, open)
       const [first, second] = [await world.createJob(), await world.createJob()]
       const uuid = '5b0fb7a1-0000-5000-8000-000000000001'
@@ -42,7 +42,7 @@ export function twoJobsContract(engine: string, open: OpenSqlState): void {
       )
     })
 
-    it('a generated link keeps the time that the first job gave it', async t => {
+    it('a generated link keeps the time that the first job gave to it', async t => {
       const world = await importWorld(t, open)
       const [first, second] = [await world.createJob(), await world.createJob()]
       const link = (importJobId: number, timestampMs: number) =>

@@ -59,7 +59,7 @@ export function unreadableEventsContract(engine: string, open: OpenSqlState): vo
       ['are too many', tooLarge],
       ['take too long', tooSlow],
     ] as const)
-      it(`a person whose events ${what} stays unchanged, and all others are undone`, async t => {
+      it(`a person whose events ${what} stays unchanged, and all other persons are undone`, async t => {
         const world = await importWorld(t, open)
         await world.apply(...['flood', 'side', 'user', 'device', 'plain'].map(id => live(id, { $set: { live: id } })))
         const before = await world.stored()
@@ -97,7 +97,7 @@ export function unreadableEventsContract(engine: string, open: OpenSqlState): vo
       assert.deepEqual([await kOf(world, 'flood'), await personWith(world, 'new')], ['flood', undefined])
     }
 
-    it('a person that live events change at every try stays unchanged, and all others are undone', async t => {
+    it('a person that live events change at every try stays unchanged, and all other persons are undone', async t => {
       const world = await importWorld(t, open)
       const job = await publishFlood(world)
       let count = 0
@@ -112,7 +112,7 @@ export function unreadableEventsContract(engine: string, open: OpenSqlState): vo
       await assertFloodIsLeft(world, job)
     })
 
-    it('persons that are linked and too large for the memory stay unchanged, and are never loaded', async t => {
+    it('linked persons that are too large for the memory stay unchanged, and are never loaded', async t => {
       const world = await importWorld(t, open)
       const job = await publishFlood(world)
       const { chunks } = world
@@ -126,7 +126,7 @@ export function unreadableEventsContract(engine: string, open: OpenSqlState): vo
       await assertFloodIsLeft(world, job)
     })
 
-    it('a person is undone whose events could not be read once', async t => {
+    it('a person whose events could not be read at the first try is still undone', async t => {
       const world = await importWorld(t, open)
       const job = await publishFlood(world)
       let isBusy = true
@@ -145,7 +145,7 @@ export function unreadableEventsContract(engine: string, open: OpenSqlState): vo
       assert.deepEqual(await world.notes(job), {})
     })
 
-    it('a group whose events cannot be read stays unchanged, and so does its type', async t => {
+    it('a group whose events cannot be read stays unchanged, as does its type', async t => {
       const world = await importWorld(t, open)
       const job = await world.createJob()
       await world.apply(...groupEvents(['flood', 'x', 'y', 'z'], job.id))
@@ -194,7 +194,7 @@ export function unreadableEventsContract(engine: string, open: OpenSqlState): vo
     })
   })
 
-  describe(`undoing a job on ${engine} when the event store has lost some of the other events`, () => {
+  describe(`undoing a job on ${engine} when the event store has lost some events from outside the job`, () => {
     const prepare = async (t: TestContext) => {
       const world = await importWorld(t, open)
       const events = {
@@ -213,7 +213,7 @@ export function unreadableEventsContract(engine: string, open: OpenSqlState): vo
       return { world, before, job, waiting, events }
     }
 
-    it('a value that no event explains stays, and all values of the job are gone', async t => {
+    it('a value that no event explains stays, and all values that the job set are gone', async t => {
       const { world, before, job, events } = await prepare(t)
       world.forget(events.kept)
       await world.discard(job)
@@ -221,7 +221,7 @@ export function unreadableEventsContract(engine: string, open: OpenSqlState): vo
       assert.deepEqual(await world.notes(job), {})
     })
 
-    it('a person and a group of which no other event is left stay unchanged, with notes', async t => {
+    it('a person and a group with no event left outside the job stay unchanged, with notes', async t => {
       const { world, job, events } = await prepare(t)
       for (const event of [events.value, events.kept, events.group]) world.forget(event)
       const left = await personWith(world, 'a')
@@ -233,7 +233,7 @@ export function unreadableEventsContract(engine: string, open: OpenSqlState): vo
       })
     })
 
-    it('a person that no event explains stays unchanged, with a note, and jobs that wait continue', async t => {
+    it('a person that no event explains stays unchanged, with a note, and waiting jobs continue', async t => {
       const { world, job, waiting, events } = await prepare(t)
       const left = await personWith(world, 'user')
       world.forget(events.link)

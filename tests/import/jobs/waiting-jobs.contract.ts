@@ -15,7 +15,7 @@ import { type ImportWorld, importWorld } from '../../support/world/import-world.
 import { day } from './random-acts.ts'
 
 export function waitingJobsContract(engine: string, open: OpenSqlState): void {
-  it(`an import job on ${engine} that waits for a store shows the reason and start time, and jobs of other projects continue`, async t => {
+  it(`an import job on ${engine} that waits for a store shows why and since when, and jobs of other projects continue`, async t => {
     const world = await importWorld(t, open)
     const { management, clock, events } = world
     const made = await management.createProject(aNewProject(), aChange())

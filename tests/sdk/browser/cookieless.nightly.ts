@@ -184,7 +184,7 @@ describe('posthog-js without cookies', { skip }, () => {
   })
 
   for (const mode of [1, 2]) {
-    it(`distinguishes visitors, and recognizes one all day but not the next day (mode ${mode})`, async () => {
+    it(`distinguishes visitors, and recognizes a visitor all day but not the next day (mode ${mode})`, async () => {
       await setMode(mode)
       const start = noon + mode * 10 * dayMs
       setTime(start)
@@ -266,7 +266,7 @@ describe('posthog-js without cookies', { skip }, () => {
     assert.equal(cookies.length, 1)
   })
 
-  it('identifies its visitor in the stateful mode, and keeps the hash in the stateless one', async () => {
+  it('identifies its visitor in stateful mode, and keeps the hashed id in stateless mode', async () => {
     setTime(noon + 40 * dayMs)
     const identify = (name: string) => async (page: Page) => {
       await capture(`${name}-before`)(page)
@@ -299,7 +299,7 @@ describe('posthog-js without cookies', { skip }, () => {
     await eventually(() => readdirSync(salts).join() === '2026-12-30', { what: 'salts to go' })
   })
 
-  it('writes neither address nor user agent to any file or log line', async () => {
+  it('leaves neither address nor user agent in any file or log line', async () => {
     const properties = { $cookieless_mode: true, $raw_user_agent: ada.userAgent, $ip: ada.address, $host: 'shop.test' }
     const page = { event: 'beside a bad one', distinct_id: '$posthog_cookieless', properties }
     for (const body of [

@@ -65,7 +65,7 @@ describe('posthog-js from Pennon', { skip }, () => {
     await visitor.close()
   })
 
-  it('makes no request for its configuration when that comes with the library', async () => {
+  it('makes no request for its configuration if that comes with the library', async () => {
     const src = `${site.acceptance.proxy.url}/array/${testProjectKey}/array.js`
     const visitor = await site.openHead(snippet(src, testProjectKey, `{ api_host: '${site.acceptance.proxy.url}' }`))
     assert.equal(await ask(visitor, flagOf('multi')), 'variant-a')
@@ -114,7 +114,7 @@ describe('posthog-js from Pennon', { skip }, () => {
     await visitor.close()
   })
 
-  it('keeps the value of a flag that cannot be computed, and updates the others', async () => {
+  it('keeps the value of a flag that cannot be computed, and updates other flags', async () => {
     const fragile = await createFlag('fragile', { groups: [{ rollout_percentage: 100 }] })
     const other = await createFlag('other', { groups: [{ rollout_percentage: 0 }] })
     const visitor = await site.open(currentScript(), 'request_batching: false')
@@ -233,7 +233,7 @@ describe('posthog-js from Pennon', { skip }, () => {
     await visitor.close()
   })
 
-  it('does not request flags for a project without any, and does once one exists', async () => {
+  it('does not request flags for a project without flags, and does so once one exists', async () => {
     const { pennon, proxy } = site.acceptance
     const token = 'phc_testofaprojectwithoutflags'
     const { id } = await pennon.api<{ id: number }>('POST', '/api/projects/', { name: 'No flags', api_token: token })
@@ -268,7 +268,7 @@ describe('posthog-js from Pennon', { skip }, () => {
     await visitor.close()
   })
 
-  it('records a session where the project enables it, and its snapshots are stored', async () => {
+  it('records a session if the project enables it, and its snapshots are stored', async () => {
     const { pennon, proxy } = site.acceptance
     const record = (on: boolean) => pennon.api('PATCH', '/api/projects/@current/', { session_recording_opt_in: on })
     await record(true)

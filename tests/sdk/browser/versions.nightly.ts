@@ -117,7 +117,7 @@ for (const sdk of sdks) {
       await visitor.close()
     })
 
-    it('evaluates flags by the stored person after identifying', async () => {
+    it('evaluates flags with the stored person after identifying', async () => {
       const id = me('known')
       await site.acceptance.pennon.post('/capture/', {
         api_key: testProjectKey,

@@ -46,7 +46,7 @@ it('the key of a recording is found', () => {
   assert.deepEqual(keysOf(bytes), [{ start: 0, end: bytes.length, projectId: 3, distinctId: odd.distinctId }])
 })
 
-it('bytes that are no run of records are refused', () => {
+it('bytes that are not a run of records are refused', () => {
   const { bytes } = (() => {
     const encoder = new RecordEncoder()
     encoder.addEvent(aCapturedEvent(1))

@@ -59,7 +59,7 @@ describe('an answer of the event store', () => {
   }
 
   for (const how of ['as a whole', 'in turns', 'to be held as bytes'] as const)
-    it(`is aborted by its signal even after it has begun, read ${how}`, async t => {
+    it(`is aborted by its signal even after the answer has begun, read ${how}`, async t => {
       const begun = createServer((request, response) => {
         request.resume()
         response.write('[1]\n')
@@ -86,7 +86,7 @@ describe('an answer of the event store', () => {
       await assert.rejects(read, /the caller left/)
     })
 
-  it('is a store failure if it ends within a row, held as bytes, even without a count', async () => {
+  it('is a store failure if it is held as bytes and ends within a row, even without a count', async () => {
     ;[body, summary] = ['[1]\n[2', {}]
     await assert.rejects(readings['to be held as bytes'](), { name: 'PortError', code: 'unavailable' })
   })

@@ -8,7 +8,7 @@ import { isEndpointFailure, toStoreError } from './clickhouse-errors.ts'
 const refusal = (code: string) => new ClickHouseError({ message: 'refused', code })
 
 describe('failures of the event store', () => {
-  it('count as too large for reads that exceed their own limits', () => {
+  it('count as a query that is too large when a read exceeds its own limits', () => {
     for (const [code, portCode] of [
       ['159', 'timeout'],
       ['241', 'full'],
@@ -50,7 +50,7 @@ describe('failures of the event store', () => {
     assert.equal(isEndpointFailure(new Error('socket hang up')), true)
   })
 
-  it('do not count as too large for reads that wait for others and writes without memory', () => {
+  it('do not count as a query that is too large when a read waits for others or a write gets no memory', () => {
     for (const [code, during, portCode] of [
       ['202', 'read', 'full'],
       ['243', 'read', 'full'],

@@ -9,8 +9,8 @@ import { compareCursors } from './place-order.ts'
 
 const limits = { windowRowsMin: 10, dayRowsMax: 20, sliceRowsMax: 5, sliceBytesMax: 50 }
 
-describe('the windows of an export', () => {
-  it('gather days until they have enough rows, and leave a busy day alone', () => {
+describe('the time windows of an export', () => {
+  it('collect days until they have enough rows, and give a busy day a window of its own', () => {
     const cases: [
       days: [string, number][],
       expected: [days: string, rows: number, isBusy: boolean][],
@@ -84,7 +84,7 @@ describe('the windows of an export', () => {
     }
   })
 
-  it('have buckets of a millisecond at least', () => {
+  it('have buckets of at least one millisecond', () => {
     for (const [spanMs, rowCount, expected] of [
       [86_400_000, 0, 86_400_000 / 64],
       [86_400_000, 1, Math.floor(86_400_000 / (64 + 7))],
@@ -97,7 +97,7 @@ describe('the windows of an export', () => {
 })
 
 describe('the slices of a window', () => {
-  it('cover it without gap or overlap, with every row, within their limits', () => {
+  it('cover the window without gap or overlap, with every row, within their limits', () => {
     const bucket = fc.tuple(fc.nat(3), fc.integer({ min: 1, max: 8 }), fc.integer({ min: 1, max: 80 }))
     fc.assert(
       fc.property(fc.array(bucket, { maxLength: 12 }), fc.boolean(), (gaps, descending) => {
@@ -155,7 +155,7 @@ describe('ranges of the sort key', () => {
     assert.deepEqual(await rangesOf(1, []), [wholeRange])
   })
 
-  it('are conditions whose values are parameters, the lower end excluded', () => {
+  it('are conditions with parameters as values, and exclude the lower end', () => {
     const [above, upTo] = ["a'", 'b'].map(event => ({ event, distinctId: 'id', uuid: 'u' }))
     assert.deepEqual(buildRangeCondition(wholeRange), { condition: 'true', params: {} })
     const { condition, params } = buildRangeCondition({ above: above!, upTo: upTo! })
@@ -167,7 +167,7 @@ describe('ranges of the sort key', () => {
   })
 })
 
-describe('the order of places', () => {
+describe('the order of positions in an export', () => {
   const place = (timestampMs: number, uuid: string, tieBreak = '0') => ({ timestampMs, uuid, tieBreak })
 
   it('is by time, by the second half of the uuid, by its first half, then by the tie-break', () => {

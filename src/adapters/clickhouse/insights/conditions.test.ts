@@ -20,7 +20,7 @@ function conditionSql() {
 }
 
 describe('conditions in SQL', () => {
-  it('are combined as they are nested', () => {
+  it('are nested in the same way as the conditions of the request', () => {
     const all = (...conditions: Condition[]): Condition => ({ kind: 'all', conditions })
     const any = (...conditions: Condition[]): Condition => ({ kind: 'any', conditions })
     for (const [condition, expected] of [
@@ -35,7 +35,7 @@ describe('conditions in SQL', () => {
     assert.throws(() => conditionSql().conditions.of({ kind: 'cohort', cohortId: 1, isMember: true, path: '' }))
   })
 
-  it('join the person of today only if needed', () => {
+  it('join the person’s current row only if a condition needs it', () => {
     const persons: Condition = { kind: 'persons', personIds: [] }
     for (const [condition, needsPerson, expected] of [
       [persons, true, "(person IN (CAST([], 'Array(UUID)')))"],
@@ -77,7 +77,7 @@ describe('conditions in SQL', () => {
     for (const columns of conditions.tables.values()) assert.equal(new Set(columns).size, columns.length)
   })
 
-  it('contain no text of the caller', () => {
+  it('contain none of the caller’s text', () => {
     const hostile = `x') OR 1 = 1 -- {a:String} \\ " 🏴`
     const { conditions, params } = conditionSql()
     const values: [string, JsonValue][] = [
@@ -118,7 +118,7 @@ describe('bounds in SQL', () => {
     return { sql, params: Object.values(params.values) }
   }
 
-  it('of times have nine digits after the second, also before 1970, and none never match', () => {
+  it('give times nine digits after the second, even before 1970, and match nothing if the value is not a time', () => {
     for (const [value, expected] of [
       ['2026-01-31T12:00:00Z', 1_769_860_800_000_000_000n],
       ['2026-01-31T12:00:00.123456Z', 1_769_860_800_123_456_000n],
@@ -135,7 +135,7 @@ describe('bounds in SQL', () => {
     }
   })
 
-  it('of numbers are parameters, and none never match', () => {
+  it('pass numbers as parameters, and match nothing if the value is not a number', () => {
     for (const [operator, value, expected] of [
       ['gt', 5, [5]],
       ['lte', '-1.5', [-1.5]],

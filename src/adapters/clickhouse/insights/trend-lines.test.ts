@@ -27,7 +27,7 @@ const queryOf = (math: TrendMath, breakdowns: number): TrendCountQuery => ({
 })
 
 describe('the values of a breakdown', () => {
-  it('rank by what their lines show, then by their bytes', () => {
+  it('rank by the totals that their lines show, then by their bytes', () => {
     const cases: [math: TrendMath, cells: Cell[], expected: string[]][] = [
       [{ kind: 'events' }, [], []],
       [{ kind: 'events' }, [cell(0, 9, 9, ''), cell(0, 1, 1, 'a')], ['a']],
@@ -43,7 +43,7 @@ describe('the values of a breakdown', () => {
         assert.deepEqual(rankBreakdownValues(queryOf(math, 1), inOrder, 2).flat(), expected)
   })
 
-  it('have a line each, followed by events without a value, then all others together', () => {
+  it('have one line each, followed by a line for events without a value and a line for all other values', () => {
     const events: TrendMath = { kind: 'events' }
     const cases: [
       math: TrendMath,
@@ -105,7 +105,7 @@ describe('the values of a breakdown', () => {
       assert.deepEqual(buildTrendLines(queryOf(math, breakdowns), cells, ranked), expected)
   })
 
-  it('are combined from the figures of each value where that is exact', () => {
+  it('are combined from the figures of each value if the combination is exact', () => {
     for (const [math, expected] of [
       [{ kind: 'events' }, true],
       [{ kind: 'persons' }, false],
@@ -120,7 +120,7 @@ describe('the values of a breakdown', () => {
   })
 })
 
-it('buckets that are not kept are counted in runs, or in one where there are many', () => {
+it('runs of uncached buckets are counted separately, or as a single run if there are many', () => {
   const cases: [kept: string, expected: string][] = [
     ['', ''],
     ['k', ''],

@@ -5,7 +5,7 @@ import { encodeIdentities } from './encoded-lists.ts'
 import { splitIntoLists } from './field-lists.ts'
 
 describe('a list that is sent in several fields', () => {
-  it('is whole, in order, and begins another field where one more item would not fit', () => {
+  it('is complete and in order, and starts another field when the next item would not fit', () => {
     const cases: [lengths: number[], max: number, expected: number[][]][] = [
       [[], 10, []],
       [[0], 0, [[0]]],
@@ -44,7 +44,7 @@ describe('identities in a query', () => {
   const sent = (params: Record<string, unknown>) =>
     Object.values(params).flatMap(text => JSON.parse(Buffer.from(String(text), 'base64').toString()))
 
-  it('are named by the UTC day and by texts as they are stored', () => {
+  it('are given as the UTC day and the texts as they are stored', () => {
     for (const [over, expected] of [
       [{}, [1, 0, 'e', 'ada', uuid]],
       [{ timestampMs: 86_399_999 }, [1, 0, 'e', 'ada', uuid]],
@@ -56,7 +56,7 @@ describe('identities in a query', () => {
       assert.deepEqual(sent(encodeIdentities([{ ...identity, ...over }]).params), [expected])
   })
 
-  it('fill as many fields as they need, none of them beyond what the server takes', () => {
+  it('fill as many fields as they need, each within the server’s limit', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: 30_000 }), { minLength: 1, maxLength: 12 }), lengths => {
         const identities = lengths.map((length, index) => ({

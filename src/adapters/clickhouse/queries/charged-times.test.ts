@@ -39,7 +39,7 @@ function aStore(limit: number, failure: PortError) {
   return { sizes, clients: { write } }
 }
 
-describe('asking for the days of charge', () => {
+describe('asking for the days on which events were charged', () => {
   it('asks once, and answers in the order of the question', async () => {
     const { clients, sizes } = aStore(10_000, tooLong)
     const times = await findChargedTimes(clients, events.toReversed())
@@ -47,7 +47,7 @@ describe('asking for the days of charge', () => {
     assert.deepEqual(sizes, [2_000])
   })
 
-  it('asks for less at a time when the server takes too long', async () => {
+  it('asks for fewer days per query when the server takes too long', async () => {
     const { clients, sizes } = aStore(500, tooLong)
     const times = await findChargedTimes(clients, events)
     assert.deepEqual(
@@ -57,7 +57,7 @@ describe('asking for the days of charge', () => {
     assert.deepEqual(sizes, [2_000, 1_000, 500, 500, 1_000, 500, 500])
   })
 
-  it('gives up when even a few take too long, and at once when the server does not answer', async () => {
+  it('gives up when even a few days take too long, and at once when the server does not answer', async () => {
     const slow = aStore(0, tooLong)
     await assert.rejects(findChargedTimes(slow.clients, events), { code: 'timeout' })
     assert.deepEqual(slow.sizes, [2_000, 1_000, 500, 250])
@@ -79,7 +79,7 @@ describe('asking for the days of charge', () => {
     assert.deepEqual(sizes, [])
   })
 
-  it('splits what one query would be too large for', async () => {
+  it('splits a question that is too large for one query', async () => {
     const { clients, sizes } = aStore(20_000, tooLong)
     const long = Array.from({ length: 6_000 }, (_, n) =>
       aStoredEvent({ event: 'x'.repeat(900), distinctId: `person-${n}` }),

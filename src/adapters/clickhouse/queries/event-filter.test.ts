@@ -101,7 +101,7 @@ describe('the filter of a list of events', () => {
     }
   })
 
-  it('matches nothing if an id or a place is malformed', () => {
+  it('matches nothing if an id or a position is malformed', () => {
     const place = { timestampMs: 5, uuid, tieBreak: '0' }
     for (const asked of [
       { uuid: 'x' },
@@ -117,10 +117,10 @@ describe('the filter of a list of events', () => {
   })
 })
 
-describe('the columns of an event that is shown', () => {
+describe('the columns of a displayed event', () => {
   const columns = viewColumns.split(/,\s*/).map(column => column.replace(/^\w+\((\w+)\)$/, '$1'))
 
-  it('match the fields of a row, in its order', () => {
+  it('match the fields of a row, in the same order', () => {
     const row = columns.map((column, index) => (/_at$|^timestamp$/.test(column) ? String(2 ** 53 - index) : column))
     const view = toEventView(row as unknown as Parameters<typeof toEventView>[0])
     const snake = (name: string) =>
@@ -137,7 +137,7 @@ describe('the columns of an event that is shown', () => {
     assert.equal(Object.keys(view).length, columns.length)
   })
 
-  it('are read from stored columns, except for the person of today', () => {
+  it('are read from stored columns, except for the current person', () => {
     const stored = new Set(storedColumns.split(/,\s*/))
     assert.deepEqual(
       columns.filter(column => !stored.has(column)),

@@ -16,7 +16,7 @@ import { isFormatError, toSqlFailure } from './sql-errors.ts'
 const failure = (code: string, message = 'refused') => toSqlFailure(new ClickHouseError({ code, message }), 'db')
 
 describe('failures of SQL', () => {
-  it('caused by the query say what to change', () => {
+  it('say what to change if the query caused them', () => {
     for (const [code, kind] of [
       ['497', 'forbidden'],
       ['158', 'too_large'], // TOO_MANY_ROWS
@@ -30,7 +30,7 @@ describe('failures of SQL', () => {
       assert.equal(failure(code).kind, kind, code)
   })
 
-  it('that may pass later are the store’s', () => {
+  it('count as failures of the store if they may be temporary', () => {
     for (const [code, portCode] of [
       ['159', 'timeout'],
       ['202', 'full'],
@@ -47,7 +47,7 @@ describe('failures of SQL', () => {
     assert.throws(() => toSqlFailure(new TypeError('ours'), 'db'), TypeError)
   })
 
-  it('show one line of the engine’s message, without the tables behind the views', () => {
+  it('show one line of the engine’s message, without the tables that the views hide', () => {
     for (const [message, detail] of [
       ["Unknown identifier 'a'", "Unknown identifier 'a'"],
       ['Code: 62. DB::Exception: Syntax error: failed at position 1', 'Syntax error: failed at position 1'],
@@ -66,7 +66,7 @@ describe('failures of SQL', () => {
       assert.deepEqual(failure('62', message), { kind: 'failed', detail }, message)
   })
 
-  it('that name the added format are reported as an incomplete query', () => {
+  it('are reported as an incomplete query if they name the output format that the server appended', () => {
     const failed = (detail: string) => ({ kind: 'failed', detail }) as const
     for (const [answer, sql, expected] of [
       [failed("Unknown identifier 'FORMAT'"), 'SELECT a +', true],
@@ -80,7 +80,7 @@ describe('failures of SQL', () => {
 })
 
 describe('tables for users’ SQL', () => {
-  it('are views over tables that show the rows of one project, and of one import job', () => {
+  it('are views that show only the rows of one project, or of one import job', () => {
     for (const scope of sqlScopes) {
       const views = createSqlViews('db', scope).map(({ statement }) => statement)
       const tables = new Set(views.flatMap(statement => statement.match(/(?<=\bdb\.)\w+/g) ?? []))
@@ -105,7 +105,7 @@ describe('tables for users’ SQL', () => {
     }
   })
 
-  it('have a new version when the query of a view changes', () => {
+  it('get a new version when the query of a view changes', () => {
     const [ours, others] = [createSqlViews('db'), createSqlViews('other')]
     assert.equal(new Set([...ours, ...others].map(({ comment }) => comment)).size, ours.length * 2)
     assert.deepEqual(createSqlViews('db'), ours)

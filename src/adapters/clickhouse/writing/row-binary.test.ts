@@ -9,7 +9,7 @@ const hexOf = (write: (to: RowBinaryWriter) => void) => {
 }
 
 describe('RowBinaryWriter', () => {
-  it('writes a UUID as two little-endian halves, and nothing for other text', () => {
+  it('writes a UUID as two little-endian halves, and nothing for text that is not a UUID', () => {
     assert.equal(
       hexOf(to => to.uuid('00112233-4455-6677-8899-AABBccddeeff')),
       '7766554433221100ffeeddccbbaa9988',
@@ -47,7 +47,7 @@ describe('RowBinaryWriter', () => {
     }
   })
 
-  it('writes text after its length in bytes, even if the guessed length was wrong', () => {
+  it('writes the length of a text in bytes before it, even if the guessed length was wrong', () => {
     for (const unit of ['a', 'é', '漢', '🏴', '\u0000']) {
       for (const count of [0, 1, 23, 24, 42, 43, 63, 64, 127, 128, 129, 5461, 5462, 8191, 8192, 16383, 16384, 70_000]) {
         const text = unit.repeat(count)

@@ -177,7 +177,7 @@ describe('the row of an event', () => {
     })
   })
 
-  it('keeps any text as UTF-8 can hold it', () => {
+  it('keeps any text that UTF-8 can represent', () => {
     fc.assert(
       fc.property(unicode({}), unicode({ minLength: 20 }), (short, long) => {
         const row = eventRow({ event: short, propertiesJson: long, flags: new Map([[long, short]]) })
@@ -189,7 +189,7 @@ describe('the row of an event', () => {
     )
   })
 
-  it('is refused where a column cannot hold it', () => {
+  it('is refused if a column cannot hold a value', () => {
     for (const [over, refused] of [
       [{ projectId: -7 }, 'project_id is not a 32-bit number'],
       [{ projectId: 2 ** 32 }, 'project_id is not a 32-bit number'],
@@ -208,7 +208,7 @@ describe('the row of an event', () => {
       assert.deepEqual(writeEventRow(new RowBinaryWriter(), { ...event, ...over }, 5), { refused })
   })
 
-  it('takes precedence over an import’s, an earlier copy, and one that was restored', () => {
+  it('takes precedence over the row of an import, an earlier copy and a restored copy', () => {
     const version = (importJobId: number, isRestored: boolean, insertedAtMs: number) =>
       eventRow({ importJobId }, { isRestored }, insertedAtMs).row_version as bigint
     const ascending = [
@@ -227,7 +227,7 @@ describe('the row of an event', () => {
     assert.equal(new Set(ascending).size, ascending.length)
   })
 
-  it('lies in the partition of live rows, of the job, or of implicit jobs', () => {
+  it('goes to the partition of live rows, of its job, or of implicit jobs', () => {
     for (const [over, partition] of [
       [{ importJobId: 0 }, 0],
       [{ importJobId: 9 }, 9],
@@ -238,7 +238,7 @@ describe('the row of an event', () => {
 })
 
 describe('the row of', () => {
-  it('an override has a version above all from before an erasure', () => {
+  it('an override has a version above every version from before an erasure', () => {
     const override = { projectId: 1, distinctId: 'ada', personId: uuid, version: 3 }
     const row = (erasures: number, version: number) =>
       writtenRow('person_distinct_id_overrides', overrideColumns, to =>
@@ -251,7 +251,7 @@ describe('the row of', () => {
     })
   })
 
-  it('a reject has the text of its source, and one that was replayed has both times', () => {
+  it('a reject has the text of its source, and a replayed reject has both times', () => {
     const rejected: RejectedEvent = {
       ...{ rejectId: 'r', projectId: 1, reason: 'why', field: 'f', lane: 'main', importJobId: 9, uuid: 'any text' },
       ...{ event: '', distinctId: 'ada', receivedAtMs: -5, body: '{', source: null },
@@ -278,7 +278,7 @@ describe('the row of', () => {
     )
   })
 
-  it('a recording has its bytes as they are', () => {
+  it('a recording contains its bytes unchanged', () => {
     const view: Omit<RecordingView, 'receivedAtMs' | 'timestampMs'> = {
       ...{ projectId: 1, uuid, sessionId: 's', windowId: 'w', distinctId: 'ada', snapshotSource: 'web', lib: 'js' },
       ...{ itemCount: 2, itemsBytes: 2 ** 40 },
@@ -314,7 +314,7 @@ describe('the row of', () => {
       assert.deepEqual(writeRecordingRow(new RowBinaryWriter(), { ...recording, ...over }, 7, 1), { refused })
   })
 
-  it('a deduplicated call counts with the copy that was charged first', () => {
+  it('a deduplicated call has a higher version the earlier it was charged', () => {
     const call = { projectId: 1, uuid, distinctId: 'ada', timestampMs: 5, chargedAtMs: 6, flag: 'f', response: 'on' }
     const row = (chargedAtMs: number) =>
       writtenRow('deduplicated_flag_calls', deduplicatedColumns, to =>
@@ -331,7 +331,7 @@ describe('the row of', () => {
     })
   })
 
-  it('a person or group of the mirror has what it is, and a deleted one its key alone', async () => {
+  it('a mirrored person or group has all its fields, and a deleted one only its key', async () => {
     const rows: Record<string, unknown>[] = []
     const mirror = createSubjectMirror({} as ClickHouseClients, {
       insert: async <Row>({ table, columns, rows: all, write }: RowsOfTable<Row>) => {
@@ -357,7 +357,7 @@ describe('the row of', () => {
     ])
   })
 
-  it('an arrival names the UTC day, also before 1970, once for all calls of it', () => {
+  it('an arrival has its UTC day, even before 1970, once for all calls of that day', () => {
     const call = (projectId: number, timestampMs: number) => ({
       ...{ projectId, timestampMs, uuid, distinctId: 'ada', chargedAtMs: 0, flag: 'f', response: '' },
     })
@@ -375,7 +375,7 @@ describe('the row of', () => {
     assert.equal(rows.map(row => `${row.project_id} ${row.day}`).join(), '1 1,1 2,2 -1')
   })
 
-  it('of a refused row, no part is sent', async () => {
+  it('an event that is refused is left out completely', async () => {
     const sent: Buffer[] = []
     const exec = async ({ values }: { values: AsyncIterable<Buffer> }) => {
       for await (const bytes of values) sent.push(Buffer.from(bytes))

@@ -18,7 +18,7 @@ const definitions = (cohorts: readonly (readonly [id: number, version: number])[
   cohorts: cohorts.map(([id, version]) => aCohort({ id, version })),
 })
 
-it('held and changed definitions merge to the same result as reading everything', () => {
+it('merging cached definitions with changed ones gives the same result as reading all of them', () => {
   const stored = fc.uniqueArray(fc.tuple(fc.nat(6), fc.nat(2)), { selector: ([id]) => id })
   const inOrder = stored.map(rows => rows.toSorted(([a], [b]) => a - b))
   fc.assert(

@@ -23,7 +23,7 @@ const mapped = (id: number, distinctId: string, over: Partial<MappedPersonRow> =
 })
 const withoutText = { properties: null, property_marks: null }
 
-describe('the budget for the texts of a load', () => {
+describe('the text budget of a load', () => {
   it('is divided among the rows, with two texts each', () => {
     for (const [bytesMax, taken, rowCount, share] of [
       [100, 0, 5, 10],
@@ -41,7 +41,7 @@ describe('the budget for the texts of a load', () => {
     }
   })
 
-  it('counts per project, including a fixed number of bytes for each other id of a person', () => {
+  it('counts per project, and includes a fixed number of bytes for each further id of a person', () => {
     const budget = new TextBudget(1_000)
     for (const [projectId, bytes] of [
       [1, 5],
@@ -65,7 +65,7 @@ describe('the budget for the texts of a load', () => {
 })
 
 describe('the rows of a load', () => {
-  it('make one person for all of its ids, and the text of each in the order of the persons', () => {
+  it('give one person for all of its ids, with each person’s text in the order of the persons', () => {
     const budget = new TextBudget(1_000)
     const rows = [
       mapped(8, 'a'),
@@ -99,7 +99,7 @@ describe('the rows of a load', () => {
     ])
   })
 
-  it('are asked for once per id and group, and for no group whose type is gone', () => {
+  it('are requested once per id and group, and not for a group whose type is gone', () => {
     const ids = [
       [1, 'a'],
       [2, 'a'],
@@ -190,7 +190,7 @@ describe('a load', () => {
     }
   })
 
-  it('asks for what few projects have only where they have it', () => {
+  it('reads data that few projects have only for projects that have it', () => {
     const usual = reading()
     loadSynchronously(loadChunk(usual.reads, subjects, 100))
     const rare = ['erasedIds', 'importJobs', 'generated']

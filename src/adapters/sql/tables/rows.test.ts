@@ -60,9 +60,9 @@ function anItem(fields: Fields, isSet: boolean): ItemOf<{ fields: Fields }> {
   return Object.fromEntries(values)
 }
 
-describe('a definition as a row', () => {
+describe('a definition stored as a row', () => {
   for (const isSet of [true, false])
-    it(`comes back as it was, ${isSet ? 'with everything set' : 'with nothing set'}`, () => {
+    it(`is read back unchanged, ${isSet ? 'with everything set' : 'with nothing set'}`, () => {
       for (const resource of declared)
         assertComesBack(
           anItem(resource.fields, isSet),
@@ -75,7 +75,7 @@ describe('a definition as a row', () => {
 describe('stored JSON', () => {
   const corrupt = { code: 'corrupt' }
 
-  it('is an object or refused, with its number literals', () => {
+  it('is an object, or is refused, and keeps its number literals', () => {
     assert.deepEqual(jsonObjectOf('{}'), {})
     assert.equal(JSON.stringify(jsonObjectOf('{"a":1.0,"b":9007199254740993}')), '{"a":1.0,"b":9007199254740993}')
     assert.equal(JSON.stringify(propertiesOf('{"a":1.0}')), '{"a":1.0}')
@@ -84,19 +84,19 @@ describe('stored JSON', () => {
     for (const text of ['', '{', 'undefined']) assert.throws(() => jsonOf(text), corrupt, text)
   })
 
-  it('has the wanted properties alone where there are many', () => {
+  it('returns only the requested properties if there are many', () => {
     const long = JSON.stringify({ a: 1, b: 'x'.repeat(100_000), c: 3 })
     assert.equal(propertiesOf(long, () => new Set(['c', 'd'])).c, 3)
     assert.throws(() => propertiesOf(`${long.slice(0, -1)},`, () => new Set(['c'])), corrupt)
   })
 })
 
-describe('a person and a group', () => {
+describe('stored persons and groups', () => {
   const mark: PropertyMark = { kind: 'live_once', timestampMs: 5, uuid: 'u', importJobId: 0 }
   const row = { project_id: 9, created_at: large, version: 3, property_marks: encodePropertyMarks({ a: mark }) }
   const expected = { projectId: 9, properties: { a: 1 }, marks: { a: mark }, createdAtMs: large, version: 3 }
 
-  it('are read with their marks', () => {
+  it('are read with the marks of their properties', () => {
     const person = { ...row, uuid: 'u', properties: '{"a":1}', is_identified: 1, last_seen_at: 8 }
     const group = { ...row, group_type_index: 4, group_key: '', group_properties: '{"a":1}' }
     for (const read of [<R extends object>(row: R) => row, asHandedOut]) {
@@ -107,7 +107,7 @@ describe('a person and a group', () => {
       assert.throws(() => personOf({ ...person, property_marks }), { code: 'corrupt' }, property_marks)
   })
 
-  it('have types, one of which may be being deleted', () => {
+  it('have group types, one of which may be about to be deleted', () => {
     const type = { project_id: 9, group_type: 'team', group_type_index: 0 }
     assert.deepEqual(groupTypeOf({ ...type, removed: 0 }), { projectId: 9, name: 'team', index: 0 })
     assert.deepEqual(groupTypeOf({ ...type, removed: 1 }), {
@@ -115,19 +115,19 @@ describe('a person and a group', () => {
     })
   })
 
-  it('are erased up to the ends of a log', () => {
+  it('are erased up to the end of each log stream', () => {
     assert.deepEqual(logEndsOf({ log_id: 'l', log_ends: '{"main":5}' }), { logId: 'l', endOffsets: { main: 5 } })
   })
 })
 
-describe('a project', () => {
+describe('a stored project', () => {
   const row = {
     ...{ id: 7, uuid: 'u', name: 'n', api_token: 'phc_a', timezone: 'UTC', anonymize_ips: 0, geoip_enabled: 1 },
     ...{ property_matching_version: 1 as 1 | 2, quotas: '{}', created_at: 5, deleted: 0, revision: 1 },
     ...{ import_undos: 0, erasures: 0, client_settings: '{}', ingestion_settings: '{}' },
   }
 
-  it('has the defaults of fields that later versions added', () => {
+  it('has defaults for fields that later versions added', () => {
     const { quotas, ingestion, propertyMatchingVersion, anonymizeIps, geoipEnabled } = toResourceItem(
       projectResource,
       row,

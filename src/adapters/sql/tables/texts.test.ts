@@ -10,7 +10,7 @@ import { countFittingRows } from './fitting-rows.ts'
 import { toStorableFields, toStorableText, wrapWithStorableTexts } from './wrap-methods.ts'
 
 describe('a page', () => {
-  it('ends before the row that would exceed it, and has one row at least', () => {
+  it('ends before the row that would exceed its limit, but has at least one row', () => {
     const cases: [bytes: (number | string)[], expected: number][] = [
       [[], 0],
       [[10], 1],
@@ -45,7 +45,7 @@ describe('a search for a text', () => {
     return rows[0]!.found === 1
   }
 
-  it('finds it as it is written, in either case', async () => {
+  it('finds the text literally, in either case', async () => {
     for (const [text, search, expected] of [
       ['abc', '', true],
       ['abc', 'B', true],
@@ -99,7 +99,7 @@ describe('a search for a text', () => {
 })
 
 describe('a text in a separate column', () => {
-  it('has no NUL and no lone surrogate', () => {
+  it('contains no NUL and no lone surrogate', () => {
     for (const [text, expected] of [
       ['', ''],
       ['a🏴é', 'a🏴é'],
@@ -111,7 +111,7 @@ describe('a text in a separate column', () => {
       assert.equal(toStorableText(text), expected)
   })
 
-  it('is made storable among the arguments of a method, and one level within them', async () => {
+  it('is made storable in the arguments of a method, and one level inside them', async () => {
     const { take } = wrapWithStorableTexts({ take: async (...args: unknown[]) => args })
     const [list, nested, plain] = [['\0'], { inner: { text: '\0' } }, { text: 'a', number: 1 }]
     const args = await take('\0', { text: '\0', number: 1 }, list, nested, plain, null, undefined, 5)

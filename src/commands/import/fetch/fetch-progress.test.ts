@@ -16,7 +16,7 @@ const begun: FetchProgress = {
 const minute = 60_000
 
 describe('the progress of a fetch', () => {
-  it('shows finished parts, the present wait, and the least time that the limits allow for the rest', () => {
+  it('shows finished parts, the current wait, and the minimum time that the limits require for the rest', () => {
     const progress = { ...begun, partsDone: 60, partsEmpty: 2, bytesReceived: 3 * 2 ** 20, retries: 1 }
     const text = formatFetchProgress(
       { ...progress, waiting: { reason: 'source limit', untilMs: 14 * minute } },
@@ -25,7 +25,7 @@ describe('the progress of a fetch', () => {
     assert.equal(text, '60 of 1,095 parts, 2 without data, 3.0 MiB, 1 retry, source limit, 14 min, about 17.3 h left')
   })
 
-  it('estimates the rest from the pace so far if the limits would allow a shorter time', () => {
+  it('estimates the remaining time from the pace so far if that is slower than the limits', () => {
     const text = formatFetchProgress(
       { ...begun, partsDone: 95 },
       { nowMs: 0, spentMs: minute, doneHere: 10, leastMs: 0 },
@@ -33,7 +33,7 @@ describe('the progress of a fetch', () => {
     assert.equal(text, '95 of 1,095 parts, 0 bytes, about 100 min left')
   })
 
-  it('shows the failure that it waits for, and no remaining time while nothing arrives', () => {
+  it('shows the failure that it waits to retry, and no remaining time while nothing arrives', () => {
     const pace = { nowMs: minute, spentMs: minute, doneHere: 0, leastMs: 5_000 }
     const trouble = { reason: 'no connection to the source (ECONNREFUSED)', untilMs: minute + 900 }
     const stuck = { ...begun, partsTotal: 14, retries: 7 }
@@ -45,7 +45,7 @@ describe('the progress of a fetch', () => {
     assert.match(formatFetchProgress({ ...stuck, waiting: null }, pace), / 7 retries$/)
   })
 
-  it('is a line every ten seconds without a terminal, also while nothing happens, and JSON for programs', t => {
+  it('is a line every ten seconds without a terminal, even if nothing happens, and JSON for programs', t => {
     t.mock.timers.enable({ apis: ['setInterval'] })
     for (const isJson of [false, true]) {
       let nowMs = 0

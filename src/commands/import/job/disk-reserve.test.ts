@@ -6,7 +6,7 @@ import { createDiskReserve, createSpaceWait, retryWhenDiskFull } from './disk-re
 
 const mebibyte = 2 ** 20
 
-describe('the reserve on the disk of an import', () => {
+describe('the disk reserve of an import', () => {
   /** @param sizes in MiB. */
   function findSpaceProblem(sizes: { free: number; total: number; min?: number; next?: number }): string | null {
     const { free, total, min = 100, next = 0 } = sizes
@@ -14,7 +14,7 @@ describe('the reserve on the disk of an import', () => {
     return createDiskReserve('/job', min * mebibyte, look)(next * mebibyte)
   }
 
-  it('is a quarter more than the free disk below which capture stops', () => {
+  it('is a quarter more than the free space below which capture stops', () => {
     assert.equal(findSpaceProblem({ free: 125, total: 1_000 }), null)
     assert.match(
       findSpaceProblem({ free: 124, total: 1_000 })!,
@@ -23,13 +23,13 @@ describe('the reserve on the disk of an import', () => {
     assert.equal(findSpaceProblem({ free: 0, total: 1, min: 0 }), null, 'PENNON_MIN_FREE_BYTES is 0')
   })
 
-  it('must also remain free beside a file of known size', () => {
+  it('must also remain free after a file of known size is written', () => {
     assert.equal(findSpaceProblem({ free: 200, total: 1_000, next: 75 }), null)
     const message = /200\.0 MiB are free, and incoming files need 76\.0 MiB; 125\.0 MiB/
     assert.match(findSpaceProblem({ free: 200, total: 1_000, next: 76 })!, message)
   })
 
-  it('stops an import on a disk that is smaller than the reserve, with a remedy', () => {
+  it('stops an import on a disk that is smaller than the reserve, and says what to do', () => {
     const message = /has 124\.0 MiB in total.*125\.0 MiB.*lower PENNON_MIN_FREE_BYTES/
     assert.throws(
       () => findSpaceProblem({ free: 90, total: 124 }),
@@ -50,7 +50,7 @@ function aWait(looks: () => number) {
   return { said, interrupted, clock, options: { progress, signal: interrupted.signal, clock } }
 }
 
-describe('a stage on a disk that is full', () => {
+describe('an import stage on a full disk', () => {
   /** A stage that fails with these codes, then succeeds; the last number of free bytes repeats. */
   function aStage(failures: readonly string[], freeBytes: readonly number[]) {
     let [calls, looks] = [0, 0]
@@ -64,7 +64,7 @@ describe('a stage on a disk that is full', () => {
     return { ...wait, calls: retryWhenDiskFull(stage, '/job', wait.options, look) }
   }
 
-  it('runs again once space is freed, and reports the wait after it has measured the space', async () => {
+  it('runs again once space is freed, and reports the wait after measuring the space', async () => {
     const { said, calls } = aStage(['ENOSPC', 'SQLITE_FULL'], [0, 10, mebibyte - 1, mebibyte, 5, mebibyte + 5])
     assert.equal(await calls, 3)
     assert.match(said[0]!, /^WARNING: the disk of \/job is full.* after 1$/)
@@ -86,7 +86,7 @@ describe('a stage on a disk that is full', () => {
   })
 })
 
-describe('a stage on a disk that has only the reserve left', () => {
+describe('an import stage on a disk that has only the reserve left', () => {
   /** A wait on a disk with these MiB above the reserve at each look. */
   function aPause(aboveReserve: readonly number[]) {
     let looks = 0

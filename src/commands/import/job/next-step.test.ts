@@ -56,13 +56,13 @@ describe('the next step of an import', () => {
       assert.equal(findNextStep('it', standing, service).command, `pennon import ${command}`)
     })
 
-  it('for a changed file is to restore it, which no command does', () => {
+  it('for a changed file is to restore the file, which no command can do', () => {
     const next = findNextStep('it', { ...rehearsed, changedFile: 'raw.jsonl' }, null)
     assert.equal(next.command, null)
     assert.match(formatNextStep(next), /^Next: restore raw\.jsonl as it was staged, then pennon import run it; /)
   })
 
-  it('before a run that would stop again is its remedy, as a command or a sentence', () => {
+  it('before a run that would stop again is the fix for its stop, as a command or a sentence', () => {
     const zone = { command: 'pennon import run FOLDER --source-timezone ZONE', why: 'ZONE is that of the project' }
     const key = { command: null, why: 'set another key, then pennon import run FOLDER' }
     const at = (standing: Standing) => formatNextStep(findNextStep("ada's", standing, null))

@@ -28,13 +28,13 @@ describe('a rehearsed job', () => {
     assert.equal(textOf({ rejected: 6 }, { ...plan, limits: { ...limits, maxRejectShare: 0.06 } }), null)
   })
 
-  it('stops for a single reject that is as long as many records', () => {
+  it('stops for a single reject if it is as long as many records', () => {
     const text = textOf({ rejected: 1, heldByRejects: 99 })!
     assert.match(text, /^The unreadable parts are as long as about 99 records, so 50 % of the records are rejected; /)
     assert.match(text, /--max-reject-share 50%$/)
   })
 
-  it('names a share that would be enough, and the likely source', () => {
+  it('names a share of rejects that would be enough, and the likely cause', () => {
     const text = textOf({ rejected: 33 })!
     assert.match(
       text,
@@ -71,14 +71,14 @@ describe('a rehearsed job', () => {
     )
   })
 
-  it('stops if its counts do not add up', () => {
+  it('stops if its counts do not add up to the number of records', () => {
     assert.match(
       textOf({ rejected: 0, isBalanced: false })!,
       /^The counts of the rehearsal do not add up, .* report job\. Please/,
     )
   })
 
-  it('stops for damaged files, however few, unless they are allowed', () => {
+  it('stops for even a few damaged files, unless they are allowed', () => {
     const files = [damaged, ...Array.from({ length: 4 }, () => damaged)]
     const text = textOf({ rejected: 1, damagedFiles: [damaged] })!
     assert.match(text, /^day\.jsonl\.gz is damaged in line 1,235 \(the gzip data is cut off\): 1,234 records were/)

@@ -11,7 +11,7 @@ import { completePlanOptions, type GivenPlanOptions } from './ask-plan.ts'
 const given: GivenPlanOptions = { maxRejectShare: '1%' }
 
 describe('planning on a terminal', () => {
-  it('asks for the address too if no instance answers at the default one, although the key is known', async t => {
+  it('asks for the address too if no instance answers at the default address, even though the key is known', async t => {
     const host = await serveAnswers(t, { '/array/phc_shop/config': {} })
     envSetting(t, 'PORT', '1')
     envSetting(t, 'PENNON_PROJECT_KEY', 'phc_shop')
@@ -22,7 +22,7 @@ describe('planning on a terminal', () => {
     assert.match(printed[0]!, /^no instance answers at http:\/\/127\.0\.0\.1:1 \([^)]+\)$/)
   })
 
-  it('asks for nothing if the default instance knows the key, or an address is given', async t => {
+  it('asks for nothing if the default instance knows the key, or if an address is given', async t => {
     const host = await serveAnswers(t, { '/array/phc_shop/config': {} })
     envSetting(t, 'PORT', new URL(host).port)
     for (const target of [{ projectKey: 'phc_shop' }, { projectKey: 'phc_other', host: 'http://127.0.0.1:1' }]) {
@@ -48,7 +48,7 @@ describe('planning on a terminal', () => {
     assert.equal(printed.length, 2, 'each of the two missing paths is reported')
   })
 
-  it('asks for the public key again if another key was typed, and never shows that', async t => {
+  it('asks for the public key again if anything else was typed, and never shows what was typed', async t => {
     const host = await serveAnswers(t, { '/array/phc_shop/config': {} })
     envSetting(t, 'PORT', new URL(host).port)
     envSetting(t, 'PENNON_PROJECT_KEY', '')
@@ -60,7 +60,7 @@ describe('planning on a terminal', () => {
     assert.doesNotMatch(printed.join(), /abcdef/)
   })
 
-  it('asks for no mapping if the configuration holds one', async t => {
+  it('asks for no mapping if the configuration contains one', async t => {
     const config = join(tempDir(t), 'config.json')
     writeFileSync(config, '{"mapping":{}}')
     const { person, asked } = answering('')

@@ -4,8 +4,8 @@ import { type PlanOptions, readImportLimits, readSourceConfig } from './plan-opt
 
 const limits = (options: Partial<PlanOptions>) => readImportLimits({ maxRejectShare: '1%', ...options } as PlanOptions)
 
-describe('the limits of a plan', () => {
-  it('hold the options for the service that were given, under its names', () => {
+describe('the limits in a plan', () => {
+  it('contain the options for the service that were given, under the service’s names', () => {
     const usual = limits({})
     assert.deepEqual([usual.joining, usual.acceptsOld], [undefined, undefined])
     assert.deepEqual(limits({ personProperties: 'overwrite' }).joining, {
@@ -18,7 +18,7 @@ describe('the limits of a plan', () => {
 })
 
 describe('the configuration of a PostHog import', () => {
-  it('keeps or strips person data only if an option says so', () => {
+  it('keeps or removes person data only if an option says so', () => {
     const config = (options: Partial<PlanOptions>) =>
       readSourceConfig({ source: 'posthog', ...options } as PlanOptions).config
     assert.deepEqual(config({}), {})

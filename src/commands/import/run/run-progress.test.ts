@@ -56,7 +56,7 @@ describe('the line of progress', () => {
     }
   })
 
-  it('follows a bar on a terminal if the total is known', t => {
+  it('comes after a bar on a terminal if the total is known', t => {
     const shown = aDisplay(t, { width: 100 })
     shown.tracker.begin('stage', { bytes: 400 })
     shown.tracker.add({ records: 5, bytes: 100 })

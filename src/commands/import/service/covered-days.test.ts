@@ -36,7 +36,7 @@ describe('the days that import jobs cover', () => {
       assert.equal(readDaySpan(first, last), null)
   })
 
-  it('leave out the days inside a job that it reports as gaps', () => {
+  it('leave out the days inside a job that the job itself reports as gaps', () => {
     const gaps = findDayGaps(['2024-05-01', '2024-05-02', '2024-05-05', '2024-05-07', '2024-05-08'])
     assert.deepEqual(gaps, [
       ['2024-05-03', '2024-05-04'],

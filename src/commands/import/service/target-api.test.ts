@@ -46,7 +46,7 @@ async function aFolder(t: TestContext) {
 }
 
 describe('the personal key', () => {
-  it('is sent only to the target that the folder was approved for, by every function that asks it', async t => {
+  it('is sent only to the target that the folder was approved for, by every function that calls it', async t => {
     const { keys, folder, address, madeAt, approveFor } = await aFolder(t)
     const plan = planTo({ ...project, address: 'https://pennon.example.com', apiAddress: address })
     madeAt('https://pennon.example.com')
@@ -83,7 +83,7 @@ describe('the personal key', () => {
     assert.deepEqual(keys, [`Bearer ${testPersonalKey}`])
   })
 
-  it('is sent to the approved target also once its project is known', async t => {
+  it('is still sent to the approved target once its project is known', async t => {
     const { folder, address, approveFor } = await aFolder(t)
     approveFor({ ...project, address })
     const known = { ...project, address, projectId: '7', projectName: 'Shop' }
@@ -91,7 +91,7 @@ describe('the personal key', () => {
   })
 })
 
-it('a job accepts events until it is published, discarded or failed; then the message says what to do', () => {
+it('a job accepts events until it is published, discarded or failed, and afterwards the message says what to do', () => {
   for (const state of ['planned', 'rehearsed', 'approved', 'sending', 'verifying', 'pending'])
     assert.equal(describeEndedJob(state, 'history'), null)
   for (const state of ['publishing', 'published', 'failed'])

@@ -18,7 +18,7 @@ function nested(groupCount: number, innermost: JsonValue[] = [plan]): JsonObject
 }
 
 describe('the tree of a cohort', () => {
-  it('may mix groups and leaves at any depth, and lists each of its references once', () => {
+  it('may mix groups and conditions at any depth, and lists each of its references once', () => {
     const read = readCohortTree(
       tree(
         { type: 'cohort', key: 'id', value: '7', operator: 'not_in' },
@@ -46,19 +46,19 @@ describe('the tree of a cohort', () => {
     assert.ok(group.entries[1]?.kind === 'test' && group.entries[1].isNegated)
   })
 
-  it('is null when the filters describe nothing', () => {
+  it('is null if the filters contain nothing', () => {
     assert.equal(readCohortTree({}), null)
     assert.equal(readCohortTree({ properties: null }), null)
   })
 
-  it('has at most 64 groups between the top one and an entry', () => {
+  it('has at most 64 groups between the root and a condition', () => {
     assert.ok(readCohortTree(nested(64)))
     assert.throws(() => readCohortTree(nested(65)), UnreadableFilters)
     assert.ok(readCohortTree(nested(65, [])), 'the innermost group is an entry with 64 groups above it')
     assert.throws(() => readCohortTree(nested(100_000)), UnreadableFilters)
   })
 
-  it('cannot be read in other shapes', () => {
+  it('is not read from filters of any other shape', () => {
     const shapes: JsonValue[] = [
       'text',
       [],
@@ -89,7 +89,7 @@ describe('the tree of a cohort', () => {
       assert.throws(() => readCohortTree({ properties }), UnreadableFilters, JSON.stringify(properties))
   })
 
-  it('reads only own keys', () => {
+  it('is read only from own keys of the objects', () => {
     for (const text of [
       '{"properties": {"__proto__": {"type": "OR", "values": []}}}',
       '{"properties": {"type": "OR", "values": [{"__proto__": {"type": "person", "key": "a"}}]}}',

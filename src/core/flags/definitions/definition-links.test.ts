@@ -6,7 +6,7 @@ import { hasGroupTypeReference, listFlagDependencies, listReferencesOfFlag } fro
 const filtersOf = (text: string) => parseJson(text)
 
 describe('references of a flag', () => {
-  it('are the group types of the flag, of its sets and of their filters, each with its path', () => {
+  it('are the group types of the flag, of its condition sets and of their filters, each with its path', () => {
     const filters = filtersOf(`{
       "aggregation_group_type_index": 1,
       "groups": [
@@ -39,7 +39,7 @@ describe('references of a flag', () => {
   })
 })
 
-it('rules refer to their experiments, and to nothing else', () => {
+it('rules refer only to their experiments', () => {
   const ids = ['7', '7.0', '1e400', '1.5', '"7"', 'null']
   const rules = ids.map(id => `{"rule_type": "experiment", "experiment_id": ${id}}`).join()
   const filters = parseJson(
@@ -51,7 +51,7 @@ it('rules refer to their experiments, and to nothing else', () => {
   )
 })
 
-it('the flags that a flag depends on are those that it or a cohort it reaches tests, never the flag itself', () => {
+it('a flag depends on the flags that it tests itself or through its cohorts, but never on itself', () => {
   const linked = (id: number, flagIds: number[], cohortIds: number[]) => {
     return { id, name: '', flagIds, cohortIds, experimentIds: [] }
   }

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { orderByDependencies, parseDependencyId } from './flag-dependencies.ts'
 
 describe('dependencyId', () => {
-  it('distinguishes a number that no flag can have from a text that is not a number', () => {
+  it('distinguishes the number of a flag that does not exist from a text that is not a number', () => {
     assert.equal(parseDependencyId('12'), 12)
     for (const key of ['', '-5', '99999999999999999999']) assert.equal(parseDependencyId(key), -1, key)
     for (const key of ['beta', '1.5', ' 5', '5x']) assert.equal(parseDependencyId(key), null, key)
@@ -12,7 +12,7 @@ describe('dependencyId', () => {
 })
 
 describe('orderDependencies', () => {
-  it('puts every flag after what it depends on, and removes cycles with everything that depends on them', () => {
+  it('orders every flag after its dependencies, and removes cycles with everything that depends on them', () => {
     const graph = fc.array(fc.array(fc.nat(11), { maxLength: 3 }), { minLength: 1, maxLength: 12 })
     fc.assert(
       fc.property(graph, lists => {
@@ -29,7 +29,7 @@ describe('orderDependencies', () => {
     )
   })
 
-  it('reports a missing flag to dependants, but not through a flag that takes no part', () => {
+  it('reports a missing flag to its dependants, but not through a flag that takes no part in the evaluation', () => {
     // 0 misses 99; 1 tests 0; 2 is inactive and misses 99; 3 tests 2.
     const { missing, order } = orderByDependencies(
       [[99], [0], undefined, [2]],

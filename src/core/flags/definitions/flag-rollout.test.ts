@@ -81,7 +81,7 @@ describe('the rollout of a flag', () => {
   for (const [what, filters, rollout] of table)
     it(`is ${rollout!.kind} with ${what}`, () => assert.deepEqual(rolloutOf(filters as JsonObject), rollout))
 
-  it('reads percentages as they were written', () => {
+  it('keeps percentages as they were written', () => {
     const written = parseJson('{"groups": [{"properties": [], "rollout_percentage": 100.0}]}') as JsonObject
     assert.deepEqual(rolloutOf(written), everybody())
   })

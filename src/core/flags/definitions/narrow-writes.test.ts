@@ -26,8 +26,8 @@ function outcome(write: NarrowWrite, flag: { active?: boolean; archived?: boolea
   return changed.ok ? changed.value : `${changed.error.attr}: ${changed.error.message}`
 }
 
-describe('a switch', () => {
-  it('changes a flag that is not in that state yet, and nothing otherwise', () => {
+describe('switching a flag on or off', () => {
+  it('changes only a flag that is not in the requested state yet', () => {
     const on = { active: true, archived: false }
     const off = { active: false, archived: false }
     const filed = { active: false, archived: true }
@@ -46,7 +46,7 @@ describe('a switch', () => {
 })
 
 describe('setting the percentage of one condition', () => {
-  it('changes nothing else', () => {
+  it('leaves everything else unchanged', () => {
     const filters = { x_of_others: { a: 1 }, groups: [{ ...some, sort_key: 'k' }, everyone], payloads: { true: '1' } }
     assert.deepEqual(outcome(setConditionRollout(0, 2.5), { filters }), {
       filters: { ...filters, groups: [{ ...some, sort_key: 'k', rollout_percentage: 2.5 }, everyone] },
@@ -56,14 +56,14 @@ describe('setting the percentage of one condition', () => {
     })
   })
 
-  it('is not written again, however its number is written', () => {
+  it('writes nothing if the percentage is already set, however its number is written', () => {
     for (const text of ['10', '10.0', '1e1']) {
       const filters = parseJson(`{"groups":[{"rollout_percentage":${text}}]}`) as JsonObject
       assert.deepEqual(outcome(setConditionRollout(0, 10), { filters }), {}, text)
     }
   })
 
-  it('fails without that condition', () => {
+  it('fails if that condition does not exist', () => {
     for (const [index, filters, said] of [
       [2, { groups: [some, everyone] }, 'Condition 2 does not exist. It has 2.'],
       [0, { groups: [] }, 'This feature flag has no release conditions.'],
@@ -113,7 +113,7 @@ describe('rolling out to everyone', () => {
     }
   })
 
-  it('requires a variant that the flag has, or none, and a flag without an early access feature', () => {
+  it('requires a variant of the flag, or none, and a flag without an early access feature', () => {
     const multivariate = variants(60, 40)
     for (const [filters, variantKey, said] of [
       [{ multivariate }, null, 'variant_key: Name one of its variants: control, test'],

@@ -7,7 +7,7 @@ function normalized(filters: string, rolloutPercentage?: number): string {
   return JSON.stringify(normalizeFilters(parseJson(filters) as JsonObject, rolloutPercentage))
 }
 
-test('a definition older than groups becomes one set with the flag’s own percentage', () => {
+test('a definition from before groups existed becomes one condition set with the flag’s own percentage', () => {
   assert.equal(normalized('{}', 30), '{"groups":[{"properties":[],"rollout_percentage":30}]}')
   assert.equal(normalized('{}'), '{"groups":[{"properties":[]}]}')
   assert.equal(
@@ -18,17 +18,17 @@ test('a definition older than groups becomes one set with the flag’s own perce
   )
 })
 
-test('groups, empty ones included, stay as they are', () => {
+test('groups, including empty ones, stay unchanged', () => {
   assert.equal(normalized('{"groups":[]}', 30), '{"groups":[]}')
   assert.equal(normalized('{"groups":[{"properties":[{"key":"a"}]}]}'), '{"groups":[{"properties":[{"key":"a"}]}]}')
 })
 
-test('a document of another version stays as it is', () => {
+test('a document of another version stays unchanged', () => {
   for (const text of ['{"version":2,"rules":[]}', '{"version":3,"properties":[]}', '{"version":null}'])
     assert.equal(normalized(text, 30), text)
 })
 
-test('__proto__ as a key stays a key', () => {
+test('__proto__ stays an ordinary key', () => {
   const text = '{"__proto__":{"groups":[]},"properties":[{"__proto__":{"type":"x"},"key":"a"}]}'
   assert.equal(
     normalized(text),

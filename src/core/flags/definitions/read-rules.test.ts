@@ -183,7 +183,7 @@ describe('readRules', () => {
     ['is_date_exact', '2026-01-31', 1],
   ] as const) {
     const of = (value: JsonValue) => faultOf(withPredicate({ operator, value }))
-    it(`takes ${JSON.stringify(good)} for ${operator}, not ${JSON.stringify(bad)}`, () => {
+    it(`accepts ${JSON.stringify(good)} for ${operator}, but not ${JSON.stringify(bad)}`, () => {
       assert.equal(of(good as JsonValue), null)
       assert.equal(of(bad as JsonValue), 'filters.rules.0.targeting.properties.0.value invalid_input')
       assert.equal(of(null), 'filters.rules.0.targeting.properties.0.value required')
@@ -191,7 +191,7 @@ describe('readRules', () => {
   }
 
   for (const operator of ['between', 'in', 'flag_evaluates_to', 'EXACT', 'min']) {
-    it(`knows no operator ${operator}`, () => {
+    it(`refuses the operator ${operator}`, () => {
       const fault = faultOf(withPredicate({ operator, value: [1, 2] }))
       assert.equal(fault, 'filters.rules.0.targeting.properties.0.operator invalid_input')
     })
@@ -223,7 +223,7 @@ describe('readRules', () => {
     })
   }
 
-  it('refuses numbers outside the range of doubles, even where no code reads them', () => {
+  it('refuses numbers outside the range of doubles, even in fields that are not used', () => {
     for (const literal of ['1e400', '1e-400']) {
       const text = JSON.stringify(documentOf({ ...release, metadata: { a: 0 } })).replace('"a":0', `"a":${literal}`)
       assert.equal(faultOf(parseJson(text) as JsonObject), 'filters invalid_input')

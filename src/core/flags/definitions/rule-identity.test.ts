@@ -31,8 +31,8 @@ function identified(document: JsonObject, before: JsonObject | null = stored): J
   return result.ok ? result.value : `${result.error.path} ${result.error.code}`
 }
 
-describe('the identity of rules', () => {
-  it('is generated for a rule without an id, with a seed if its type has one', () => {
+describe('the ids and seeds of rules', () => {
+  it('are generated for a rule without an id, with a seed if rules of its type have one', () => {
     const holdout = { id: null, exclusion_percentage: 5 }
     const sent = documentOf(release(true), bare(rollout(true, 5)), bare(experiment([true, false], { holdout })))
     assert.deepEqual(
@@ -45,7 +45,7 @@ describe('the identity of rules', () => {
     )
   })
 
-  it('stays with the id, wherever the rule is and whatever else of it changes', () => {
+  it('stay with the id, wherever the rule moves and whatever else in it changes', () => {
     const holdout = { id: null, exclusion_percentage: 50 }
     const moved = documentOf({ ...bare(third), holdout }, { ...bare(second), rollout_percentage: 99 }, first)
     assert.deepEqual(rulesOf(identified(moved) as JsonObject), [
@@ -55,9 +55,9 @@ describe('the identity of rules', () => {
     ])
   })
 
-  it('does not change when everything is sent back', () => assert.deepEqual(identified(stored), stored))
+  it('do not change when the client sends the stored document back', () => assert.deepEqual(identified(stored), stored))
 
-  it('keeps the seed of a rollout that becomes an experiment, and has none for a rule that always matches', () => {
+  it('keep the seed of a rollout that becomes an experiment, and drop that of a rule that then always matches', () => {
     const split = bare({ ...experiment([true, false]), id: second.id! })
     const [asExperiment] = rulesOf(identified(documentOf(split)) as JsonObject)
     assert.equal(asExperiment!.seed, second.seed)
@@ -78,9 +78,9 @@ describe('the identity of rules', () => {
       'filters.rules.0.holdout.seed',
     ],
   ] as const)
-    it(`is refused with ${what}`, () => assert.equal(identified(document), `${fault} invalid_input`))
+    it(`are refused with ${what}`, () => assert.equal(identified(document), `${fault} invalid_input`))
 
-  it('is not touched where there are no rules, for the reader to refuse', () => {
+  it('are not generated if the list of rules is malformed, which the reader then reports', () => {
     for (const rules of [null, 'rules', [1, null]]) {
       const document = { ...stored, rules }
       assert.deepEqual(identified(document), document)
@@ -88,8 +88,8 @@ describe('the identity of rules', () => {
   })
 })
 
-describe('copied rules', () => {
-  it('keep their ids and get new seeds where there is no such flag', () => {
+describe('rules copied to another flag', () => {
+  it('keep their ids and get new seeds if the target flag does not exist', () => {
     const copy = prepareRulesForCopy(stored, null, uuids())
     assert.deepEqual(
       rulesOf(copy).map(({ id, seed }) => [id, seed]),
@@ -102,13 +102,13 @@ describe('copied rules', () => {
     assert.deepEqual(prepareRulesForCopy(stored, copy, uuids()), copy, 'a second copy changes nothing')
   })
 
-  it('keep what they have in common with the existing flag of the target', () => {
+  it('get the seeds of the rules with the same ids in the existing target flag', () => {
     const there = documentOf({ ...second, seed: 'there' })
     const copy = rulesOf(prepareRulesForCopy(stored, there, uuids()))
     assert.deepEqual([copy[1]!.seed, copy[2]!.seed], ['there', third.seed])
   })
 
-  it('belong to the experiments of the target flag, else to none', () => {
+  it('belong to the experiments of the target flag, or to none if it has none', () => {
     const holdout = { id: 4, seed: 'held', exclusion_percentage: 5 }
     const linked = documentOf(first, { ...third, experiment_id: 7, holdout })
     const unlinked = documentOf(first, { ...third, experiment_id: null, holdout: { ...holdout, id: null } })
@@ -117,7 +117,7 @@ describe('copied rules', () => {
     assert.deepEqual(copyExperimentsFrom(unlinked, linked), linked)
   })
 
-  it('stay malformed where they are malformed', () => {
+  it('stay malformed if they were malformed', () => {
     for (const rule of [
       { ...third, experiment_id: undefined },
       { ...third, experiment_id: '7' },

@@ -39,7 +39,7 @@ describe('validateFlag', () => {
     assert.equal(issues.filter(({ message }) => message.startsWith('Unknown field')).length, 1_000)
   })
 
-  it('refuses slips of known fields, and keeps other unknown fields', () => {
+  it('refuses misspelt names of known fields, and keeps other unknown fields', () => {
     assert.deepEqual(wrong('{"group":[],"Groups":[],"groups":[{"rollout_percentge":5,"propertes":[]},1]}'), [
       'group invalid_input',
       'Groups invalid_input',
@@ -56,7 +56,7 @@ describe('validateFlag', () => {
     assert.match(unversioned!.message, /^Unknown field rules\. .* a document with "version": 2\?$/)
   })
 
-  it('refuses slips at every level, and other products’ names for a field', () => {
+  it('refuses misspelt names at every level, and other products’ names for a field', () => {
     const refused: [string, string[]][] = [
       ['{"groups":[{"rollout":50}]}', ['groups.0.rollout']],
       ['{"groups":[{"percentage":10}]}', ['groups.0.percentage']],
@@ -92,7 +92,7 @@ describe('validateFlag', () => {
     )
   })
 
-  it('keeps names that resemble no known field, as PostHog’s own tools send them', () => {
+  it('accepts names that resemble no known field, such as those that PostHog’s own tools send', () => {
     const ofFilter = '"label":"x","cohort_name":"x","group_key_names":{},"uuid":"x","bytecode":[],"description":""'
     const ofVariant = '"id":1,"description":"","sort_key":"x","uuid":"x"'
     const filters = `{"groups":[{"properties":[{"key":"a","type":"person","value":1,${ofFilter}}],"uuid":"x"}],
@@ -101,7 +101,7 @@ describe('validateFlag', () => {
     assert.deepEqual(wrong(filters), [])
   })
 
-  it('finds a slip in the last of many filters that all have unknown names of tools', () => {
+  it('finds a misspelt name in the last of many filters that all have unknown fields', () => {
     const named = '{"key":"a","type":"person","value":1,"label":"x","cohort_name":"y"}'
     const slip = '{"key":"a","type":"person","value":1,"operatr":"is_not"}'
     const properties = [...Array.from({ length: 500 }, () => named), slip].join()
@@ -110,7 +110,7 @@ describe('validateFlag', () => {
     ])
   })
 
-  it('accepts a definition that uses everything', () => {
+  it('accepts a definition that uses every feature', () => {
     const filters = `{
       "groups": [
         {"properties": [
@@ -274,7 +274,7 @@ describe('validateFlag', () => {
   const manyPatterns = (pattern: string, count: number) =>
     Array.from({ length: count }, (_, index) => `${pattern}${index}`)
 
-  it('compiles a bounded amount of regular expressions, whatever each costs', () => {
+  it('compiles a limited amount of regular expressions, whatever each of them costs', () => {
     const refused = (patterns: readonly string[]) => refusedPatterns(patterns).length
     assert.equal(refused(manyPatterns('a'.repeat(996), 3_000)), 3_000 - 5)
     assert.equal(refused(manyPatterns('\\w'.repeat(100), 3_000)), 3_000 - 1)
@@ -284,7 +284,7 @@ describe('validateFlag', () => {
     assert.match(issue!.message, /too large in total/)
   })
 
-  it('accepts any number of filters with the same regular expression, and a hundred different ordinary ones', () => {
+  it('accepts any number of filters with the same regular expression, and a hundred different ordinary expressions', () => {
     const usual = String.raw`^[\w.+-]+@customer\.example$`
     assert.deepEqual(refusedPatterns(Array.from({ length: 1_000 }, () => usual)), [])
     assert.deepEqual(refusedPatterns(manyPatterns(usual, 100)), [])

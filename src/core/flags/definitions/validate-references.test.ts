@@ -33,7 +33,7 @@ const problems = (issues: ReturnType<typeof findReferenceIssuesOf>) =>
   issues.map(({ path, message }) => `${path}: ${message}`)
 
 describe('references of a definition', () => {
-  it('are accepted when everything exists and there is no cycle, however often it is reached', () => {
+  it('are accepted if everything exists without a cycle, however often a definition is reached', () => {
     const links = linksOf(
       [linked(1, 'a'), linked(2, 'b', { flags: [1], cohorts: [1] }), linked(3, 'c')],
       [linked(1, 'Beta', { flags: [1], cohorts: [2] }), linked(2, 'Wider', { flags: [1] })],
@@ -42,7 +42,7 @@ describe('references of a definition', () => {
     assert.deepEqual(findReferenceIssuesOf(written, [to('flag', 2), to('cohort', 1), to('flag', 1)], links), [])
   })
 
-  it('are each reported when they lead to nothing; a flag and a cohort of one id are distinct', () => {
+  it('are each reported if their target does not exist; a flag and a cohort with the same id are distinct', () => {
     const links = linksOf([linked(1, 'a')], [linked(2, 'Beta')])
     const written = { kind: 'cohort', id: null, name: 'New' } as const
     assert.deepEqual(problems(findReferenceIssuesOf(written, [to('flag', 2), to('cohort', 1), to('flag', 1)], links)), [
@@ -51,7 +51,7 @@ describe('references of a definition', () => {
     ])
   })
 
-  it('may name group types that exist or may be created, but none that is being deleted', () => {
+  it('may name group types that exist or may still be created, but none that is being deleted', () => {
     const written = { kind: 'flag', id: null, name: 'new' } as const
     const types = [to('group_type', 1), to('group_type', 0), to('group_type', 2)]
     assert.deepEqual(problems(findReferenceIssuesOf(written, types, linksOf([linked(1, 'a')]))), [
@@ -59,7 +59,7 @@ describe('references of a definition', () => {
     ])
   })
 
-  it('may name only experiments of the project', () => {
+  it('may name only experiments of the same project', () => {
     const written = { kind: 'flag', id: null, name: 'new' } as const
     assert.deepEqual(
       problems(findReferenceIssuesOf(written, [to('experiment', 5), to('experiment', 6)], linksOf([linked(5, 'a')]))),
@@ -69,14 +69,14 @@ describe('references of a definition', () => {
     )
   })
 
-  it('are checked as written, not as stored before', () => {
+  it('are checked in the version being written, not in the stored one', () => {
     const links = linksOf([linked(1, 'a', { flags: [2] }), linked(2, 'b')])
     assert.deepEqual(findReferenceIssuesOf({ kind: 'flag', id: 2, name: 'b' }, [], links), [])
     const other = findReferenceIssuesOf({ kind: 'flag', id: 1, name: 'new key' }, [to('flag', 1)], links)
     assert.match(other[0]!.message, /flag "new key" → flag "new key"/)
   })
 
-  it('are refused when they lead to a cycle of other definitions that was stored without validation', () => {
+  it('are refused if they lead to a cycle of other definitions that was stored without validation', () => {
     const links = linksOf([
       linked(1, 'a', { flags: [2] }),
       linked(2, 'b', { flags: [1] }),

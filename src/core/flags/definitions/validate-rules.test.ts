@@ -12,12 +12,12 @@ const withPatterns = (...patterns: string[]) =>
   ])
 const pattern = (index: number) => `filters.rules.0.targeting.properties.${index}.value`
 
-describe('writing a document of version 2', () => {
-  it('requires it to be readable', () => {
+describe('writing rules (a version 2 document)', () => {
+  it('requires that the rules can be read', () => {
     assert.deepEqual(pathsOf(rulesDocument('boolean', 'yes', [release('no')])), ['filters.default_value'])
   })
 
-  it('refuses another type of value than the stored one', () => {
+  it('refuses a value type that differs from the stored one', () => {
     const texts = rulesDocument('string', 'a', [])
     assert.deepEqual(pathsOf(texts, rulesDocument('boolean', null, [])), ['filters.return_type'])
     assert.deepEqual(pathsOf(texts, texts), [])
@@ -32,13 +32,13 @@ describe('writing a document of version 2', () => {
     ])
   })
 
-  it('refuses a pattern outside the dialect, unless the stored document has it already', () => {
+  it('refuses a pattern outside the supported syntax, unless the stored document already contains it', () => {
     const stored = withPatterns('(?=a)')
     assert.deepEqual(pathsOf(stored), [pattern(0)])
     assert.deepEqual(pathsOf(withPatterns('(?=a)', '^b', '(?<=c)'), stored), [pattern(2)])
   })
 
-  it('refuses patterns that exceed the limits of a flag together', () => {
+  it('refuses patterns that together exceed the limits of a flag', () => {
     const long = (letter: string) => letter.repeat(999)
     const patterns = ['a', 'b', 'c', 'd', 'e', 'f'].map(long)
     assert.deepEqual(pathsOf(withPatterns(...patterns)), [pattern(5)])

@@ -13,7 +13,7 @@ const cohort = (id: number) => ({ type: 'cohort', key: 'id', value: id })
 const flag = (id: number) => ({ type: 'flag', key: String(id), value: true, operator: 'flag_evaluates_to' })
 
 describe('the graph of cohorts', () => {
-  it('returns each reached cohort once, after those it refers to, and does not read the rest', () => {
+  it('returns each reached cohort once, after those it refers to, and reads no other cohort', () => {
     const graph = new CohortGraph([
       aCohort(1, [cohort(2), cohort(3)]),
       aCohort(2, [cohort(3)]),
@@ -28,7 +28,7 @@ describe('the graph of cohorts', () => {
     assert.equal(graph.node(4), undefined)
   })
 
-  it('reports the fault of a cohort and of all that refer to it, whichever was reached first', () => {
+  it('reports the fault of a cohort for itself and all that refer to it, whichever was reached first', () => {
     const cohorts = [
       aCohort(1, [cohort(2)]),
       aCohort(2, [cohort(1)]),
@@ -74,7 +74,7 @@ describe('the graph of cohorts', () => {
     assert.deepEqual(graph.flagIdsFrom(77), [])
   })
 
-  it('takes time proportional to its size: 100,000 cohorts in a chain, and 60 that refer twice to the next', () => {
+  it('takes linear time: for 100,000 cohorts in a chain, and for 60 that refer twice to the next one', () => {
     const chain = Array.from({ length: 100_000 }, (_, index) => aCohort(index, [cohort(index + 1)]))
     const long = new CohortGraph([...chain, aCohort(100_000, [])])
     assert.equal(long.reach(0).length, 100_001)

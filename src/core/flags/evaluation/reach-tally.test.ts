@@ -11,8 +11,8 @@ const variant = (variantKey: string): FlagOutcome => {
   return { kind: 'variant', variantKey, reason: 'condition_match', conditionIndex: 0, payload: undefined }
 }
 
-describe('the tally of reach', () => {
-  it('distinguishes typed values by their text, counts no value as off, and counts the subjects that each rule decides', () => {
+describe('the tally of the persons that a flag reaches', () => {
+  it('distinguishes typed values by text, counts no value as off, and counts the subjects that each rule decides', () => {
     const typed = (value: number | null, conditionIndex: number | null): FlagOutcome => {
       const decided = { conditionIndex, typed: { value, variantKey: null } }
       return value === null
@@ -35,7 +35,7 @@ describe('the tally of reach', () => {
     )
   })
 
-  it('distinguishes gains, losses and moves, and counts what cannot be computed separately', () => {
+  it('counts gains, losses and moves separately, and also subjects that cannot be evaluated', () => {
     const tally = new ReachTally(2)
     tally.add(off, on, false)
     tally.add(off, variant('a'), true)
@@ -67,7 +67,7 @@ describe('the tally of reach', () => {
     )
   })
 
-  it('stores a bounded number of kinds of changes, and counts the others together', () => {
+  it('stores a limited number of kinds of changes, and counts all further kinds together', () => {
     const tally = new ReachTally(1)
     for (let index = 0; index < changeKindsMax + 20; index++) tally.add(off, variant(`v${index}`), false)
     for (let times = 0; times < 3; times++) tally.add(off, variant('v7'), false)

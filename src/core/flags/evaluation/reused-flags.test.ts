@@ -132,7 +132,7 @@ describe('recompiling a project', () => {
     )
   })
 
-  it('compiles only a new flag, however many there are', () => {
+  it('compiles only the new flag when one is added, however many there are', () => {
     const world = emptyWorld()
     for (let id = 1; id <= 1_000; id++) world.flags.set(id, on(pro, cohortFilter(1), flagFilter(Math.max(1, id - 1))))
     world.cohorts.set(1, cohortOf(pro))
@@ -176,7 +176,7 @@ describe('recompiling a project', () => {
     assertSame(second, compileProject(definitionsOf(world)))
   })
 
-  it('compiles the flags that reach a changed cohort, directly or not, and no others', () => {
+  it('compiles only the flags that reach a changed cohort, directly or indirectly', () => {
     const world = emptyWorld()
     world.cohorts
       .set(1, cohortOf(pro))
@@ -195,7 +195,7 @@ describe('recompiling a project', () => {
     assert.equal(compileProject(definitionsOf(world), second).compiledFlagCount, 0)
   })
 
-  it('compiles the flags whose tested flags moved', () => {
+  it('compiles the flags that test a flag whose position changed', () => {
     const world = emptyWorld()
     world.flags
       .set(1, on())
@@ -232,7 +232,7 @@ describe('recompiling a project', () => {
     assert.equal(evaluation.outcomes[0]?.kind, 'on')
   })
 
-  it('retains nothing of earlier compilations but the parts that it reuses', async () => {
+  it('retains only the parts of earlier compilations that it reuses', async () => {
     setFlagsFromString('--expose-gc')
     const collect = runInNewContext('gc') as () => void
     const world = emptyWorld()

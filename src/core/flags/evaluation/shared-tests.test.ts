@@ -7,7 +7,7 @@ function readerFor(shared: SharedTests): SubjectReader {
   return { failure: null, remembered: new Uint8Array(shared.count) } as unknown as SubjectReader
 }
 
-test('equal filters are tested once per evaluation, whatever they answer', () => {
+test('equal filters are tested once per evaluation, whatever their result', () => {
   for (const answer of [true, false]) {
     const shared = new SharedTests()
     let askedCount = 0
@@ -42,7 +42,7 @@ test('filters that differ in key, operator or value are tested separately', () =
   )
 })
 
-test('an answer without its data is not remembered, so that every flag that needs the data fails', () => {
+test('a missing result for lack of data is not remembered, so that every flag that needs the data fails', () => {
   const shared = new SharedTests()
   const make = () => (reader: SubjectReader) => {
     reader.failure = 'timeout'

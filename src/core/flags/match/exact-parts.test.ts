@@ -4,7 +4,7 @@ import type { JsonValue } from '../../json.ts'
 import { findPropertyTextParts, type TextParts } from './exact-parts.ts'
 
 describe('the parts that a JSON text must contain for an exact filter on a property to match', () => {
-  it('are the parts of name and value that are the same in all their forms', () => {
+  it('are the parts of its name and value that are the same in every possible spelling', () => {
     const cases: readonly (readonly [JsonValue, readonly TextParts[]])[] = [
       ['Ann@X.com', [['"plan":"ann@x.com"']]],
       ['50%_off', [['"plan":"50%_off"']]],
@@ -28,7 +28,7 @@ describe('the parts that a JSON text must contain for an exact filter on a prope
       assert.deepEqual(findPropertyTextParts('Plan', filter), parts, JSON.stringify(filter))
   })
 
-  it('are only those of the name when boolean-like values are compared, or a value has several literals', () => {
+  it('are only those of the name if boolean-like values are compared, or if a value has several literals', () => {
     const cases: readonly JsonValue[] = [
       ...[true, 'FALSE', ['true', 'false'], [], 1.5, '100.0', '1e+16', '-0.0', '12.', '{"a":"b"}', [['abc', 'abd']]],
       Array.from({ length: 21 }, (_, n) => `user-${n}`),
@@ -38,7 +38,7 @@ describe('the parts that a JSON text must contain for an exact filter on a prope
     assert.deepEqual(findPropertyTextParts('plan', [12345, 1.5]), [['"plan":', '12345'], ['"plan":']])
   })
 
-  it('omit characters of a name that may be written in another form', () => {
+  it('omit characters of a name that JSON may write in another form', () => {
     for (const [key, parts] of [
       ['email', ['"ema', 'l":']],
       ['i"x', ['x":']],
@@ -49,7 +49,7 @@ describe('the parts that a JSON text must contain for an exact filter on a prope
       assert.deepEqual(findPropertyTextParts(key, undefined), [parts], key)
   })
 
-  it('omit every ASCII letter that other characters fold to', () => {
+  it('omit every ASCII letter that also results from case folding other characters', () => {
     const letters = new Set<string>()
     for (let point = 0x80; point <= 0x10ffff; point++)
       for (const letter of String.fromCodePoint(point).toLowerCase().match(/[ -~]/g) ?? []) letters.add(letter)

@@ -3,12 +3,12 @@ import { it } from 'node:test'
 import { isLinear } from '../../../../tests/support/cpu-time.ts'
 import { parseFloatText } from './float-text.ts'
 
-it('parseFloatText requires a digit', () => {
+it('parseFloatText returns nothing for a text without a digit', () => {
   for (const text of ['.', '', '-', '+.', '.e1']) assert.equal(parseFloatText(text), null, text)
 })
 
 // What else counts as a number is in the flag vectors, which `tests/conformance` runs.
-it('parseFloatText refuses long runs of digits in time', () => {
+it('parseFloatText quickly refuses long runs of digits', () => {
   for (const start of ['', '1.', '1e']) {
     const refuse = (times: number) => {
       const text = `${start}${'0'.repeat(4_000 * times)}x`

@@ -11,7 +11,7 @@ function answerOf(found: BooleanOrSteps): boolean {
   }
 }
 
-describe('folded texts', () => {
+describe('case-folded texts', () => {
   it('have the same result for long texts as for short ones', () => {
     for (const sample of ['Ab', 'AéÉb', 'ΣA', '\ud83d\ude00Zz', '\ud800A', 'ab', 'É']) {
       const long = sample.repeat(2_000)
@@ -21,7 +21,7 @@ describe('folded texts', () => {
     assert.equal(toFoldedText('İΣÉ'.repeat(2_000)), 'İΣÉ'.repeat(2_000).toLowerCase())
   })
 
-  it('are never shorter than the text', () => {
+  it('are never shorter than the original text', () => {
     for (let code = 0; code <= 0x10ffff; code++) {
       const char = String.fromCodePoint(code)
       assert.ok(char.toLowerCase().length >= char.length, code.toString(16))
@@ -30,7 +30,7 @@ describe('folded texts', () => {
 })
 
 describe('containsText', () => {
-  it('finds long parts in long texts where the engine finds them', () => {
+  it('finds long search texts in long texts wherever the regular expression engine finds them', () => {
     const letters = fc.string({ unit: fc.constantFrom('a', 'b'), minLength: 130, maxLength: 200 })
     fc.assert(
       fc.property(letters, fc.nat(20), fc.boolean(), (piece, cut, isIn) => {
@@ -49,7 +49,7 @@ describe('containsText', () => {
     assert.equal(answerOf(containsText('a'.repeat(5_000), 'a'.repeat(5_001))), false)
   })
 
-  it('answers at once for few parts, and in steps for many', () => {
+  it('answers at once for a few search texts, and in steps for many', () => {
     const parts = Array.from({ length: 1_000 }, (_, index) => `part-${index}.`)
     assert.equal(containsAny('a part-7.', parts), true)
     assert.equal(containsAny('no part', parts), false)

@@ -12,8 +12,8 @@ function filterAt(text: string, timezone = 'UTC'): string | null {
 }
 
 // Spans, wall clocks and numbers are in the flag vectors, which `tests/conformance` runs.
-describe('dates', () => {
-  it('read RFC 3339 with a blank before the offset, and refuse shapes far from it', () => {
+describe('dates of filters', () => {
+  it('are read as RFC 3339, even with a space before the offset, and refused in very different formats', () => {
     assert.equal(filterAt('2022-04-05 12:34:12 +01:00'), '2022-04-05T11:34:12.000Z')
     assert.equal(filterAt('2022-04-05t12:34:12.5z'), '2022-04-05T12:34:12.500Z')
     for (const text of [
@@ -33,7 +33,7 @@ describe('dates', () => {
     }
   })
 
-  it('read the forms of a zone that events may have, and that both SDKs read', () => {
+  it('are read in the time zone formats that events may have and both SDKs read', () => {
     for (const text of [
       '2022-04-05T12:34:12+0000',
       '2022-04-05T14:34:12+02',

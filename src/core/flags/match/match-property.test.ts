@@ -5,8 +5,8 @@ import { compileMatch } from './match-property.ts'
 const settings = { timezone: 'UTC', propertyMatchingVersion: 1 } as const
 
 // What each operator matches is in the flag vectors, which `tests/conformance` runs.
-describe('operators', () => {
-  it('do not exist under names that every object has', () => {
+describe('operators of filters', () => {
+  it('are not found under names that every object inherits', () => {
     for (const name of ['constructor', '__proto__', 'toString', 'EXACT', '']) {
       assert.equal(compileMatch(name, 'a', settings), null)
     }

@@ -18,13 +18,13 @@ describe('compileFlagRegex', () => {
     assert.equal(first.value, second.value)
   })
 
-  it('searches anywhere, and counts in code points', () => {
+  it('matches anywhere in a text, and counts in code points', () => {
     assert.equal(finds('user\\d+@', 'my user12@x'), true)
     assert.equal(finds('^.$', '😀'), true)
     assert.equal(finds('^a.b$', 'a\nb'), false)
   })
 
-  it('reads digits, words and white space as Unicode, inside classes too', () => {
+  it('matches digits, words and white space as in Unicode, also inside character classes', () => {
     assert.equal(finds('^\\d$', '٣'), true)
     assert.equal(finds('^\\w+$', 'naïve_用户'), true)
     assert.equal(finds('^[\\w.]+$', 'é.ñ'), true)
@@ -44,14 +44,14 @@ describe('compileFlagRegex', () => {
     assert.equal(finds('a\\++', 'a++'), true)
   })
 
-  it('repeats what ends in a brace and is not a repetition', () => {
+  it('allows repetition of an escape that ends in a brace, but not of another repetition', () => {
     assert.equal(finds('^\\p{Greek}+$', 'αβ'), true)
     assert.equal(finds('^(?:\\x{41}+|\\u{1F600}+)$', '😀😀'), true)
     assert.equal(finds('^a{2}?$', 'aa'), true)
     for (const pattern of ['a{2}+', 'a*+', 'a?+']) assert.equal(compileFlagRegex(pattern).ok, false, pattern)
   })
 
-  it('refuses what needs backtracking, and what RE2 would read differently', () => {
+  it('refuses patterns that need backtracking, or that RE2 would read differently', () => {
     const patterns = [
       '(?=a)',
       '(?!a)',
@@ -69,7 +69,7 @@ describe('compileFlagRegex', () => {
     for (const pattern of patterns) assert.equal(compileFlagRegex(pattern).ok, false, pattern)
   })
 
-  it('bounds the pattern and the subject', () => {
+  it('limits the length of the pattern and of the searched text', () => {
     assert.equal(compileFlagRegex('a'.repeat(patternCharsMax)).ok, true)
     assert.equal(compileFlagRegex('a'.repeat(patternCharsMax + 1)).ok, false)
     assert.equal(finds('a', 'a'.repeat(subjectBytesMax)), true)
@@ -78,7 +78,7 @@ describe('compileFlagRegex', () => {
   })
 
   // Without the limit, this blocked the event loop for two seconds.
-  it('refuses to search a text that would take too long, and reports which searches may be slow', t => {
+  it('refuses to search a text that would take too long, and tells which searches may be slow', t => {
     const searches = t.mock.method(RE2JS.prototype, 'test').mock
     for (const pattern of ['(?:a?){900}a{900}b', '(?:[ab]?){990}[ab]*a[ab]{990}[cd]']) {
       const text = `cb${'aab'.repeat(5_000)}`
@@ -119,7 +119,7 @@ describe('compileFlagRegex', () => {
     assert.equal(compilations.callCount(), 1, 'an allowed pattern is compiled by the counted engine')
   })
 
-  it('accepts what people write, however long', () => {
+  it('accepts ordinary patterns, however long', () => {
     for (const pattern of [
       String.raw`^[\w.+-]{1,64}@[\w-]{1,63}(\.[\w-]{1,63}){1,8}$`,
       String.raw`(?i)^(алма|[а-я]{2,30}|[\s\S]*\bбета\b.*)$`,

@@ -9,7 +9,7 @@ const expectedTop60 = (text: string) =>
   Number(BigInt(`0x${createHash('sha1').update(text, 'utf8').digest('hex').slice(0, 15)}`))
 
 describe('sha1Top60', () => {
-  it('agrees with node:crypto for any text', () => {
+  it('returns the same as node:crypto for any text', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme', maxLength: 300 }), text => {
         assert.equal(sha1Top60(text), expectedTop60(text))
@@ -17,7 +17,7 @@ describe('sha1Top60', () => {
     )
   })
 
-  it('agrees for every length around the block borders, ASCII and not', () => {
+  it('returns the same for every length around the block borders, with and without ASCII', () => {
     for (let length = 0; length <= 200; length++) {
       for (const unit of ['x', 'é', '😀'])
         assert.equal(sha1Top60(unit.repeat(length)), expectedTop60(unit.repeat(length)))
@@ -28,7 +28,7 @@ describe('sha1Top60', () => {
     assert.equal(sha1Top60('a\ud800b'), expectedTop60('a\ufffdb'))
   })
 
-  it('takes a text in parts', () => {
+  it('accepts a text in parts', () => {
     fc.assert(
       fc.property(fc.array(fc.string({ maxLength: 30 }), { minLength: 4, maxLength: 4 }), parts => {
         assert.equal(sha1Top60(...(parts as [string, string, string, string])), expectedTop60(parts.join('')))

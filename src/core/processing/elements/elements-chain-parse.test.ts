@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { isLinear } from '../../../../tests/support/cpu-time.ts'
 import { parseElementsChain } from './elements-chain-parse.ts'
 
-test('reads tag, classes, named keys and attributes, innermost first', () => {
+test('an elements chain is read as tags, classes, named keys and attributes, innermost element first', () => {
   const [link, body, ...rest] = parseElementsChain(
     'a.btn.primary:attr__class="btn primary"href="/x"nth-child="2"nth-of-type="1"text="Go";body:nth-child="0"nth-of-type="0"',
   )
@@ -21,14 +21,14 @@ test('reads tag, classes, named keys and attributes, innermost first', () => {
   assert.equal(body!.tagName, 'body')
 })
 
-test('keeps semicolons, colons, dots and escaped quotes inside values', () => {
+test('semicolons, colons, dots and escaped quotes inside values are kept', () => {
   const [only, ...rest] = parseElementsChain('a:href="https://x.y/;z?q=1"text="say \\"hi\\"; now"')
   assert.deepEqual(rest, [])
   assert.equal(only!.text, 'say "hi"; now')
   assert.equal(only!.href, 'https://x.y/;z?q=1')
 })
 
-test('reads classes that contain colons, and elements without attributes', () => {
+test('classes that contain colons, and elements without attributes, are read', () => {
   const elements = parseElementsChain('div.md:flex.lg:grid:nth-child="1";span;p.lead:')
   assert.deepEqual(
     elements.map(element => [element.tagName, element.classes]),
@@ -40,14 +40,14 @@ test('reads classes that contain colons, and elements without attributes', () =>
   )
 })
 
-test('reads empty and broken text without throwing', () => {
+test('empty and broken text is read without an exception', () => {
   assert.deepEqual(parseElementsChain(''), [])
   assert.equal(parseElementsChain('a:href="never closed').length, 1)
   assert.equal(parseElementsChain('a:::"";;"="').length > 0, true)
   assert.equal(parseElementsChain(';'.repeat(5_000)).length, 500)
 })
 
-test('reads a long attribute list in linear time', () => {
+test('a long attribute list is read in linear time', () => {
   const parse = (times: number) => {
     const chain = `a:${'k="v"'.repeat(1_000 * times)}`
     return () => void parseElementsChain(chain)

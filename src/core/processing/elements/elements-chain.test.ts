@@ -25,7 +25,7 @@ describe('6.8: the chain of elements', () => {
     )
   })
 
-  it('also reads classes from a list', () => {
+  it('also accepts classes as a list', () => {
     assert.equal(elementsChain([{ tag_name: 'a', attr__class: ['b', 'a'] }]), `a.a.b:attr__class="a,b"${place}`)
   })
 
@@ -33,7 +33,7 @@ describe('6.8: the chain of elements', () => {
     assert.equal(elementsChain([{ 'attr__a"b': 'c"d' }]), `:attr__a\\"b="c\\"d"${place}`)
   })
 
-  it('cuts texts to 400 and addresses to 2,048 characters, and escapes half a character', () => {
+  it('truncates texts to 400 and addresses to 2,048 characters, and escapes half a surrogate pair', () => {
     const [element] = parseElementsChain(
       elementsChain([{ tag_name: 'a', $el_text: 'x'.repeat(500), attr__href: 'h'.repeat(3_000) }]),
     )
@@ -54,7 +54,7 @@ describe('6.8: the chain of elements', () => {
     assert.equal(elementsChain(odd), `:attr__id=""${place}`)
   })
 
-  it('is taken as sent if present, else built from a list of elements, else empty', async () => {
+  it('is stored as sent if present, otherwise built from a list of elements, otherwise empty', async () => {
     for (const [properties, chain] of [
       [{ $elements_chain: 'a:x', $elements: [{ tag_name: 'b' }] }, 'a:x'],
       [{ $elements_chain: '', $elements: [{ tag_name: 'b' }] }, `b:${place}`],

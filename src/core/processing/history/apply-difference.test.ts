@@ -87,7 +87,7 @@ function undone(
   }
 }
 
-describe('a person', () => {
+describe('after undoing a job, a person', () => {
   const sent: Sent[] = [
     ['a', { $set: { live: 1 } }],
     ['a', { $set: { k: 1 } }, ofJob],
@@ -135,7 +135,7 @@ describe('a person', () => {
       assert.deepEqual(result.noted, noted)
     })
 
-  it('keeps a key that is also a name of every object', () => {
+  it('keeps a key that every object inherits, such as constructor', () => {
     const properties = JSON.parse('{"$set":{"__proto__":1}}') as JsonObject
     const { after } = undone(
       [
@@ -152,20 +152,20 @@ describe('a person', () => {
     )
   })
 
-  it('of the job alone is removed, with an override for an id that has had another one', () => {
+  it('that only the job created is removed, with an override for an id that has had another person', () => {
     const { persons, overrides, imports } = undone([['a', {}, { ...ofJob, ...link('b') }]])
     assert.deepEqual(persons, {})
     assert.deepEqual(overrides, [{ projectId, distinctId: 'b', personId: uuid('b'), version: 5 }])
     assert.deepEqual(imports.nextVersions, [{ projectId, distinctId: 'b', version: 6 }])
   })
 
-  it('of the job alone stays as it is, with a note, if it has a value that no event explains', () => {
+  it('that only the job created stays unchanged, with a note, if a value is explained by no event', () => {
     const { persons, noted } = undone([['a', { $set: { k: 1 } }, ofJob]], withProperties('a', { other: 1 }))
     assert.deepEqual(persons, { a: { k: 1, other: 1 } })
     assert.deepEqual(noted, [{ distinctIds: ['a'] }])
   })
 
-  it('whose ids no event explains stays as it is, with a note, and others do not', () => {
+  it('stays unchanged, with a note, if no event explains its ids, while other persons change', () => {
     const sentToBoth: Sent[] = [...sent, ['b', {}], ['c', { $set: { k: 1 } }, ofJob]]
     const { persons, noted } = undone(sentToBoth, loaded => {
       const mappings = loaded.mappings.map(row => (row.distinctId === 'b' ? { ...row, personUuid: uuid('a') } : row))
@@ -180,12 +180,12 @@ describe('a person', () => {
     assert.deepEqual(noted, [{ distinctIds: ['a', 'b'] }])
   })
 
-  it('that waits for another look at its links stays as it is', () => {
+  it('stays unchanged while its links must be examined again', () => {
     const { persons, noted } = undone(sent, undefined, { openIds: new Set(['a']) })
     assert.deepEqual([persons, noted], [{ a: { live: 1, k: 1 } }, []])
   })
 
-  it('keeps its uuid if the events give that of another of its ids', () => {
+  it('keeps its uuid if the remaining events give the uuid of another of its ids', () => {
     const { after, noted } = undone(
       [
         ['b', {}, { personMode: 'propertyless' }],
@@ -210,7 +210,7 @@ describe('a person', () => {
   })
 })
 
-describe('a person that the job merged away', () => {
+describe('after undoing a job, a person that the job merged away', () => {
   const sent: Sent[] = [
     ['a', { $set: { a: 1 } }],
     ['b', { $set: { b: 1 } }],
@@ -232,7 +232,7 @@ describe('a person that the job merged away', () => {
     return { ...ofPerson, own: assignmentsOf(own), taken: assignmentsOf(taken) }
   }
 
-  it('gets its assignments back from the survivor', () => {
+  it('gets its flag and cohort assignments back from the survivor', () => {
     const { imports } = undone(sent, undefined, { assignments: [record('b', 'a', 'beta')] })
     assert.deepEqual(imports.returnedAssignments, [
       {
@@ -243,7 +243,7 @@ describe('a person that the job merged away', () => {
     ])
   })
 
-  it('gets its assignments back from the last survivor of a chain, without those that it got by merges', () => {
+  it('gets its assignments back from the last survivor of a chain, without those that came by merges', () => {
     const chain: Sent[] = [...sent, ['c', {}], ['c', {}, { ...ofJob, event: '$merge_dangerously', linkedId: 'a' }]]
     const ofB = record('b', 'a', 'beta')
     const ofA = { ...record('a', 'c', ''), own: ofB.own, taken: ofB.own }
@@ -264,7 +264,7 @@ describe('a person that the job merged away', () => {
   })
 })
 
-describe('a group', () => {
+describe('after undoing a job, a group', () => {
   const live: Sent = ['a', { ...org, $group_set: { live: 1 } }]
   const described: Sent = ['a', { ...org, $group_set: { k: 1 } }, ofJob]
   const withGroup = (more: JsonObject) => (loaded: LoadedChunk) => ({
@@ -272,7 +272,7 @@ describe('a group', () => {
     groups: loaded.groups.map(row => ({ ...row, properties: { ...(row.properties as JsonObject), ...more } })),
   })
 
-  it('that the events explain becomes as without the job', () => {
+  it('becomes what it would be without the job if the events explain it', () => {
     assert.deepEqual(undone([live, described]).groups, [{ live: 1 }])
     assert.deepEqual(undone([described]).groups, [])
   })
@@ -282,7 +282,7 @@ describe('a group', () => {
     assert.deepEqual([groups, noted], [[{ live: 1, other: 1 }], []])
   })
 
-  it('of the job alone stays, with a note, if it has a value that no event explains', () => {
+  it('that only the job created stays, with a note, if a value is explained by no event', () => {
     const { groups, noted } = undone([described], withGroup({ other: 1 }))
     assert.deepEqual(groups, [{ k: 1, other: 1 }])
     assert.deepEqual(noted, [{ groupTypeIndex: 0, groupKey: 'x' }])

@@ -66,7 +66,7 @@ async function assertFoldsAsProcessed(events: readonly CapturedEvent[]): Promise
   assert.deepEqual(folded.groups, new Map(stored))
 }
 
-describe('folding stored events gives what processing them gave', () => {
+describe('folding stored events', () => {
   const e = (id: string, properties: JsonObject = {}, over: Partial<CapturedEvent> = {}, name = 'e') =>
     anEvent(name, id, properties, over)
   const link = (id: string, other: string) => anEvent('$identify', id, { $anon_distinct_id: other })
@@ -120,7 +120,7 @@ describe('folding stored events gives what processing them gave', () => {
   }
   for (const [name, events] of Object.entries(cases)) it(name, () => assertFoldsAsProcessed(events))
 
-  it('random events', async () => {
+  it('gives the same result as processing them did, for random events', async () => {
     const lists = fc.array(
       fc.oneof(
         { weight: 2, arbitrary: mixedLiveActs.map(acts => acts.map(live)) },
@@ -135,7 +135,7 @@ describe('folding stored events gives what processing them gave', () => {
   })
 })
 
-test('folding with and without a job gives what folding both histories gives', async () => {
+test('folding one history with and without a job gives the same as folding both histories separately', async () => {
   const large = live({ name: 'e', id: 'a', properties: { $set: { large: 'x'.repeat(5_000) } } }, 0)
   await fc.assert(
     fc.asyncProperty(mixedLiveActs, mixedActs, mixedLiveActs, fc.boolean(), async (before, during, after, isDay) => {

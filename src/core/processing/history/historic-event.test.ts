@@ -27,26 +27,26 @@ test('events of a stream are in the order of their offsets, whatever the clock d
   assert.equal(ordered([at('a', 'main', 1, 30), at('b', 'main', 2, 10), at('c', 'main', 3, 20)]), 'a b c')
 })
 
-test('events of different streams are in the order in which they were stored', () => {
+test('events of different streams are ordered by the time at which they were stored', () => {
   const events = [at('b', 'main', 7, 20), at('d', 'main', 8, 40), at('a', 'main/2', 8, 10), at('c', 'main/2', 9, 30)]
   assert.equal(ordered(events), 'a b c d')
 })
 
-test('events that were stored after the clock had been set back stay behind earlier ones of their stream only', () => {
+test('events stored after the clock was set back stay behind earlier events of their own stream only', () => {
   const events = [at('a', 'main', 1, 30), at('b', 'main', 2, 10), at('other', 'main/2', 1, 20)]
   assert.equal(ordered(events), 'other a b')
 })
 
-test('of several tries of a record only the last one counts, with its time', () => {
+test('if a record was tried several times, only the last try counts, with its time', () => {
   const events = [at('second', 'main', 1, 30), at('first', 'main', 1, 10), at('other', 'main/2', 1, 20)]
   assert.equal(ordered(events), 'other second')
 })
 
-test('rows from before offsets were stored are in the order in which they were stored, and each one counts', () => {
+test('rows from before offsets were stored are in the order in which they were stored, and each of them counts', () => {
   assert.equal(ordered([at('b', '', 0, 20), at('a', '', 0, 10), at('c', 'main', 1, 30)]), 'a b c')
 })
 
-test('a job acts as a whole when its publishing began, after events stored in the same millisecond', () => {
+test('a job takes effect as a whole when its publishing began, after events stored in the same millisecond', () => {
   const events = [
     ...[at('x', 'historical', 1, 5, ofJob), at('y', 'historical', 2, 50, ofJob)],
     ...[at('a', 'main', 1, 10), at('b', 'main', 2, 20), at('c', 'main', 3, 21)],
@@ -54,7 +54,7 @@ test('a job acts as a whole when its publishing began, after events stored in th
   assert.equal(ordered(events, [job]), 'a b [x y] c')
 })
 
-test('imports without a job act when they arrived', () => {
+test('imports without a job take effect when they arrive', () => {
   assert.equal(ordered([at('a', 'historical', 1, 10, { importJobId: 5 }), at('b', 'main', 1, 30)], [job]), 'a b')
 })
 

@@ -37,7 +37,7 @@ const once = (timestampMs: number) => marked('import_once', timestampMs)
 const liveOnce = marked('live_once', 10, 0)
 const large = 'x'.repeat(655_360)
 
-describe('publishing a person', () => {
+describe('publishing a staged person', () => {
   const overwriting = { ...usualOptions, overwritesPersons: true }
   const backdating = { ...usualOptions, backdatesFirstTouch: true }
   type Profile = Pick<Someone, 'properties' | 'marks'>
@@ -78,7 +78,7 @@ describe('publishing a person', () => {
       assert.deepEqual(notesOf(batch), [])
     })
 
-  it('joins times and identity', () => {
+  it('combines the times and the identity of both persons', () => {
     for (const { ours, theirs, joined = null } of [
       { ours: [5, 5, false], theirs: [5, 5, false] },
       { ours: [5, 5, false], theirs: [4, 5, false], joined: [4, 5, false] },
@@ -101,7 +101,7 @@ describe('publishing a person', () => {
     }
   })
 
-  it('does not join properties that would be too large together, but joins the rest', () => {
+  it('does not merge properties that would be too large together, but merges everything else', () => {
     const state = stagingState({
       persons: [{ id: 'ada', properties: { a: 1 }, createdAtMs: 5 }],
       staged: [{ id: 'ada', properties: { b: large, c: 1 }, marks: { b: set(1), c: set(1) }, createdAtMs: 4 }],
@@ -112,7 +112,7 @@ describe('publishing a person', () => {
     assert.deepEqual(notesOf(batch), [['person_properties_size_violation', 1]])
   })
 
-  it('creates the person of an id that has none', () => {
+  it('creates a person for an id that has none', () => {
     for (const [personless, version] of [
       [[], 0],
       // Rows without a person already have the uuid of that person.
@@ -141,7 +141,7 @@ describe('publishing a person', () => {
     }
   })
 
-  it('maps the job’s rows to the person that the id has got since', () => {
+  it('maps the job’s rows to the person that the id belongs to by now', () => {
     for (const { ids, overrides } of [
       { ids: { ada: 0 }, overrides: [] },
       { ids: { ada: 0, anon: 0 }, overrides: [['anon', 1]] },
@@ -231,7 +231,7 @@ describe('publishing a person', () => {
   })
 })
 
-describe('making the links of a job', () => {
+describe('making the links of an import job', () => {
   const link = (distinctId: string, otherId: string, over: object = {}) => ({
     ...{ importJobId: jobId, distinctId, otherId, dangerously: false, timestampMs: 3, uuid: 'u' },
     ...over,
@@ -326,8 +326,8 @@ describe('making the links of a job', () => {
   })
 })
 
-describe('publishing ids without a person', () => {
-  it('maps their rows to the person that the ids have, or get later', () => {
+describe('publishing ids that have no staged person', () => {
+  it('maps their rows to the person that the ids have now, or will have later', () => {
     const state = stagingState({ persons: [{ id: 'ada', ids: { ada: 0, anon: 0, old: 2 } }] })
     const batch = publishPersonlessIds(batchOf(state), ['ada', 'anon', 'old', 'new'])
     assert.deepEqual(
@@ -340,7 +340,7 @@ describe('publishing ids without a person', () => {
   })
 })
 
-describe('publishing a group', () => {
+describe('publishing a staged group', () => {
   const type = { projectId, name: 'team', index: 0 }
   const marks = { b: set(5) }
   type Described = { readonly properties: JsonObject; readonly createdAtMs: number } | null
@@ -392,7 +392,7 @@ describe('publishing a group', () => {
     })
 })
 
-it('counts notes by reason and keeps their details', () => {
+it('notes are counted by reason and keep their details', () => {
   const note = (reason: string, n: number) => ({ reason, details: { n } })
   assert.deepEqual(countNotes(jobId, []), [])
   assert.deepEqual(countNotes(jobId, [note('b', 1), note('a', 2), note('b', 3)]), [

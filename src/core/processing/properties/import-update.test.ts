@@ -45,7 +45,7 @@ describe('an import’s property updates', () => {
     )
   })
 
-  it('give the same profile when two persons with half of them each are merged', () => {
+  it('give the same profile if two persons that received half of them each are merged', () => {
     fc.assert(
       fc.property(updates, fc.nat(7), (list, split) => {
         const [first, second] = [
@@ -105,7 +105,7 @@ describe('live and imported events together', () => {
     }
   })
 
-  it('remove the import’s mark on a live $set, even of the same value or of a key that changes with every page', async () => {
+  it('remove the import’s mark with a live $set, even of the same value or of a key that changes with every page', async () => {
     const world = aWorld()
     await world.apply(anImportedEvent('$pageview', 'ada', 1_000, { $browser: 'Chrome' }))
     await world.apply(anEvent('$pageview', 'ada', { $browser: 'Chrome' }))

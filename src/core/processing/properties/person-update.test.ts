@@ -19,7 +19,7 @@ async function after(...events: readonly [name: string, properties: JsonObject |
 }
 
 describe('updating a person', () => {
-  it('does not write if only keys that change with every page differ, unless the event is about the person', async () => {
+  it('does not write if only keys that change on every page differ, unless the event is about the person', async () => {
     const page = (url: string): [string, JsonObject] => ['$pageview', { $current_url: url }]
     const { properties, person, world } = await after(page('/1'), page('/2'))
     assert.deepEqual([properties.$current_url, person.version], ['/1', 0])
@@ -35,7 +35,7 @@ describe('updating a person', () => {
     assert.deepEqual([withMore.properties.$current_url, withMore.properties.plan], ['/2', 'pro'])
   })
 
-  it('uses $os_name as $os, on the event and the person', async () => {
+  it('sets $os from $os_name, on the event and on the person', async () => {
     const { properties, world } = await after(['e', { $os_name: 'iOS', $os_version: '18' }])
     assert.deepEqual(properties, { $os: 'iOS', $initial_os: 'iOS', $os_version: '18', $initial_os_version: '18' })
     const stored = JSON.parse(world.rows[0]!.propertiesJson)
@@ -44,7 +44,7 @@ describe('updating a person', () => {
     assert.deepEqual(server.properties, { $os_name: 'Linux', $initial_os_name: 'Linux' })
   })
 
-  it('replaces a $set that is not an object only if something is lifted', async () => {
+  it('replaces a $set that is not an object only if there are other properties to add to it', async () => {
     const { properties, world } = await after(['e', { $set: 'text', $browser: 'Chrome' }], ['e', { $set: [1] }])
     assert.deepEqual(properties, { $browser: 'Chrome', $initial_browser: 'Chrome' })
     assert.deepEqual(JSON.parse(world.rows[0]!.propertiesJson).$set, { $browser: 'Chrome' })

@@ -40,7 +40,7 @@ describe('the reject of an accepted event', () => {
     assert.deepEqual(reject.source, { ...source, kind: 'event', sentAtMs: 7 })
   })
 
-  it('is marked if its body is cut, also when the cut is within a character', () => {
+  it('is marked if its body was truncated, even within a character', () => {
     for (let length = 65_300; length < 65_540; length++) {
       const propertiesJson = JSON.stringify({ a: `${'x'.repeat(length - 200)}é${'x'.repeat(300)}` })
       const { body, source } = createRejectOfEvent(
@@ -89,7 +89,7 @@ describe('the source of a reject', () => {
 })
 
 describe('the id of a reject', () => {
-  it('derives from its place in the log, in every stream', () => {
+  it('is derived from its place in the log, in every stream', () => {
     const idAt = (stream: string, offset: number) =>
       createRejectOfEvent({ stream, offset }, aCapturedEvent(1), 'row_refused', '').rejectId
     assert.equal(idAt('main/3', 7), idAt('main/3', 7))

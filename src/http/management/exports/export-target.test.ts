@@ -49,13 +49,13 @@ async function stall(
   await broken
 }
 
-it('an export whose reader has stalled ends when another export needs its place', t =>
+it('an export whose reader has stalled ends when another export needs its slot', t =>
   stall(t, false, async target => {
     for (;;) await target.write(Buffer.alloc(1024 * 1024))
   }))
 
 for (const isGzip of [false, true])
-  it(`${isGzip ? 'a gzipped export' : 'an export'} ends if its reader stalls at the end`, t =>
+  it(`${isGzip ? 'a gzipped export' : 'an export'} ends if its reader stalls just before the end`, t =>
     stall(t, isGzip, async (target, response) => {
       response.write(Buffer.alloc(64 * 1024 * 1024))
       await target.end({})

@@ -52,7 +52,7 @@ describe('a Parquet file', () => {
     assert.ok(bytes.includes('pennon.export.complete'))
   })
 
-  it('ends after the maximum number of groups, with the cursor of the next file', async () => {
+  it('ends after the maximum number of row groups, with the cursor of the next file', async () => {
     const limits = { groupCharsMax: 2_000, groupRowsMax: 1_000, groupCountMax: 3 }
     const { next, progress, bytes } = await exported(batchesOf(5, 600), limits)
     assert.equal(next, String(progress.rowCount - 1))

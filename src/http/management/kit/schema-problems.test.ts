@@ -23,7 +23,7 @@ function reportOf({ keyword, instancePath, message }: SchemaProblem): string {
   return [keyword, instancePath, message].join(' ')
 }
 
-it('finds the first problem of a full report', () => {
+it('reports the first problem among all that a full check finds', () => {
   for (const text of [
     '{}',
     '{"name":1}',
@@ -46,7 +46,7 @@ it('finds the first problem of a full report', () => {
   }
 })
 
-it('refuses a list for its length before its items, and otherwise reports only the first faulty item', () => {
+it('refuses a list for its length before checking its items, and otherwise reports only the first faulty item', () => {
   const reported: unknown[] = []
   const compile: CompileSchema = part => {
     const validator = Compile(part)

@@ -23,7 +23,7 @@ function fileOf(t: TestContext, bytes: Uint8Array): string {
 describe('lines of JSON', () => {
   const lines = ['{"a":1}', '{"b":"ä€\\n"}', '{"c":[1,2]}']
 
-  it('are complete if the last one that is not blank is, for any chunking, with or without a final line break', async () => {
+  it('are complete exactly if the last non-blank line is, for any chunking, with or without a final line break', async () => {
     const text = lines.join('\n\r\n\n')
     for (const bytes of ['', '\n', '\r\n\n'].map(end => Buffer.from(`${text}${end}`)))
       await fc.assert(
@@ -38,7 +38,7 @@ describe('lines of JSON', () => {
     assert.equal(await checkJsonLines(Readable.from([Buffer.from('\n\r\n')])), false)
   })
 
-  it('are incomplete if the gzip or its last line is', async t => {
+  it('are incomplete if the gzip stream or the last line is incomplete', async t => {
     const whole = gzipSync(`${lines.join('\n')}\n`)
     assert.equal(await checkGzipLines(fileOf(t, whole)), true)
     assert.equal(await checkGzipLines(fileOf(t, gzipSync(''))), false)

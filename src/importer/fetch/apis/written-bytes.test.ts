@@ -20,8 +20,8 @@ const answerOf = (chunks: readonly Buffer[]) => ({
   reach: 'loopback' as const,
 })
 
-describe('the bytes of a download', () => {
-  it('are announced as they are written: a plain download unchanged, and a compressed one after compression', async t => {
+describe('the byte counts of a download', () => {
+  it('are those written: of the download itself if it is stored unchanged, or after compression', async t => {
     const plain = createPartTools(t)
     await writeBodyToPart(bodyOf(noise()), plain.tools)
     assert.deepEqual([plain.seen.announced, plain.seen.written()], [20 * block, 20 * block])
@@ -31,7 +31,7 @@ describe('the bytes of a download', () => {
     assert.ok(packed.seen.announced < block)
   })
 
-  it('of lines are counted in UTF-8 for progress, and after compression for the disk', async t => {
+  it('of lines are in UTF-8 for progress, and after compression for the disk', async t => {
     const { tools, seen } = createPartTools(t)
     const lines = async function* () {
       yield ['{"a":"é€"}', '{}']
@@ -41,7 +41,7 @@ describe('the bytes of a download', () => {
     assert.equal(seen.announced, seen.written())
   })
 
-  it('are not written beyond the available space', async t => {
+  it('never exceed the available space', async t => {
     const ways: ((tools: PartTools) => Promise<unknown>)[] = [
       tools => writeBodyToPart(bodyOf(noise()), tools),
       tools => downloadGzip(answerOf(noise()), tools),

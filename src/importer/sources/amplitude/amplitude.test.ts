@@ -17,8 +17,8 @@ const only = (fields: JsonObject) => eventsOf(amplitude, [line(fields)]).at(-1)!
 const outcomeOf = (fields: JsonObject) => convertRecords(amplitude, [line(fields)])[0]!
 const own = { $amplitude_user_id: 'ada' }
 
-describe('an event of Amplitude', () => {
-  it('has the name and the event type of live events', () => {
+describe('an Amplitude event', () => {
+  it('has the event name and the $event_type of live events', () => {
     assert.equal(only({ event_type: '[Amplitude] Page Viewed' }).event, '$pageview')
     assert.equal(only({ event_type: '$identify' }).event, '$set')
     assert.equal(only({}).event, 'Opened')
@@ -51,7 +51,7 @@ describe('an event of Amplitude', () => {
     assert.notEqual(only(empty).uuid, only({ ...empty, event_properties: {} }).uuid)
   })
 
-  it('lists the fields that it drops, without the id that its uuid is derived from', () => {
+  it('lists the fields that it drops, except for the id that its uuid is derived from', () => {
     assert.deepEqual(droppedOf(amplitude, line({ uuid: null, $insert_id: 'k' })), [])
     assert.deepEqual(droppedOf(amplitude, line({ uuid, $insert_id: 'k' })), ['$insert_id'])
   })
@@ -67,7 +67,7 @@ describe('an event of Amplitude', () => {
     )
   })
 
-  it('is refused with the name of the wrong field', () => {
+  it('is refused with the name of the faulty field', () => {
     const refusals: [JsonObject, string, string][] = [
       [{ event_time: '', server_received_time: 'x' }, 'timestamp_invalid', 'server_received_time'],
       [{ event_time: null, client_event_time: '2031-01-01 00:00:00' }, 'timestamp_future', 'client_event_time'],
@@ -80,8 +80,8 @@ describe('an event of Amplitude', () => {
   })
 })
 
-describe('the id of an event of Amplitude', () => {
-  it("is the user's, else the device's, else Amplitude's own, with a note", () => {
+describe('the id of an Amplitude event', () => {
+  it('is the user’s id, or otherwise the device’s, or otherwise Amplitude’s own, with a note', () => {
     assert.equal(only({ device_id: 'd' }).distinct_id, 'ada')
     assert.equal(only({ user_id: '', device_id: 'd' }).distinct_id, 'd')
     const record = parseJson(`{"amplitude_id":9007199254740993,"device_id":"null"}`) as JsonObject
@@ -90,7 +90,7 @@ describe('the id of an event of Amplitude', () => {
     assert.deepEqual([outcome.events[0]!.distinct_id, outcome.notes], ['9007199254740993', ['amplitude_id_used']])
   })
 
-  it('is never EMPTY', () => {
+  it('is never the placeholder EMPTY', () => {
     assert.equal(eventsOf(amplitude, [line({ device_id: 'EMPTY' })]).length, 1)
     assert.equal(only({ user_id: 'EMPTY', device_id: 'd' }).distinct_id, 'd')
     assert.equal('rejected' in outcomeOf({ user_id: 'EMPTY', device_id: 'EMPTY' }), true)
@@ -111,8 +111,8 @@ describe('the id of an event of Amplitude', () => {
   })
 })
 
-describe('the properties of an event of Amplitude', () => {
-  it('are its own, plus all fields that are not mapped otherwise', () => {
+describe('the properties of an Amplitude event', () => {
+  it('are its own properties, plus all fields that are not mapped otherwise', () => {
     const { properties } = only({
       event_properties: { amount: 7, coupon: 'EMPTY', gone: null, library: 'own' },
       library: 'amplitude-js/8',
@@ -136,7 +136,7 @@ describe('the properties of an event of Amplitude', () => {
     })
   })
 
-  it('include booleans in every form that exports use', () => {
+  it('include booleans in every spelling that exports use', () => {
     for (const yes of [true, 1, '1', 'true', 'TRUE']) assert.equal(only({ paying: yes }).properties.paying, true)
     for (const no of [false, 0, '0', 'false', 'FALSE'])
       assert.equal(only({ is_attribution_event: no }).properties.is_attribution_event, false)
@@ -147,7 +147,7 @@ describe('the properties of an event of Amplitude', () => {
     assert.deepEqual(only({ data: { path: '/batch' } }).properties.data, { path: '/batch' })
   })
 
-  it('include the page as in live events, by its location or else its URL', () => {
+  it('include the page as live events do, from its location or otherwise its URL', () => {
     const [url, referrer, referring_domain] = [
       'https://a.example.test/x?y=1',
       'https://r.example.test/',
@@ -166,7 +166,7 @@ describe('the properties of an event of Amplitude', () => {
     assert.equal(only({ event_properties: withoutLocation }).properties.$current_url, '/x')
   })
 
-  it('use the system as the browser on the web', () => {
+  it('take the browser from the OS fields on the web', () => {
     const device = { $browser: 'Chrome', $browser_version: '17.4', $os: 'Mac', $device_type: 'Desktop' }
     const fields = { os_name: 'Chrome', os_version: '17.4', device_type: 'Mac', device_model: 'MacBook' }
     for (const platform of ['Web', null])
@@ -186,12 +186,12 @@ describe('the properties of an event of Amplitude', () => {
     ])
   })
 
-  it('treat a placeholder as platform as the web', () => {
+  it('count as those of the web if the platform is a placeholder', () => {
     const { properties } = only({ platform: 'EMPTY', os_name: 'Chrome', device_type: 'EMPTY' })
     assert.deepEqual(properties, { $browser: 'Chrome', ...own, $set: { $browser: 'Chrome' } })
   })
 
-  it('use the system as the system on other platforms', () => {
+  it('take the OS from the OS fields on other platforms', () => {
     const { fields, properties } = renamedFields(`
       os_version=$os_version device_manufacturer=$device_manufacturer device_model=$device_model device_type=$device_name`)
     const device = { ...properties, $os: 'ios', $device_type: 'Mobile' }
@@ -211,7 +211,7 @@ describe('the properties of an event of Amplitude', () => {
   })
 })
 
-describe('the person of an event of Amplitude', () => {
+describe('the person of an Amplitude event', () => {
   it('gets every changed property, and first-touch properties once', () => {
     const initial = { initial_utm_term: 'lamp', initial_referrer: 'EMPTY' }
     const events = eventsOf(amplitude, [
@@ -235,7 +235,7 @@ describe('the person of an event of Amplitude', () => {
 const acme = (properties: JsonObject) =>
   line({ groups: { org: ['acme'] }, group_properties: { org: { acme: properties } } })
 
-describe('the groups of an event of Amplitude', () => {
+describe('the groups of an Amplitude event', () => {
   it('have no empty properties', () => {
     const [event] = eventsOf(amplitude, [acme({ tier: 'gold', gone: 'EMPTY' })])
     assert.deepEqual(event!.properties, { $group_type: 'org', $group_key: 'acme', $group_set: { tier: 'gold' } })
@@ -264,7 +264,7 @@ describe('the groups of an event of Amplitude', () => {
     assert.partialDeepStrictEqual(convertRecords(amplitude, [record]), [{ notes: ['group_values_dropped'] }])
   })
 
-  it('may have keys that are illegal as ids of persons', () => {
+  it('may have keys that would be illegal as distinct ids', () => {
     const record = line({ groups: { org: [0, 'guest', 'True'] }, group_properties: { org: { null: { tier: 'new' } } } })
     assert.deepEqual(groupsOf(record), [{ org: '0' }, ['0', 'guest', 'True', 'null']])
   })
@@ -280,12 +280,12 @@ describe('the groups of an event of Amplitude', () => {
   })
 })
 
-describe('a row of a merge file of Amplitude', () => {
+describe('a row of an Amplitude merge file', () => {
   const merge = { scope: 9001, merge_time: '2024-05-02 08:00:00', amplitude_id: 2, merged_amplitude_id: 1 }
   const seen = (amplitudeId: number, ids: JsonObject) => line({ amplitude_id: amplitudeId, user_id: null, ...ids })
   const lastOutcome = (records: JsonObject[]) => convertRecords(amplitude, records).at(-1)!
 
-  it('links the user and the device of the events with its ids, in either order', () => {
+  it('links the ids of the user and of the device in the events, in either order', () => {
     for (const [user, device] of [
       [1, 2],
       [2, 1],

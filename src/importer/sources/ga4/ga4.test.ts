@@ -17,7 +17,7 @@ const propertiesOf = (value: JsonObject) => {
   return properties
 }
 
-describe('a row of the GA4 export', () => {
+describe('a GA4 row', () => {
   it('keeps its microseconds, and its uuid depends on every field that identifies it', () => {
     const parts = {
       stream_id: '55',
@@ -57,7 +57,7 @@ describe('a row of the GA4 export', () => {
     assert.equal(new Set(placed).size, 1, 'the place identifies it')
   })
 
-  it('is the same event when whole numbers are exported as numbers, and empty fields are present', () => {
+  it('gives the same event when whole numbers are exported as numbers, and empty fields are present', () => {
     const texts = {
       event_timestamp: '1714564800123456',
       stream_id: '55',
@@ -79,7 +79,7 @@ describe('a row of the GA4 export', () => {
     assert.deepEqual(eventsOf(ga4, [row(numbers)]), eventsOf(ga4, [row(texts)]))
   })
 
-  it('is the same event in a later export with other columns and changed person properties', () => {
+  it('gives the same event in a later export with other columns and changed person properties', () => {
     const said = {
       event_bundle_sequence_id: '8',
       event_params: [param('n', { int_value: '1' }), param('x', { double_value: 12 })],
@@ -110,18 +110,18 @@ describe('a row of the GA4 export', () => {
     assert.equal(new Set([uuidOf(said), ...others]).size, 5)
   })
 
-  it('has the name of live events', () => {
+  it('gets the event name that live events have', () => {
     const names = { page_view: '$pageview', screen_view: '$screen', user_engagement: 'user_engagement' }
     for (const [event_name, event] of Object.entries(names))
       assert.equal(eventsOf(ga4, [row({ event_name })])[0]!.event, event)
   })
 
-  it('is skipped when it only marks a session, also without an id', () => {
+  it('is skipped when it only marks a session, even without an id', () => {
     const rows = ['session_start', 'first_visit'].map(event_name => ({ event_name }))
     assert.deepEqual(convertRecords(ga4, rows), [{ skipped: 'session_marker' }, { skipped: 'session_marker' }])
   })
 
-  it('has its parameters in their own types, with every digit', () => {
+  it('keeps its parameters in their own types, with every digit', () => {
     const event_params = [
       param('method', { string_value: 'sso' }),
       param('seconds', { int_value: '12' }),
@@ -186,7 +186,7 @@ describe('a row of the GA4 export', () => {
     })
   })
 
-  it('keeps items and ecommerce whole, and unnamed fields unless they are empty', () => {
+  it('keeps items and ecommerce whole, and unmapped fields unless they are empty', () => {
     const kept = {
       items: [{ item_id: 'sku-1', price: 10.25, quantity: '2', item_name: '' }],
       ecommerce: { transaction_id: 't-1', refund_value: null },
@@ -208,7 +208,7 @@ describe('a row of the GA4 export', () => {
     )
   })
 
-  it('does not overwrite a field of the row by a parameter', () => {
+  it('does not overwrite a field of the row with a parameter', () => {
     const event_params = [param('platform', { string_value: 'desktop app' }), param('gclid', { string_value: 'g-1' })]
     const fields = { platform: 'WEB', collected_traffic_source: { gclid: 'g-1' } }
     assert.deepEqual(propertiesOf({ ...fields, event_params }), {
@@ -218,7 +218,7 @@ describe('a row of the GA4 export', () => {
     })
   })
 
-  it('belongs to the session that its start and its device identify', () => {
+  it('belongs to the session that is identified by its start and its device', () => {
     const event_params = [param('ga_session_id', { int_value: '1714564700' })]
     const session = deriveSessionUuid(1714564700000, 'ga4', 'session', '111.222', '1714564700')
     assert.deepEqual(propertiesOf({ event_params }), { ga_session_id: 1714564700, $session_id: session })
@@ -229,7 +229,7 @@ describe('a row of the GA4 export', () => {
     assert.deepEqual(propertiesOf({ event_params: odd }), { ga_session_id: 'session_123' })
   })
 
-  it('is skipped while its table can still change, by the date of the property', () => {
+  it('is skipped while its table can still change, judged by the date in the property’s time zone', () => {
     // The clock of the conversion is 2026-01-15T00:00:00Z.
     const at = (day: number) => String(Date.UTC(2026, 0, day, 23) * 1_000)
     const settling = { skipped: 'filtered' }

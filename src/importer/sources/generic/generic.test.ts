@@ -10,7 +10,7 @@ const base = { event: 'action', distinct_id: 'uid', timestamp: 'ts', uuid: 'row_
 const row = { row_id: 'r-1', uid: 'u-1', ts: '2024-05-01T12:00:00Z', action: 'Paid' }
 
 describe('a record with a mapping', () => {
-  it('keeps the fields that the mapping does not use otherwise, without empty ones', () => {
+  it('keeps the fields that the mapping does not use, except for empty ones', () => {
     const record = { ...row, amount: 12, note: '', city: '(not set)', nested: { a: null } }
     assert.deepEqual(eventsOf(generic, [record], { mapping: base }), [
       {
@@ -23,7 +23,7 @@ describe('a record with a mapping', () => {
     ])
   })
 
-  it('takes its properties from a path, a list of paths, or paths by new names', () => {
+  it('takes its properties from a path, from a list of paths, or from paths with new names', () => {
     const record = { ...row, cart: { total: 12, lines: [{ sku: 'a' }] }, 'unit.price': 3, rest: true }
     assert.deepEqual(propertiesOf(record, { properties: 'cart' }), { total: 12, lines: [{ sku: 'a' }] })
     assert.deepEqual(propertiesOf(record, { properties: ['cart.total', 'unit.price', 'absent'] }), {
@@ -35,7 +35,7 @@ describe('a record with a mapping', () => {
     assert.equal(JSON.stringify(propertiesOf(text, { properties: 'cart' })), '{"total":9223372036854775807}')
   })
 
-  it('treats the texts in nulls of the mapping as absent', () => {
+  it('treats the texts listed in the mapping’s `nulls` as absent', () => {
     const record = {
       ...row,
       id: 'NULL',
@@ -55,7 +55,7 @@ describe('a record with a mapping', () => {
     ])
   })
 
-  it('lists the fields that no part of its event carries', () => {
+  it('lists the fields that are in no part of its event', () => {
     const value = { ...row, cart: { total: 1 }, other: 1, note: 'x' }
     const dropped = (more: JsonObject) => droppedOf(generic, value, { mapping: { ...base, ...more } })
     assert.deepEqual(dropped({}), [])
@@ -63,7 +63,7 @@ describe('a record with a mapping', () => {
     assert.deepEqual(dropped({ properties: { total: 'cart.total' }, set: ['note'] }), ['other'])
   })
 
-  it('is refused when its properties are no object', () => {
+  it('is refused when its properties are not an object', () => {
     for (const cart of [[1], 'twelve', 12, '[1]', 'null'])
       assert.deepEqual(
         convertRecords(generic, [{ ...row, cart }], { mapping: { ...base, properties: 'cart' } }),
@@ -72,7 +72,7 @@ describe('a record with a mapping', () => {
       )
   })
 
-  it('converts texts to the types in the mapping, and keeps those that do not match, with a note', () => {
+  it('converts texts to the types in the mapping, and keeps texts that do not match, with a note', () => {
     const types = {
       n: 'number',
       big: 'integer',
@@ -109,7 +109,7 @@ describe('a record with a mapping', () => {
     assert.deepEqual(outcome.notes, ['type_mismatch:e', 'type_mismatch:f', 'type_mismatch:g'])
   })
 
-  it('keeps a field to be spread that is no object, with a note', () => {
+  it('keeps a field that should be spread but is not an object, with a note', () => {
     const spread = (extra: JsonValue) =>
       convertRecords(generic, [{ ...row, extra }], { mapping: { ...base, spread: ['extra'] } })[0]!
     for (const broken of ['{"a":', '[1]', 5] as const) {
@@ -121,14 +121,14 @@ describe('a record with a mapping', () => {
     for (const fine of ['{"a":1}', { a: 1 }, '', null]) assert.partialDeepStrictEqual(spread(fine), { notes: [] })
   })
 
-  it('notes a field that is not of its type once, however often it is used', () => {
+  it('notes only once that a field is not of its type, however often the field is used', () => {
     const mapping = { ...base, types: { n: 'number' }, properties: { n: 'n', m: 'n' }, set: { n: 'n' } }
     assert.partialDeepStrictEqual(convertRecords(generic, [{ ...row, n: 'x' }], { mapping }), [
       { notes: ['type_mismatch:n'] },
     ])
   })
 
-  it('has groups, updates of its person, and a link to its anonymous id', () => {
+  it('can have groups, updates of its person, and a link to its anonymous id', () => {
     const mapping = {
       ...base,
       groups: { company: 'org.id', none: 'absent' },
@@ -164,7 +164,7 @@ describe('a record with a mapping', () => {
     }
   })
 
-  it('keeps a uuid in lower case, and derives one from its content without an id', () => {
+  it('keeps a uuid in lower case, and without an id derives the uuid from its content', () => {
     const uuid = '018F3A10-0000-7000-8000-000000000804'
     assert.equal(eventsOf(generic, [{ ...row, row_id: uuid }], { mapping: base })[0]!.uuid, uuid.toLowerCase())
     const { uuid: _, ...mapping } = base
@@ -230,7 +230,7 @@ describe('a record with a mapping', () => {
       assert.equal(isKept([filter('n', op, other)], { n }), isExpected, `${op} ${JSON.stringify(other)}`)
   })
 
-  it('has the constant name if it has none itself', () => {
+  it('has the constant event name of the mapping if it has no name itself', () => {
     const { event: _, ...mapping } = base
     assert.equal(eventsOf(generic, [row], { mapping: { ...mapping, event_constant: 'Seen' } })[0]!.event, 'Seen')
   })

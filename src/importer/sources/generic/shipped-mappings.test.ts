@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { convertRecords, eventsOf } from '../../../../tests/support/convert-records.ts'
 import { pendo, statsig } from './generic.ts'
 
-describe('an event of Pendo', () => {
+describe('a Pendo event', () => {
   const row = { eventType: 'load', visitorId: 'v-1', accountId: 'a-1', browserTimestamp: 1714564800250 }
 
   it('becomes a page view of its visitor and account, exact to the millisecond', () => {
@@ -34,10 +34,10 @@ describe('an event of Pendo', () => {
   })
 })
 
-describe('an event of Statsig', () => {
+describe('a Statsig event', () => {
   const row = { event_name: 'auto_capture::page_view', user_id: 'u-1', timestamp: '1714564800250' }
 
-  it('has our name for it, and its metadata as properties', () => {
+  it('has Pennon’s name for the event, and its metadata as properties', () => {
     const [event] = eventsOf(statsig, [
       { ...row, value: 'https://a.example.test/', metadata: { browser_name: 'Firefox' } },
     ])
@@ -48,7 +48,7 @@ describe('an event of Statsig', () => {
     assert.deepEqual(names, ['$pageview', '$pageleave', '$autocapture', 'bought'])
   })
 
-  it('is linked to its device, whose id replaces an absent user', () => {
+  it('is linked to its device, whose id is used when the user is missing', () => {
     const [link, event] = eventsOf(statsig, [{ ...row, device_id: 'd-1' }])
     assert.deepEqual(link!.properties, { $anon_distinct_id: 'd-1' })
     assert.deepEqual(event!.properties, { $device_id: 'd-1' })

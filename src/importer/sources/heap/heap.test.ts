@@ -9,7 +9,7 @@ const time = '2024-05-01 12:00:00'
 const user = (value: JsonObject) => ({ table: 'users', value: { joindate: '2024-01-01 08:00:00', ...value } })
 const view = (value: JsonObject) => ({ table: 'pageviews', value: { event_id: 1, user_id: 7, time, ...value } })
 
-describe('a row of an event of Heap', () => {
+describe('a Heap event row', () => {
   it('keeps every digit of 64-bit ids in the uuid, the id and the properties', () => {
     const row = parseJson(
       `{"event_id":7325461098234567891,"user_id":8123456789012345678,"session_id":7325461098234567003,"time":"${time}"}`,
@@ -25,12 +25,12 @@ describe('a row of an event of Heap', () => {
     ])
   })
 
-  it('is the same event when its numbers are text, as in CSV', () => {
+  it('gives the same event when its numbers are text, as in CSV', () => {
     const numbers = eventsOf(heap, [view({ session_id: 3 })])
     assert.deepEqual(eventsOf(heap, [view({ event_id: '1', user_id: '7', session_id: '3' })]), numbers)
   })
 
-  it('belongs to the identity in the users table, also when that is read later', () => {
+  it('belongs to the identity in the users table, even if that table is read later', () => {
     const rows = [view({}), user({ user_id: 7, identity: 'ada@example.test' }), user({ user_id: 8, identity: 'guest' })]
     const [event] = eventsOf(heap, rows)
     assert.equal(event!.distinct_id, 'ada@example.test')
@@ -43,7 +43,7 @@ describe('a row of an event of Heap', () => {
     assert.equal(eventsOf(heap, [row])[0]!.event, 'checkout_done')
   })
 
-  it('maps fields to the names of live properties, and keeps the others', () => {
+  it('maps fields to the names of live properties, and keeps all other fields', () => {
     const { fields, properties } = renamedFields(`
       browser=$browser browser_version=$browser_version device_type=$device_type library=$lib ip=$ip
       city=$geoip_city_name country=$geoip_country_name referrer=$referrer title=title utm_source=utm_source
@@ -79,7 +79,7 @@ describe('a row of an event of Heap', () => {
     ['Linux', { $os: 'Linux' }],
     ['11', { $os: '11' }],
   ]
-  it('splits the platform into the system and its version', () => {
+  it('splits the platform into the OS and its version', () => {
     for (const [platform, properties] of platforms)
       assert.deepEqual(eventsOf(heap, [view({ platform })])[0]!.properties, { ...properties, $heap_user_id: '7' })
   })
@@ -99,7 +99,7 @@ describe('a row of an event of Heap', () => {
   })
 })
 
-describe('a row of a user of Heap', () => {
+describe('a Heap user row', () => {
   it("links the identity to the user id, and sets the user's properties", () => {
     const row = user({
       user_id: 1003,
@@ -151,7 +151,7 @@ describe('a row of a user of Heap', () => {
     ])
   })
 
-  it('belongs to the configured identity, as its events do', () => {
+  it('belongs to the configured identity, like the user’s events', () => {
     const row = user({ user_id: 5, identity: null })
     const [link, set] = eventsOf(heap, [row], { identities: { 5: 'five' } })
     assert.deepEqual([link!.uuid, link!.distinct_id], [deriveImportUuid('identify', 'heap', 'five', '5'), 'five'])
@@ -160,7 +160,7 @@ describe('a row of a user of Heap', () => {
     assert.equal(eventsOf(heap, [named], { identities: { 5: 'five' } })[1]!.distinct_id, 'five')
   })
 
-  it('only sets properties without an identity, with the time joindate if nothing was modified', () => {
+  it('only sets properties if it has no identity, at the time of joindate if there is no modification time', () => {
     for (const last_modified of ['Invalid date', '(not set)', ' ', null])
       assert.deepEqual(eventsOf(heap, [user({ id: 5, last_modified })]), [
         {
@@ -189,7 +189,7 @@ describe('a row of a user of Heap', () => {
   })
 })
 
-describe('a migration of a user of Heap', () => {
+describe('a Heap user migration', () => {
   const migration = (value: JsonObject) => ({ table: 'user_migrations', value: { time, ...value } })
 
   it('makes the old id an alias of the new one', () => {
@@ -211,7 +211,7 @@ describe('a migration of a user of Heap', () => {
     assert.equal(event!.uuid, deriveImportUuid('alias', 'heap', 'ada@example.test', '11'))
   })
 
-  it('is skipped for a user moved to itself, and refused when an id is missing', () => {
+  it('is skipped if it moves a user to itself, and refused when an id is missing', () => {
     const rows = [migration({ from_user_id: 11, to_user_id: 11 }), migration({ from_user_id: null, to_user_id: 12 })]
     assert.deepEqual(convertRecords(heap, rows), [
       { skipped: 'filtered' },

@@ -27,13 +27,13 @@ const session = deriveSessionUuid(start * 1_000, 'matomo', 'session', '1', '900'
 const timesOf = (...args: Parameters<typeof eventsOf>) => eventsOf(...args).map(({ timestamp }) => timestamp)
 
 describe('the times of a Matomo visit', () => {
-  it('are those of its actions, without their shift into the zone of the site', () => {
+  it('are those of its actions, without the UTC offset that Matomo added', () => {
     const shift = 2 * 3_600
     const actions = [action({ timestamp: start + shift + 30, pageId: 2 }), action({ timestamp: start + shift })]
     assert.deepEqual(timesOf(matomo, [visit(actions)]), ['2024-05-01T10:00:30.000Z', '2024-05-01T10:00:00.000Z'])
   })
 
-  it('are right in every zone, as texts and as numbers, also when a few seconds off', () => {
+  it('are right in every zone, as texts and as numbers, even if they are a few seconds off', () => {
     const quarters = fc.integer({ min: -48, max: 56 })
     const late = fc.integer({ min: -449, max: 449 })
     const later = fc.array(fc.integer({ min: 0, max: 7_200 }), { maxLength: 4 })
@@ -49,7 +49,7 @@ describe('the times of a Matomo visit', () => {
     )
   })
 
-  it('are right on both sides of a clock change, since each visit reveals its own shift', () => {
+  it('are right on both sides of a clock change, since each visit reveals its own UTC offset', () => {
     const winter = Date.UTC(2024, 0, 10, 9) / 1_000
     const visits = [
       visit([action({ timestamp: winter + 3_600 })], { firstActionTimestamp: winter }),
@@ -86,7 +86,7 @@ describe('the times of a Matomo visit', () => {
       assert.deepEqual(timesOf(matomo, [visited], { source_timezone: 'Europe/Berlin' }), expected)
     })
 
-  it('follow the numbers of the actions if a visit across a clock change lists them by local time', () => {
+  it('follow the position numbers of the actions if a visit across a clock change lists them by local time', () => {
     const { visit: visited, expected } = across(autumn, [-10, 5, 10, 15])
     const actions = (visited.actionDetails as JsonObject[]).map((each, interactionPosition) => ({
       ...each,
@@ -101,7 +101,7 @@ describe('the times of a Matomo visit', () => {
     assert.deepEqual(timesOf(matomo, [{ ...untold, serverTimestamp: lastActionTimestamp! }]), expected)
   })
 
-  it('have one shift if only the clocks of another zone change, or if pings continue after the last action', () => {
+  it('have one UTC offset if only another zone changes its clocks, or if pings follow the last action', () => {
     const actions = [action({ timestamp: autumn }), action({ timestamp: autumn + 60, pageId: 2 })]
     const inUtc = visit(actions, { firstActionTimestamp: autumn, lastActionTimestamp: autumn + 1_800 })
     assert.deepEqual(timesOf(matomo, [inUtc]), ['2024-10-27T01:00:00.000Z', '2024-10-27T01:01:00.000Z'])
@@ -126,7 +126,7 @@ describe('the times of a Matomo visit', () => {
     assert.deepEqual(timesOf(matomo, [untold], { source_timezone: 'Europe/Berlin' }), ['2024-05-01T10:00:00.000Z'])
   })
 
-  it('are refused when missing, unreadable or in the future, naming the action', () => {
+  it('are refused when missing, unreadable or in the future, with the name of the action', () => {
     const ahead = conversionTimeMs / 1_000 + 7_200
     const visits = [
       visit([action({}), action({ timestamp: null })]),
@@ -140,7 +140,7 @@ describe('the times of a Matomo visit', () => {
     ])
   })
 
-  it('do not depend on the time of a goal, which is no event', () => {
+  it('do not depend on the time of a goal, which is not an event', () => {
     const goal = { type: 'goal', goalName: 'Signed up' }
     assert.deepEqual(timesOf(matomo, [visit([action({}), goal])]), ['2024-05-01T10:00:00.000Z'])
   })
@@ -199,7 +199,7 @@ describe('an action of a Matomo visit', () => {
     ])
   })
 
-  it('has a uuid derived from its row in Matomo, its order, or its position among those of its type', () => {
+  it('has a uuid derived from its row in Matomo, its order id, or its position among actions of its type', () => {
     const order = { type: 'ecommerceOrder', pageId: null }
     const actions = [
       action({ pageId: '5001' }),
@@ -260,7 +260,7 @@ describe('a Matomo visit', () => {
     assert.deepEqual(droppedOf(matomo, value), ['browserIcon', 'actionDetails.icon'])
   })
 
-  it('lists times, titles and fields of goals that no event carries, and notes goals', () => {
+  it('lists times, titles and fields of goals that no event carries, with a note about goals', () => {
     const goal = {
       type: 'goal',
       timestamp: start + 1,
@@ -279,7 +279,7 @@ describe('a Matomo visit', () => {
     ])
   })
 
-  it('links user and visitor at its first action', () => {
+  it('links the user and the visitor at its first action', () => {
     const actions = [action({ pageId: 2, timestamp: start + 60 }), action({})]
     const [link] = eventsOf(matomo, [visit(actions, { userId: 'ada' })])
     assert.deepEqual([link!.event, link!.timestamp], ['$identify', '2024-05-01T10:00:00.000Z'])
@@ -291,7 +291,7 @@ describe('a Matomo visit', () => {
     assert.deepEqual(eventsOf(matomo, [object]), eventsOf(matomo, [list]))
   })
 
-  it('is skipped without actions, or with goals only', () => {
+  it('is skipped if it has no actions, or only goals', () => {
     const visits = [visit([]), visit([], { actionDetails: null }), visit([{ type: 'goal', timestamp: start }])]
     assert.deepEqual(convertRecords(matomo, visits), [
       { skipped: 'visit_without_actions' },

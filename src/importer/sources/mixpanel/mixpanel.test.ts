@@ -13,8 +13,8 @@ const row = (properties: JsonObject, event = 'Opened'): JsonObject => ({
 const only = (record: JsonObject, config?: JsonObject) => eventsOf(mixpanel, [record], config).at(-1)!
 const outcomeOf = (record: JsonObject, config?: JsonObject) => convertRecords(mixpanel, [record], config)[0]!
 
-describe('an event of Mixpanel', () => {
-  it('has the name and the event type of live events', () => {
+describe('a Mixpanel event', () => {
+  it('has the event name and the $event_type of live events', () => {
     const names = ['$mp_web_page_view', '$mp_page_leave', '$mp_rage_click', '$mp_dead_click', 'Signed up']
     assert.deepEqual(
       names.map(name => only(row({}, name)).event),
@@ -27,7 +27,7 @@ describe('an event of Mixpanel', () => {
     )
   })
 
-  it('maps properties to the names of live events, drops those about the export, and keeps the others', () => {
+  it('maps properties to the names of live events, drops those about the export, and keeps all others', () => {
     const { fields, properties } = renamedFields(`
       current_url_path=$pathname current_domain=$host current_page_title=title mp_lib=$lib $browser=$browser plan=plan`)
     const dropped = {
@@ -38,7 +38,7 @@ describe('an event of Mixpanel', () => {
     assert.deepEqual(only(row({ ...fields, ...dropped })).properties, { ...properties, $set })
   })
 
-  it('keeps a property that has the new name of another already, in any order', () => {
+  it('keeps a property whose new name it already has, in any order', () => {
     const both = { current_page_title: 'A', title: 'B', mp_lib: 'web', $lib: '' }
     for (const properties of [both, Object.fromEntries(Object.entries(both).reverse())]) {
       assert.deepEqual(only(row(properties)).properties, { title: 'B', $lib: 'web' })
@@ -46,7 +46,7 @@ describe('an event of Mixpanel', () => {
     }
   })
 
-  it('lists the fields that it drops, without the id that its uuid is derived from', () => {
+  it('lists the fields that it drops, except for the id that its uuid is derived from', () => {
     assert.deepEqual(droppedOf(mixpanel, row({ $mp_event_size: 12 })), ['$mp_event_size'])
     const alias = row({ alias: 'b' }, '$create_alias')
     assert.deepEqual(droppedOf(mixpanel, alias), ['$insert_id'], 'its uuid is derived from both ids')
@@ -72,7 +72,7 @@ describe('an event of Mixpanel', () => {
     assert.equal(only(written).uuid, only(reordered).uuid)
   })
 
-  it('is refused with the name of the wrong field', () => {
+  it('is refused with the name of the faulty field', () => {
     const refusals: [JsonObject, string, string][] = [
       [{ event: 'a' }, 'properties_not_object', 'properties'],
       [{ event: 'a', properties: [] }, 'properties_not_object', 'properties'],
@@ -85,10 +85,10 @@ describe('an event of Mixpanel', () => {
   })
 })
 
-describe('the id of an event of Mixpanel', () => {
+describe('the id of a Mixpanel event', () => {
   const idOf = (properties: JsonObject) => only(row(properties)).distinct_id
 
-  it("is the resolved one, unless that is a device's and an earlier one is known", () => {
+  it('is the resolved id, unless that is a device’s and an earlier id is known', () => {
     const earlier = { $distinct_id_before_identity: 'ada' }
     assert.equal(idOf({ distinct_id: 'u-1', ...earlier }), 'u-1')
     assert.equal(idOf({ distinct_id: '12345', ...earlier }), '12345')
@@ -97,7 +97,7 @@ describe('the id of an event of Mixpanel', () => {
     assert.equal(idOf({ distinct_id: '1A2B-3C4D' }), '1A2B-3C4D')
   })
 
-  it("is the user's or the device's if the record has no other", () => {
+  it('is the id of the user or the device if the record has no other id', () => {
     const ids = { $user_id: 'u-2', $device_id: 'd-2' }
     for (const placeholder of [
       null,
@@ -115,7 +115,7 @@ describe('the id of an event of Mixpanel', () => {
     assert.equal(idOf({ distinct_id: 12345 }), '12345')
   })
 
-  it('is the earlier one instead of a device id or no id, in any order of fields', () => {
+  it('is the id before identification if the resolved id is a device or missing, in any order of fields', () => {
     type Ids = readonly [resolved: JsonObject[string], earlier: string, userId: string, deviceId: string]
     const cases: readonly (readonly [ids: Ids, chosen: string | null])[] = [
       // A device: the earlier id, then itself, then the user.
@@ -156,14 +156,14 @@ describe('the id of an event of Mixpanel', () => {
   })
 })
 
-describe('the time of an event of Mixpanel', () => {
+describe('the time of a Mixpanel event', () => {
   const timeOf = (time: JsonObject[string], zone?: string) =>
     only(row({ time }), zone === undefined ? {} : { source_timezone: zone }).timestamp
 
   const notesOf = (properties: JsonObject, config?: JsonObject) =>
     (outcomeOf(row(properties), config) as { notes: readonly string[] }).notes
 
-  it('is in seconds or milliseconds by its size, and keeps its fraction', () => {
+  it('is read as seconds or milliseconds according to its size, and keeps its fraction', () => {
     assert.equal(timeOf(noon), '2024-05-01T12:00:00.000Z')
     assert.equal(timeOf(noon + 0.25), '2024-05-01T12:00:00.250Z')
     assert.equal(timeOf(noon * 1000 + 7), '2024-05-01T12:00:00.007Z')
@@ -172,7 +172,7 @@ describe('the time of an event of Mixpanel', () => {
     assert.equal(timeOf(50_000_000_000), '1971-08-02T16:53:20.000Z')
   })
 
-  it("is wall-clock time of the project's zone if that is configured, in summer and winter", () => {
+  it('is local time in the project’s zone if that zone is configured, in summer and winter', () => {
     assert.equal(timeOf(Date.UTC(2023, 6, 1, 12) / 1000, 'America/Los_Angeles'), '2023-07-01T19:00:00.000Z')
     assert.equal(timeOf(Date.UTC(2023, 0, 1, 12) / 1000, 'America/Los_Angeles'), '2023-01-01T20:00:00.000Z')
     assert.equal(timeOf(Date.UTC(2023, 0, 1, 12) + 123, 'America/Los_Angeles'), '2023-01-01T20:00:00.123Z')
@@ -180,7 +180,7 @@ describe('the time of an event of Mixpanel', () => {
     assert.equal(timeOf('2023-01-01T12:00:00Z', 'America/Los_Angeles'), '2023-01-01T12:00:00.000Z')
   })
 
-  it('has a note with its distance from the time of receipt, in quarters of an hour', () => {
+  it('has a note with its difference from the time of receipt, in quarters of an hour', () => {
     const received = { $mp_api_timestamp_ms: noon * 1000 + 3000, mp_processing_time_ms: noon * 1000 + 9e6 }
     assert.deepEqual(notesOf(received), ['zone_shift:0'])
     assert.deepEqual(notesOf({ ...received, time: noon + 19_800 }), ['zone_shift:19800'])
@@ -202,7 +202,7 @@ describe('the time of an event of Mixpanel', () => {
   })
 })
 
-describe('a link between ids of Mixpanel', () => {
+describe('a link between Mixpanel ids', () => {
   const pair = { $user_id: 'ada', $device_id: 'd-1' }
 
   it('is made by $identify, and is the same link as that of other records', () => {
@@ -228,7 +228,7 @@ describe('a link between ids of Mixpanel', () => {
     assert.deepEqual(outcomeOf(itself), { skipped: 'filtered' })
   })
 
-  it('is also made between the user and device ids in an $identify or alias row', () => {
+  it('is also made between the user id and the device id in an $identify or alias row', () => {
     const [identified, aliased] = [
       row({ ...pair, $identified_id: 'eve', $anon_id: 'd-9' }, '$identify'),
       row({ ...pair, alias: 'e' }, '$create_alias'),
@@ -241,7 +241,7 @@ describe('a link between ids of Mixpanel', () => {
     assert.deepEqual(linksOf(aliased), ['ada d-1'])
   })
 
-  it('is made by an alias, once for repeated rows', () => {
+  it('is made by an alias, only once for repeated rows', () => {
     const alias = { distinct_id: '$device:d', alias: '$device:e' }
     const [first, again] = [
       only(row(alias, '$create_alias')),
@@ -262,10 +262,10 @@ describe('a link between ids of Mixpanel', () => {
   })
 })
 
-describe('a profile of Mixpanel', () => {
+describe('a Mixpanel profile', () => {
   const config = { profile_timestamp: '2024-06-01T00:00:00Z' }
 
-  it('sets the properties of its person at the configured time, under our names', () => {
+  it('sets the properties of its person at the configured time, under the names that Pennon uses', () => {
     const { fields, properties } = renamedFields(`
       $email=email $name=name $first_name=first_name $last_name=last_name $phone=phone $avatar=avatar
       $region=$geoip_subdivision_1_name $city=$geoip_city_name $os=$os`)
@@ -280,7 +280,7 @@ describe('a profile of Mixpanel', () => {
     })
   })
 
-  it('keeps a property that has the new name of another already', () => {
+  it('keeps a property whose new name it already has', () => {
     const both = { $email: 'old@example.test', email: 'new@example.test' }
     for (const properties of [both, Object.fromEntries(Object.entries(both).reverse())])
       assert.deepEqual(only({ $distinct_id: 'u-1', $properties: properties }, config).properties, {

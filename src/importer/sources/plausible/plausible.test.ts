@@ -21,7 +21,7 @@ const page = (value: JsonObject): JsonObject => ({
 })
 
 describe('a Plausible row imported as one event with totals', () => {
-  it('becomes one event of the site at local midnight, with numbers and without a person', () => {
+  it('becomes one event of the site at local midnight, with numeric properties and without a person', () => {
     const row = page({ exits: '2', time_on_page: '140' })
     assert.deepEqual(eventsOf(plausible, [row], sums), [
       {
@@ -43,7 +43,7 @@ describe('a Plausible row imported as one event with totals', () => {
     ])
   })
 
-  it('may have numbers with a fraction, and keeps text that is no number', () => {
+  it('may have numbers with a fraction, and keeps text that is not a number', () => {
     const [event] = eventsOf(plausible, [page({ time_on_page: '140.5', exits: 'many' })], sums)
     assert.deepEqual([event!.properties.time_on_page, event!.properties.exits], [140.5, 'many'])
   })
@@ -76,7 +76,7 @@ describe('a Plausible row imported as one event with totals', () => {
       for (const [name, expected] of Object.entries(properties)) assert.equal(byColumns!.properties[name], expected)
     })
 
-  it('is recognized by its file when direct visits leave the identifying cells empty', () => {
+  it('is recognized by its file name when direct visits leave the identifying cells empty', () => {
     const row = { table: 'imported_sources_20240401_20240531', value: { date, ...counted } }
     assert.equal(eventsOf(plausible, [row], sums)[0]!.event, 'plausible_imported_sources')
     assert.deepEqual(convertRecords(plausible, [row.value], sums), [
@@ -111,7 +111,7 @@ describe('a Plausible row imported as one event with totals', () => {
   })
 })
 
-describe('a row of Plausible as page views', () => {
+describe('a Plausible row imported as page views', () => {
   it('has the same totals of views and visitors, within the day, on every run', () => {
     const days = fc.constantFrom('2024-03-31', '2024-05-01', '2024-10-27', '2024-12-31')
     const counts = fc.record({ visitors: fc.integer({ min: 1, max: 40 }), pageviews: fc.integer({ min: 1, max: 200 }) })
@@ -128,7 +128,7 @@ describe('a row of Plausible as page views', () => {
     )
   })
 
-  it('spreads them over 23 hours on a day whose clocks went forward', () => {
+  it('spreads page views over 23 hours on a day whose clocks went forward', () => {
     const [first, second] = eventsOf(plausible, [page({ date: '2024-03-31', pageviews: '2' })], views)
     assert.equal(Date.parse(second!.timestamp) - Date.parse(first!.timestamp), 11.5 * 3_600_000)
   })
@@ -138,7 +138,7 @@ describe('a row of Plausible as page views', () => {
     assert.equal(new Set(events.map(event => event.distinct_id)).size, 2)
   })
 
-  it('uses the totals of a day only without rows of its pages, so that no view counts twice', () => {
+  it('with the totals of a day becomes page views only if no row has its pages, so that no view counts twice', () => {
     const totals = { date, visitors: '2', pageviews: '3', bounces: '1' }
     const alone = eventsOf(plausible, [totals], views)
     assert.deepEqual(
@@ -153,7 +153,7 @@ describe('a row of Plausible as page views', () => {
     assert.equal(new Set(withPages.map(({ uuid }) => uuid)).size, 7)
   })
 
-  it('leaves rows of other tables as sums', () => {
+  it('of another table becomes an event with totals', () => {
     const rows = [{ date, browser: 'Firefox', visitors: '2', pageviews: '3' }, page({ pageviews: 'many' })]
     assert.deepEqual(
       eventsOf(plausible, rows, views).map(({ event }) => event),
@@ -161,7 +161,7 @@ describe('a row of Plausible as page views', () => {
     )
   })
 
-  it('is skipped without views, and refused with more views than memory holds', () => {
+  it('is skipped without views, and refused with more views than fit into memory', () => {
     assert.deepEqual(convertRecords(plausible, [page({ pageviews: 0 }), page({ pageviews: '1000001' })], views), [
       { skipped: 'filtered' },
       { rejected: { reason: 'record_too_large', field: 'pageviews' } },
@@ -185,7 +185,7 @@ describe('the configuration of Plausible', () => {
     { site, zone: 'UTC' },
   ]
   for (const config of wrong)
-    it(`is refused as ${JSON.stringify(config)}`, () => {
+    it(`is refused if it is ${JSON.stringify(config)}`, () => {
       assert.throws(() => convertRecords(plausible, [], config), ImportConfigError)
     })
 })

@@ -13,7 +13,7 @@ import { posthog } from './posthog.ts'
 const uuid = '018f3a10-0000-7000-8000-000000000701'
 const row = { uuid, event: 'Opened', distinct_id: 'u-1', properties: {}, timestamp: '2024-05-01 12:00:00.123456' }
 
-describe('an event of PostHog', () => {
+describe('a PostHog event', () => {
   it('is carried over unchanged, without the metadata of the export', () => {
     const record = {
       ...row,
@@ -44,7 +44,7 @@ describe('an event of PostHog', () => {
     ])
   })
 
-  it('drops the metadata columns of an export of Pennon, which are properties in any other export', async () => {
+  it('drops the metadata columns of a Pennon export, which are ordinary properties in any other export', async () => {
     const event: Partial<EventToEncode> = {
       ...{
         uuid,
@@ -80,12 +80,12 @@ describe('an event of PostHog', () => {
     assert.deepEqual([foreign!.properties.cursor, String(foreign!.properties.import_job_id)], ['c-1', '3'])
   })
 
-  it('keeps number literals in properties that are JSON text', () => {
+  it('keeps number literals in properties that are given as JSON text', () => {
     const [event] = eventsOf(posthog, [{ ...row, properties: '{"id":9007199254740993}' }])
     assert.equal(JSON.stringify(event!.properties), '{"id":9007199254740993}')
   })
 
-  it('is refused when its properties are no object', () => {
+  it('is refused when its properties are not an object', () => {
     for (const properties of ['[1]', 'x', 7, [1]])
       assert.deepEqual(convertRecords(posthog, [{ ...row, properties }]), [
         { rejected: { reason: 'properties_not_object', field: 'properties' } },
@@ -101,7 +101,7 @@ describe('an event of PostHog', () => {
     assert.equal(eventsOf(posthog, [without])[0]!.uuid, deriveContentUuid('posthog', without))
   })
 
-  it('warns of groups without the dollar sign unless they are promoted', () => {
+  it('has a note about `groups` without the dollar sign unless the configuration promotes them', () => {
     const record = { ...row, properties: { groups: { org: 'acme' } } }
     const [outcome] = convertRecords(posthog, [record])
     assert.partialDeepStrictEqual(outcome, { notes: ['groups_without_dollar'] })
@@ -109,7 +109,7 @@ describe('an event of PostHog', () => {
     assert.deepEqual(eventsOf(posthog, [record], { promote_groups: true })[0]!.properties, { $groups: { org: 'acme' } })
   })
 
-  it('drops the updates of its person only if configured', () => {
+  it('loses the updates of its person only if the configuration says so', () => {
     const properties: JsonObject = { $set: { a: 1 }, $set_once: { b: 1 }, $unset: ['c'], $group_set: { d: 1 } }
     assert.deepEqual(eventsOf(posthog, [{ ...row, properties }])[0]!.properties, properties)
     const [stripped] = eventsOf(posthog, [{ ...row, properties }], { strip_person_updates: true })
@@ -124,7 +124,7 @@ describe('an event of PostHog', () => {
   })
 })
 
-describe('the ids of a person of PostHog', () => {
+describe('the ids of a PostHog person', () => {
   const id = (distinct_id: string) => ({
     distinct_id,
     person_id: 'p-1',
@@ -132,7 +132,7 @@ describe('the ids of a person of PostHog', () => {
     created_at: '2024-05-01 12:00:00',
   })
 
-  it('are merged into the first one, with consent', () => {
+  it('are merged into the first id, with consent', () => {
     const rows = [id('u-1'), id('u-2'), id('u-1')]
     const outcomes = convertRecords(posthog, rows, { allow_dangerous_merge: true })
     const merged = outcomes.flatMap(outcome => ('events' in outcome ? outcome.events : []))
@@ -148,7 +148,7 @@ describe('the ids of a person of PostHog', () => {
       'events' in outcome ? outcome.events.map(event => `${event.distinct_id} ${event.properties.alias}`) : [],
     )
 
-  it('do not include deleted ones, in any form of is_deleted', () => {
+  it('do not include deleted ids, however is_deleted is spelt', () => {
     for (const is_deleted of [true, 1, '1', 'true']) {
       const gone = { ...id('u-2'), person_distinct_id_version: 1, is_deleted }
       assert.deepEqual(mergesOf([id('u-1'), id('u-2'), gone, id('u-3')]), ['u-1 u-3'])
@@ -160,7 +160,7 @@ describe('the ids of a person of PostHog', () => {
     }
   })
 
-  it('are those of the highest version, if an id moved between persons', () => {
+  it('are those of the highest version if an id moved between persons', () => {
     const moved = (distinctId: string, person_id: string, version: number | string) => ({
       ...{ ...id(distinctId), person_id, person_distinct_id_version: version },
     })

@@ -17,13 +17,13 @@ const only = (fields: JsonObject, config?: JsonObject) => eventsOf(segment, [mes
 const outcomeOf = (fields: JsonObject, config?: JsonObject) => convertRecords(segment, [message(fields)], config)[0]!
 const mark = { $segment_message_id: 'm' }
 
-describe('a message of Segment', () => {
-  it('keeps the name of a track call, and fields without another meaning as properties', () => {
+describe('a Segment message', () => {
+  it('keeps the name of a track call, and keeps fields without another meaning as properties', () => {
     const { event, properties } = only({ properties: { total: 5, gone: '' }, channel: 'server', writeKey: 'secret' })
     assert.deepEqual([event, properties], ['Tap', { total: 5, channel: 'server', ...mark }])
   })
 
-  it('lists the time fields that its own time is not derived from', () => {
+  it('lists as dropped the time fields that its own time is not derived from', () => {
     const times = {
       ...{ originalTimestamp: '2024-05-01T12:00:01Z', sentAt: '2024-05-01T12:00:02Z' },
       ...{ receivedAt: '2024-05-01T12:00:03Z' },
@@ -33,7 +33,7 @@ describe('a message of Segment', () => {
     assert.deepEqual(droppedOf(segment, message({ receivedAt: times.receivedAt, timestamp: null })), [])
   })
 
-  it('lists the parts of its context that no property carries', () => {
+  it('lists as dropped the parts of its context that become no property', () => {
     const context = {
       network: { wifi: true },
       page: { path: '/', search: '?q' },
@@ -52,7 +52,7 @@ describe('a message of Segment', () => {
     ])
   })
 
-  it('lists the traits of its context unless an identify call uses them', () => {
+  it('lists as dropped the traits of its context unless an identify call uses them', () => {
     const context = { traits: { plan: 'pro' }, groupId: 'acme' }
     assert.deepEqual(droppedOf(segment, message({ context })), ['context.traits'])
     assert.deepEqual(droppedOf(segment, message({ type: 'identify', event: '', context })), [])
@@ -60,7 +60,7 @@ describe('a message of Segment', () => {
     assert.deepEqual(droppedOf(segment, message({ ...own, context })), ['context.traits'])
   })
 
-  it('keeps fields that only other types use, and lists dropped name fields', () => {
+  it('keeps fields that only other types use, and lists name fields as dropped', () => {
     const fields = { traits: { plan: 'pro' }, groupId: 'acme', previousId: 'old' }
     assert.deepEqual(only(fields).properties, { ...fields, ...mark })
     assert.deepEqual(only({ traits: {} }).properties, mark)
@@ -68,7 +68,7 @@ describe('a message of Segment', () => {
     assert.deepEqual(droppedOf(segment, message({ type: 'page', name: 'Home' })), ['event'])
   })
 
-  it('becomes a page view with the page of its own properties, or else of the context', () => {
+  it('becomes a page view with the page in its own properties, or otherwise the page in its context', () => {
     const { fields, properties } = renamedFields('referrer=$referrer title=title')
     const page = { ...fields, url: 'https://a.example.test/x', path: '/x', search: '?' }
     const own = { url: 'https://www.example.test:8443/y?z=1', path: '/y', plan: 'x' }
@@ -81,7 +81,7 @@ describe('a message of Segment', () => {
     })
   })
 
-  it('keeps the properties of a track call, also when they have the names of page fields', () => {
+  it('keeps the properties of a track call, even if they have the names of page fields', () => {
     const { properties } = only({
       properties: { url: '/own', title: 'T' },
       context: { page: { url: 'https://a.example.test/' } },
@@ -133,7 +133,7 @@ describe('a message of Segment', () => {
       assert.equal(only({ integrations }).event, 'Tap')
   })
 
-  it('is refused with the name of the wrong field', () => {
+  it('is refused with the name of the faulty field', () => {
     const refusals: [JsonObject, string, string][] = [
       [{ type: null }, 'event_missing', 'type'],
       [{ type: 'batch' }, 'unsupported_event', 'type'],
@@ -149,7 +149,7 @@ describe('a message of Segment', () => {
   })
 })
 
-describe('a link between ids of Segment', () => {
+describe('a link between Segment ids', () => {
   const ids = { userId: 'ada', anonymousId: 'an-1' }
   const identify = { type: 'identify', ...ids, traits: { email: 'a@example.test', gone: null } }
   const namesOf = (...messages: JsonObject[]) =>
@@ -174,7 +174,7 @@ describe('a link between ids of Segment', () => {
     assert.equal(only({ ...identify, userId: null }).distinct_id, 'an-1')
   })
 
-  it('is made with the traits of the context if the call has none', () => {
+  it('is made with the traits in the context if the call has no traits', () => {
     const context = { traits: { plan: 'team' } }
     assert.deepEqual(only({ ...identify, traits: {}, context }).properties.$set, { plan: 'team' })
     assert.deepEqual(only({ ...identify, context }).properties.$set, { email: 'a@example.test' })
@@ -188,7 +188,7 @@ describe('a link between ids of Segment', () => {
   })
 })
 
-describe('a group call of Segment', () => {
+describe('a Segment group call', () => {
   const groupOf = (fields: JsonObject, config?: JsonObject) =>
     only({ type: 'group', groupId: 'g', ...fields }, config).properties
 
@@ -200,7 +200,7 @@ describe('a group call of Segment', () => {
     for (const groupId of ['0', 'true']) assert.equal(groupOf({ groupId }).$group_key, groupId)
   })
 
-  it('takes the type of the group from its traits, where it is then no property', () => {
+  it('takes the group type from its traits, which then do not contain it as a property', () => {
     const named = groupOf({ traits: { groupType: 'workspace', name: 'N' } })
     assert.deepEqual([named.$group_type, named.$group_set], ['workspace', { name: 'N' }])
     const other = groupOf({ traits: { groupType: 5, name: 'N' } })
@@ -208,7 +208,7 @@ describe('a group call of Segment', () => {
   })
 })
 
-describe('the time of a message of Segment', () => {
+describe('the time of a Segment message', () => {
   const times = {
     originalTimestamp: '2024-05-01T13:00:00.000Z',
     sentAt: '2024-05-01T13:00:10.000Z',
@@ -216,7 +216,7 @@ describe('the time of a message of Segment', () => {
   }
   const timeOf = (fields: JsonObject, config?: JsonObject) => only({ timestamp: null, ...fields }, config).timestamp
 
-  it('is the corrected one; else corrected here; else that of the device or of receipt', () => {
+  it('is the corrected one, or otherwise corrected here, or otherwise the device’s or the time of receipt', () => {
     assert.equal(timeOf({ ...times, timestamp: '2024-05-01T11:00:00.5Z' }), '2024-05-01T11:00:00.500Z')
     assert.equal(timeOf(times), '2024-05-01T12:00:00.000100Z')
     assert.equal(timeOf({ ...times, sentAt: null }), '2024-05-01T13:00:00.000Z')
@@ -226,14 +226,14 @@ describe('the time of a message of Segment', () => {
       assert.equal(timeOf({ ...times, sentAt }), '2024-05-01T13:00:00.000Z')
   })
 
-  it('needs a zone in the text or in the configuration', () => {
+  it('needs a time zone in the text or in the configuration', () => {
     const zoneless = { timestamp: '2024-05-01 12:00:00' }
     const refused = { rejected: { reason: 'timestamp_zone_unknown', field: 'timestamp' } }
     assert.deepEqual(outcomeOf(zoneless), refused)
     assert.equal(timeOf(zoneless, { source_timezone: 'Europe/Berlin' }), '2024-05-01T10:00:00.000Z')
   })
 
-  it('is refused with the name of the first field that has one', () => {
+  it('is refused with the name of the first field that has a time', () => {
     const refused = { rejected: { reason: 'timestamp_invalid', field: 'receivedAt' } }
     assert.deepEqual(outcomeOf({ timestamp: null, receivedAt: 'x' }), refused)
   })

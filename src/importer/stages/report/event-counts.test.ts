@@ -25,7 +25,7 @@ describe('events by name and day', () => {
     )
   })
 
-  it('with names beyond the limit are counted together, and are included in all sums', () => {
+  it('are counted together for names beyond the limit, which are included in all sums', () => {
     const all = counted()
     const counts = counted({ names: 10, ofDays: 12 })
     assert.deepEqual([counts.names().length, counts.others, counts.names()[0]!.count], [10, 41, 50])
@@ -42,7 +42,7 @@ describe('events by name and day', () => {
   })
 })
 
-it('events are counted by name, with their names in the source', () => {
+it('events are counted by name, together with their names in the source', () => {
   const at = Date.UTC(2024, 4, 1) * 1_000
   const made = (event: string, timeUs: number, sourceName?: string): ImportedEvent => ({
     ...{ uuid: 'u', event, distinctId: 'ada', timeUs, properties: {} },

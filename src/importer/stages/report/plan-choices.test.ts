@@ -25,13 +25,13 @@ describe('the options of a plan', () => {
     assert.doesNotMatch(formatChoices(choices)[2]!, /REPLACES/)
   })
 
-  it('include kept person data only for a project that may have live events', () => {
+  it('mention kept person data only for a project that may have live events', () => {
     const kept = (answer?: { hasEvents: boolean }) =>
       listPlanChoices({ config: { strip_person_updates: false }, limits: usual }, answer as never).length
     assert.deepEqual([kept(), kept({ hasEvents: true }), kept({ hasEvents: false })], [1, 1, 0])
   })
 
-  it('are in the report, or one line says that all are defaults', async t => {
+  it('are all in the report, or one line says that every option has its default', async t => {
     const marked = await reports(t, { joining: overwriting })
     assert.match(
       marked.html,
@@ -54,8 +54,8 @@ async function reports(t: TestContext, limits: Partial<ImportLimits>) {
 
 const zoned = { source_timezone: 'Europe/Oslo' }
 
-describe('the zone of times without one', () => {
-  it('is taken from the configuration, or else from the mapping, which is then mentioned', () => {
+describe('the zone for times that state none', () => {
+  it('is taken from the configuration, or otherwise from the mapping, which is then mentioned', () => {
     assert.equal(describeZone({}), 'none given')
     assert.equal(describeZone({ source_timezone: 'UTC' }), 'UTC')
     assert.equal(describeZone({ mapping: zoned }), 'Europe/Oslo, by the mapping')
@@ -65,7 +65,7 @@ describe('the zone of times without one', () => {
     )
   })
 
-  it('is announced only if configuration and mapping differ', () => {
+  it('is announced only if the configuration and the mapping differ', () => {
     for (const config of [
       {},
       { mapping: zoned },

@@ -21,12 +21,12 @@ const oldDays = [
 const day = (text: string, live: number, imported: number) => ({ day: text, live, imported, jobs: ['4'] })
 
 describe('the answer of a target about its events', () => {
-  it('gives no warning if the target has nothing of the import', () => {
+  it('gives no warning if the target contains nothing of the import', () => {
     assert.deepEqual(createTargetWarnings(empty, all), [])
     assert.match(describeTarget(empty, true)[0]!, /zone is Europe\/Berlin/)
   })
 
-  it('warns that an import without --accept-old would be refused, with the number of too old events', () => {
+  it('warns that an import without --accept-old would be refused, with the number of events that are too old', () => {
     const [warning] = createTargetWarnings(empty, { days: oldDays, acceptsOld: false })
     assert.equal(warning!.code, 'drops_old_events')
     assert.match(warning!.text, /older than 10 days .*will refuse the import\. At least 1,234 events are older\.$/)
@@ -38,7 +38,7 @@ describe('the answer of a target about its events', () => {
       )
   })
 
-  it('says nothing about names of an import without events', () => {
+  it('does not mention event names if the import has no events', () => {
     assert.deepEqual(describeTarget(empty, true).slice(1), [
       'It has no events on the days of this import.',
       'It has all event names of this import.',
@@ -60,7 +60,7 @@ describe('the answer of a target about its events', () => {
     )
   })
 
-  it('warns of new names unless the whole project is new', () => {
+  it('warns of new event names unless the whole project is new', () => {
     const newNames = ['Paid', '$set', 'Left', '$identify', '$groupidentify']
     assert.deepEqual(
       createTargetWarnings({ ...empty, newNames }, all).map(({ text }) => text),

@@ -18,7 +18,7 @@ function eventsOf(source: ImportSource, config: JsonObject, records: readonly Js
   })
 }
 
-it('many events with one time or id are suspicious, unless the import filled in that time or id', () => {
+it('many events with the same time or id are suspicious, unless the import filled in that time or id', () => {
   const pages = Array.from({ length: 1_000 }, (_, index) => ({
     ...{ date: '2024-05-01', hostname: 'shop.test', page: `/${index}`, visitors: '1', pageviews: '1' },
   }))
@@ -39,7 +39,7 @@ it('many events with one time or id are suspicious, unless the import filled in 
   }
 })
 
-it('a warning counts records, or groups and actions of which a record may have several', () => {
+it('a warning counts records, or groups and actions if a record may have several of them', () => {
   const notes = new Map([
     ['amplitude_id_used', 1_500],
     ['csv_quotes:escaped', 2],

@@ -11,7 +11,7 @@ function problemOf(text: string): string {
   return result.error
 }
 
-describe('a table of persons', () => {
+describe('a CSV table of persons', () => {
   const cases: [string, string, string, string[]][] = [
     ['nothing', '', 'any', []],
     ['ids without a head', 'a\nb\n', 'any', ['a', 'b']],
@@ -58,7 +58,7 @@ describe('a table of persons', () => {
     ['many cells', Array.from({ length: 2_000 }, (_, index) => `id ${index},"x,${index}"`)],
     ['long cells', Array.from({ length: 200 }, (_, index) => `id ${index},"${'""'.repeat(4_000)}"`)],
   ] as const)
-    it(`is read in steps when it has ${what}`, () => {
+    it(`is read in steps if it has ${what}`, () => {
       const steps = [...readMemberTable(`distinct_id,name\n${rows.join('\n')}`)].length
       assert.ok(steps > 10, String(steps))
     })

@@ -24,13 +24,13 @@ function nameAndIds(properties: PropertyBag, ids: readonly string[]): [string, s
 }
 
 describe('a person’s name', () => {
-  it('is the first present property of the name properties', () => {
+  it('is the first name property that has a value', () => {
     assert.equal(nameAndIds({ username: 'al', name: 'Ada', email: 'ada@example.com' }, ['ada'])[0], 'ada@example.com')
     assert.equal(nameAndIds({ username: 'al', Name: 'Ada', $email: '' }, ['ada'])[0], 'Ada')
     assert.equal(nameAndIds({ name: 7, email: null, nickname: 'x' }, ['ada'])[0], 'ada')
   })
 
-  it('is otherwise the first distinct id, preferring ids that no SDK generated', () => {
+  it('is otherwise the first distinct id, and ids that no SDK generated are preferred', () => {
     const ofUuid = '0190b7a5-6b2e-7c3d-9f10-2a4c6e8f0b1d'
     const ofOldBrowser = '17c2e5a1b2c3d4-0e1f2a3b4c5d6e-1c3c645d-1fa400-17c2e5a1b2d8f6'
     for (const made of [ofUuid, ofUuid.toUpperCase(), ofOldBrowser]) {
