@@ -35,6 +35,8 @@ interface TestSet {
    * mostly wait while another works.
    */
   readonly first: readonly string[]
+  /** Files at once for each processor: tests mostly wait, but whole instances also need memory. */
+  readonly filesPerProcessor: number
   /** Time limit for each test. If no test ends for somewhat longer than that, the remaining files are killed. */
   readonly timeoutMs: number
 }
@@ -57,18 +59,20 @@ const longest = ['import/kill-sources', 'ports/postgres-stores', 'conformance/ve
   name => `tests/${name}.ci.ts`,
 )
 const sets: Record<string, TestSet> = {
-  unit: { patterns: unitTests, together, first: [], timeoutMs: 240_000 },
+  unit: { patterns: unitTests, together, first: [], filesPerProcessor: 2, timeoutMs: 240_000 },
   ci: {
     patterns: ['tests/**/*.ci.ts'],
     share: { patterns: exhaustiveTests, parts: 5 },
     together: {},
     first: longest,
+    filesPerProcessor: 1.5,
     timeoutMs: 1_200_000,
   },
   nightly: {
     patterns: [...unitTests, 'tests/**/*.ci.ts', ...exhaustiveTests],
     together,
     first: longest,
+    filesPerProcessor: 1.5,
     timeoutMs: 1_200_000,
   },
 }
@@ -106,7 +110,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
 
 const whole = await runFiles(
   named.length > 0 ? named.map(file => resolve(file)) : planProcesses(set),
-  testConcurrency(),
+  Math.max(3, Math.ceil(set.filesPerProcessor * availableParallelism())),
 )
 // A user who names files wants to see the first failure.
 const isRerun = whole.failed.size <= rerunFilesMax && (named.length === 0 || Boolean(process.env.CI))
@@ -259,11 +263,6 @@ function folderForTests(): string {
   } catch {
     return tmpdir() // a system without it
   }
-}
-
-/** Test files at once. They mostly wait: four keep two processors busy. */
-function testConcurrency(): number {
-  return Math.max(3, 2 * availableParallelism())
 }
 
 /** Waits for children to end with their parents, which takes a moment, and kills the rest after the grace. */
