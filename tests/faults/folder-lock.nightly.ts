@@ -57,7 +57,7 @@ describe('a data folder', { concurrency: true }, () => {
     assert.ok(!second.output().includes('the data folder is in use'), second.output())
   })
 
-  it('is refused while children of a killed front live, and later stays locked even without its lock files', async t => {
+  it('stays locked while children of a killed front live, and while a new owner runs, even without its lock files', async t => {
     const dataFolder = tempDir(t)
     const first = await start(t, dataFolder, [])
     const { work, events } = first.childPids()

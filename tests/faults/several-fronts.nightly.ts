@@ -25,7 +25,7 @@ describe('several fronts', () => {
     await assertOneVisitorOnAllFronts(pennon)
   })
 
-  it('replace a stopped front, and do not count it until then', async () => {
+  it('replace a stopped front, and are counted without it until it is replaced', async () => {
     const before = frontsOf(pennon)
     assert.equal(before.length, 2)
     process.kill(before[0]!, 'SIGSTOP')

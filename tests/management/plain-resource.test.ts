@@ -16,7 +16,7 @@ import {
   textField,
 } from '#core/resource.ts'
 import { type ResourceName, resources } from '#core/resources/resources.ts'
-import { createAddressBase } from '#http/management/kit/address-base.ts'
+import { createBaseUrl } from '#http/management/kit/base-url.ts'
 import { resourceRoutes } from '#http/management/kit/resource-routes.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
 import { fixedClock } from '../support/fixed-clock.ts'
@@ -60,7 +60,7 @@ async function startNotes(t: TestContext): Promise<ManagementApi & { readonly wa
     get otherRoutes() {
       const deps = {
         ...{ management, clock: fixedClock('2026-05-01T12:00:00Z'), newUuid: () => '', noteStateAway: () => {} },
-        addressBase: createAddressBase('', { isTrusted: () => false } as never),
+        addressBase: createBaseUrl('', { isTrusted: () => false } as never),
         definitionsReady: async (revision: number) => void waited.push(revision),
       }
       return resourceRoutes(deps, { resource: name, tag: 'notes' })

@@ -127,7 +127,7 @@ export function boundedListsContract(adapter: string, open: OpenManagement): voi
       assert.equal(await store.listDistinctIds(1, 'u-nobody', { limit: 9 }), null)
     })
 
-    it('reads no more ids of a person from before the limit of ids than of any other person', async t => {
+    it('applies the limit of ids also to persons that were stored before the limit existed', async t => {
       const harness = await open(t)
       const { store } = harness
       const ids = Array.from({ length: personDistinctIdCountMax + 500 }, (_, index) => uuidLike(index))

@@ -180,7 +180,7 @@ export function erasureStoreContract(adapter: string, open: OpenManagement): voi
       assert.deepEqual((await openErasures(store))[0]!.personUuids, [uuid(1)])
     })
 
-    it('are kept when only their events are erased', async t => {
+    it('stay when only their events are erased', async t => {
       const { store, projectId, erase } = await twoPersons(t)
       const { version } = await store.findMirrorProgress()
       await erase(['a-1'], { keepsPerson: true })

@@ -16,7 +16,7 @@ import { composeFlags } from '#compose/front/flags.ts'
 import { composeManagement } from '#compose/front/management.ts'
 import type { Author } from '#core/author.ts'
 import { ok } from '#core/result.ts'
-import { createAddressBase } from '#http/management/kit/address-base.ts'
+import { createBaseUrl } from '#http/management/kit/base-url.ts'
 import type { ManagementDeps } from '#http/management/kit/deps.ts'
 import type { ManagementRoute } from '#http/management/kit/endpoint.ts'
 import type { Route } from '#http/shared/route.ts'
@@ -221,7 +221,7 @@ export async function startManagement(t: Scope, options: StartManagementOptions 
   const otherRoutes = options.otherRoutes ?? []
   const { api: routes, routes: all } = composeManagement(parts, {
     ...{ decide, rejects, version: '1.2.3', otherRoutes },
-    addressBase: createAddressBase(parts.config.publicUrl, parts.trustedProxies),
+    addressBase: createBaseUrl(parts.config.publicUrl, parts.trustedProxies),
   })
   const { url } = await (otherRoutes.length > 0
     ? serveParts(t, parts, [...all, ...otherRoutes], opened)

@@ -62,7 +62,9 @@ export async function askYesOrNo(person: Pick<Person, 'ask'>, what: string): Pro
   return ['y', 'yes'].includes(answer.toLowerCase())
 }
 
-/** @param keepsIdentity counts with the rule ids and seeds of the definition, which requires a key with all scopes. */
+/**
+ * @param keepsIdentity if true, rule ids and seeds of the given definition are used, which requires a key with all scopes.
+ */
 export async function describeAffectedPersons(
   api: PrivateApi,
   definition: JsonObject,

@@ -3,7 +3,7 @@
 // counts are written, and the stores close last. If opening a part fails, the parts opened before it are closed.
 
 import { startPageRoute } from '#http/handlers/start-page.ts'
-import { createAddressBase } from '#http/management/kit/address-base.ts'
+import { createBaseUrl } from '#http/management/kit/base-url.ts'
 import { liveEventsPerSecondMax } from '#http/management/queries/live-events.ts'
 import type { Route } from '#http/shared/route.ts'
 import type { EventLogAppender, EventLogReader } from '#ports/log/event-log.ts'
@@ -76,7 +76,7 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
   const capture = composeCapture(parts)
   const health = composeHealth(parts)
   const hasAdminPort = config.adminPort !== null
-  const addressBase = createAddressBase(config.publicUrl, context.trustedProxies)
+  const addressBase = createBaseUrl(config.publicUrl, context.trustedProxies)
   const wireRoutes = [
     ...flags.routes,
     ...capture.routes,

@@ -8,7 +8,7 @@ import type { CookielessVisitors } from '#ports/state/cookieless-visitors.ts'
 import type { DefinitionStore } from '#ports/state/definition-store.ts'
 import type { HashKeyOverrideReader, SubjectStore } from '#ports/state/subject-store.ts'
 import { readReplicaFirst } from '#services/flags/replica-first.ts'
-import { createStoreGuard, storeLimits } from '#services/flags/store-guard.ts'
+import { createStoreCircuitBreaker, storeLimits } from '#services/flags/store-guard.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { type StateWriter, stateUrlsOf } from '../stores/state.ts'
 import type { FrontSurroundings } from './context.ts'
@@ -98,7 +98,7 @@ async function openPostgresState(
   const { openPostgresDefinitionStore } = await import('#adapters/postgres/postgres-definition-store.ts')
   const primary = openPostgresSubjectStore({ url, logger })
   const replica = readUrl === null ? null : openPostgresSubjectStore({ url: readUrl, logger })
-  const guard = createStoreGuard({
+  const guard = createStoreCircuitBreaker({
     ...replicaLimits,
     port: 'subject-replica',
     task: 'reading stored persons and groups from DATABASE_READ_URL',

@@ -7,7 +7,7 @@ import {
   removeEngineEndpoint,
   writeEngineEndpoint,
 } from '#adapters/clickhouse-embedded/engine-endpoint.ts'
-import { FollowedLinkError, removeCopiedLinkFolders } from '#adapters/clickhouse-embedded/followed-links.ts'
+import { FollowedLinkError, removeFoldersInPlaceOfLinks } from '#adapters/clickhouse-embedded/followed-links.ts'
 import { prepareEngine } from '#adapters/clickhouse-embedded/start-engine.ts'
 import type { Config } from '#config.ts'
 import { err, ok, type Result } from '#core/result.ts'
@@ -91,7 +91,7 @@ export function watchEmbeddedEngine(
 export function repairCopiedEngineFolder({ clickhouseUrl, dataFolder }: Config, logger: Logger): Result<null, string> {
   if (clickhouseUrl !== null) return ok(null)
   try {
-    const removed = removeCopiedLinkFolders(dataFolder)
+    const removed = removeFoldersInPlaceOfLinks(dataFolder)
     if (removed.length > 0)
       logger.warn(
         { folderCount: removed.length },

@@ -16,7 +16,7 @@ import { runPeriodically, type Schedule } from '#services/shared/run-periodicall
 import { createSerializer } from '#services/shared/serializer.ts'
 import { UnderWay } from '#services/shared/under-way.ts'
 import { createFlagUsageRefresher } from '#services/worker/cache-flag-usage.ts'
-import { createCountRetention } from '#services/worker/count-retention.ts'
+import { createOldCountsRemoval } from '#services/worker/count-retention.ts'
 import { createErasureWorker } from '#services/worker/erase-persons.ts'
 import { createEventStoreKeeper } from '#services/worker/keep-event-store.ts'
 import { createLogRetention } from '#services/worker/log-retention.ts'
@@ -154,7 +154,7 @@ export async function composeWorker(options: WorkerOptions): Promise<ComposedWor
         what: 'deleting expired rows',
         round: () => events.deleteExpired({ nowMs: retentionClock.nowMs(), isTrusted: retentionClock.isTrusted() }),
       }),
-      onLease(createCountRetention({ store: management, clock: retentionClock })),
+      onLease(createOldCountsRemoval({ store: management, clock: retentionClock })),
       erasures,
     ],
     logger,

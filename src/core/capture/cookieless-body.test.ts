@@ -64,7 +64,7 @@ describe('a refused body for the reject store', () => {
     )
   })
 
-  it('is null when there is nothing to remove', () => {
+  it('is null when it has no cookieless data to remove', () => {
     for (const text of [
       JSON.stringify(ordinary),
       '{"a":1.0}',

@@ -71,7 +71,7 @@ describe('normalizeEvent', () => {
     assert.equal(normalized({ propertiesJson: text(eventBytesMax / 2, '€') }).ok, false)
     assert.equal(normalized({ name: '$ai_generation', propertiesJson: text(eventBytesMax * 2, 'x') }).ok, true)
   })
-  it('replaces the address of the service’s own tools', () => {
+  it('gives events of the service’s own tools the loopback address', () => {
     const event = normalized({ captureInternal: true })
     assert.equal(event.ok && event.value.ip, '127.0.0.1')
   })

@@ -174,7 +174,7 @@ it('consecutive events with equal visitor facts share one object', () => {
 })
 
 describe('events whose visitors were settled later', () => {
-  it('keep their rows and runs, in order with unchanged events', () => {
+  it('stay in their places among unchanged events', () => {
     const events = [
       aCapturedEvent(1),
       aCapturedEvent(2, { lane: 'historical', historicalMigration: true }),

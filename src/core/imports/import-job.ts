@@ -142,7 +142,7 @@ export function isJobOpen(state: ImportJobState): state is OpenState {
 
 /** Whether the job's events are kept separate: until publishing has processed the last of them. */
 export function isJobPending({ state, step }: Pick<ImportJob, 'state' | 'step'>): boolean {
-  // A failed job may continue, and is discarded like an open one.
+  // A failed job can be resumed, so it is discarded like an open job.
   return isJobOpen(state) || state === 'failed' || (state === 'publishing' && step === 'draining')
 }
 
@@ -176,7 +176,7 @@ export function parseImplicitJob(id: number, day: string): ImplicitJob {
 }
 
 /** The stored form of the day of a job that stops collecting now. */
-export function formatEndedDay(day: string, nowMs: number): string {
+export function formatDayOfEndedJob(day: string, nowMs: number): string {
   return `${day}${until}${nowMs}`
 }
 

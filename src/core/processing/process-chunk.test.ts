@@ -234,7 +234,7 @@ describe('an event without a profile', () => {
 })
 
 describe('a stored event', () => {
-  it('has $ip and $sent_at, unless the client sent an address or the project keeps no addresses', async () => {
+  it('has $sent_at, and has $ip unless the client sent one or the project keeps no addresses', async () => {
     const world = aWorld()
     const at = { ip: '203.0.113.7', sentAtMs: Date.parse('2026-01-01T00:00:00Z') }
     await world.apply(

@@ -6,8 +6,8 @@ import {
   anonymizeReject,
   createRejectOfDamage,
   createRejectOfEvent,
+  createRejectOfLoggedReject,
   createRejectOfRecording,
-  createRejectOfReject,
 } from '#core/processing/rejects/rejects.ts'
 import { createWarningsFromNotes, describeReject } from '../capture/edge-warnings.ts'
 import { type CapturedEvent, type CapturedReject, importWithoutJob } from '../events/captured-event.ts'
@@ -149,7 +149,7 @@ export function processChunk(chunk: ParsedChunk, loaded: LoadedChunk, options: P
         report.count(record.event.projectId, record.event.lane, 'rejected', 'processing_failed')
         break
       case 'reject':
-        rejected.push(createRejectOfReject({ stream, offset: record.offset }, record.reject))
+        rejected.push(createRejectOfLoggedReject({ stream, offset: record.offset }, record.reject))
         report.warn(
           assignToImplicitJob(work, record.reject),
           record.reject.reason,

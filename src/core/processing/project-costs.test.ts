@@ -45,7 +45,7 @@ it('a project is costly because of its persons, groups, loaded text, or merges',
   }
 })
 
-it('a project with many or large events is heavy for the chunk, but not costly', () => {
+it('a project with many or large events fills much of the chunk, but its events are not expensive', () => {
   for (const cost of [
     { eventCount: 3_000, personLength: 4_000 },
     { eventCount: 10, sentLength: mebibyte / 2 },

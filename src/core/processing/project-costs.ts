@@ -47,7 +47,7 @@ export function addChunkCosts(
   close()
   for (const { projectId } of rows.overrides) addCosts(costs, projectId, rowBytes, 0)
   for (const [projectId, length] of groupTextLengths) addCosts(costs, projectId, length, 0)
-  // Loaded text is mostly the persons of the rows, so only the larger of the two counts.
+  // Loaded text is mostly the persons of the rows, so the larger of the two sizes is taken, not their sum.
   for (const projectId of new Set([...personBytesOf.keys(), ...loaded.textBytesOf.keys()])) {
     const bytes = Math.max(personBytesOf.get(projectId) ?? 0, loaded.textBytesOf.get(projectId) ?? 0)
     addCosts(costs, projectId, bytes, 0)

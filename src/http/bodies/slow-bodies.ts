@@ -133,7 +133,7 @@ function isStalled({ pace, arrivedBytes, isPaused }: IncomingBody): boolean {
   return broughtBytes < paceLimits.windowBytesMin
 }
 
-/** The share of its held bytes that a body has recently received per tick; 1 while its speed is unknown. */
+/** The bytes that a body received per tick recently, divided by its held bytes; 1 while its speed is unknown. */
 function computeRecentShare({ pace, arrivedBytes, isPaused }: IncomingBody): number {
   if (isPaused || pace.ticks < paceLimits.youngTicks || arrivedBytes === 0) return 1
   return pace.bytesLately / arrivedBytes

@@ -8,7 +8,7 @@ import { AvroCursor, createAvroReader } from './avro-schema.ts'
 import { type ByteReader, PackingDamage } from './byte-reader.ts'
 import type { ReadRecord } from './read-record.ts'
 import { recordBytesMax } from './split-records.ts'
-import { encodeTypedRecord, numberRecords, type TypedRecord } from './typed-records.ts'
+import { addRecordPositions, encodeTypedRecord, type TypedRecord } from './typed-records.ts'
 import type { UnpackedFile } from './unpacked-files.ts'
 
 const magic = Buffer.from('Obj\x01', 'latin1')
@@ -27,7 +27,7 @@ export function isAvro(beginning: Buffer): boolean {
 }
 
 export function readAvroRecords({ object, bytes, damage }: UnpackedFile): AsyncGenerator<ReadRecord> {
-  return numberRecords(object, readBlocks(bytes, damage), error => damage() ?? toDamage(error))
+  return addRecordPositions(object, readBlocks(bytes, damage), error => damage() ?? toDamage(error))
 }
 
 async function* readBlocks(bytes: ByteReader, damage: UnpackedFile['damage']): AsyncGenerator<Iterable<TypedRecord>> {

@@ -16,9 +16,9 @@ import { checkColumnPages, checkRowGroups, readParquetMetadata } from './parquet
 import { createRowConverter, toHyparquetSchema } from './parquet-values.ts'
 import type { ReadRecord } from './read-record.ts'
 import {
+  addRecordPositions,
   encodeTypedRecord,
   isRecordTooLarge,
-  numberRecords,
   type TypedRecord,
   tooLargeRecord,
 } from './typed-records.ts'
@@ -64,7 +64,7 @@ export async function* readParquetRecords(path: string, object: string): AsyncGe
   await using handle = await open(path)
   const file = createFileParts(handle, (await handle.stat()).size)
   // Any error of hyparquet is a fault of the file, unless the disk failed.
-  yield* numberRecords(object, readSlices(file), async error => {
+  yield* addRecordPositions(object, readSlices(file), async error => {
     if (file.diskError !== null) throw file.diskError
     // A truncated file lacks the magic number at its end.
     const end = Buffer.from(await file.slice(Math.max(0, file.byteLength - magic.length)))

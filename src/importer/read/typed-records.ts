@@ -14,7 +14,7 @@ import { recordBytesMax, recordValuesMax } from './split-records.ts'
  * @param blocks records, in groups that are read together.
  * @param toDamage says how the error damages the file. @throws it if it does not.
  */
-export async function* numberRecords(
+export async function* addRecordPositions(
   object: string,
   blocks: AsyncIterable<Iterable<TypedRecord>>,
   toDamage: (error: Error) => PackingDamage | Promise<PackingDamage>,

@@ -91,7 +91,7 @@ describe('a time', () => {
     assert.deepEqual(times, ['2010-11-07T02:30:30.000Z', '2010-11-07T03:35:00.000Z'])
   })
 
-  it('is the local time in any zone and at any hour', () => {
+  it('is converted from local time in any zone and at any hour', () => {
     const zone = fc.constantFrom(
       'Asia/Kolkata',
       'America/Los_Angeles',

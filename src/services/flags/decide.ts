@@ -25,7 +25,7 @@ import { createVisitorHasher, type MissingVisitorPart } from './hash-visitor.ts'
 import { createLateLogins } from './late-logins.ts'
 import { createHashKeyLoader } from './load-hash-keys.ts'
 import { createSubjectLoader, type SubjectRequest } from './load-subject.ts'
-import { createStoreGuard, type GuardOptions, storeLimits } from './store-guard.ts'
+import { createStoreCircuitBreaker, type GuardOptions, storeLimits } from './store-guard.ts'
 
 export interface DecideServiceOptions {
   /** The compiled definitions of the project with this API key; null when there is none. */
@@ -86,7 +86,7 @@ export function createDecideService(options: DecideServiceOptions) {
   const monotonicNowMs = options.guard?.monotonicNowMs ?? (() => performance.now())
   const limits = { ...storeLimits, ...options.guard, monotonicNowMs }
   const slices = createSliceQueue({ ...sliceLimits, ...options.slices, monotonicNowMs })
-  const reads = createStoreGuard({
+  const reads = createStoreCircuitBreaker({
     port: 'subject-store',
     task: 'reading stored persons and groups',
     without,
@@ -96,7 +96,7 @@ export function createDecideService(options: DecideServiceOptions) {
   })
   const writes = createHashKeyWrites({
     hashKeys,
-    guard: createStoreGuard({
+    guard: createStoreCircuitBreaker({
       port: 'hash-key-overrides',
       task: 'saving the flags of users who log in',
       without,
@@ -129,7 +129,7 @@ export function createDecideService(options: DecideServiceOptions) {
   const hashVisitor = createVisitorHasher({
     salts: options.salts,
     visitors: options.visitors,
-    saltReads: createStoreGuard({
+    saltReads: createStoreCircuitBreaker({
       port: 'cookieless-salts',
       task: 'reading the salt of the day',
       without: 'cookieless visitors get no flags',

@@ -7,7 +7,7 @@ import type { HashKeyOverrideReader, SubjectStore } from '#ports/state/subject-s
 import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { readReplicaFirst } from './replica-first.ts'
-import { createStoreGuard, storeLimits } from './store-guard.ts'
+import { createStoreCircuitBreaker, storeLimits } from './store-guard.ts'
 
 type Subjects = SubjectStore & HashKeyOverrideReader & CookielessVisitors
 type Answer = <T>(found: T) => MaybePromise<T>
@@ -42,7 +42,7 @@ function start(replicaAnswer: Answer, primaryAnswer: Answer = at) {
       countIdentifies: () => answer(name === 'replica' ? 1 : 2),
     }
   }
-  const guard = createStoreGuard({
+  const guard = createStoreCircuitBreaker({
     ...storeLimits,
     port: 'subject-replica',
     task: 'reading the replica',

@@ -4,12 +4,12 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { PortError, QueueFullError } from '#ports/port-error.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
-import { createStoreGuard, storeLimits } from './store-guard.ts'
+import { createStoreCircuitBreaker, storeLimits } from './store-guard.ts'
 
 /** A guard that stops calling the store after two failures, and the timers that it starts. */
 function start(pendingMax = 10) {
   const timers: { readonly run: () => void; readonly delayMs: number; isCancelled: boolean }[] = []
-  const guard = createStoreGuard({
+  const guard = createStoreCircuitBreaker({
     port: 'state',
     task: 'asking',
     without: 'nothing is answered',

@@ -35,7 +35,7 @@ export interface GuardOptions {
   readonly startTimer: (callback: () => void, delayMs: number) => { cancel(): void }
 }
 
-export type StoreGuard = ReturnType<typeof createStoreGuard>
+export type StoreGuard = ReturnType<typeof createStoreCircuitBreaker>
 
 /** A busy front has some hundred look-ups running; `pendingMax` is for a store that is slow. */
 export const storeLimits = {
@@ -52,7 +52,7 @@ export const storeLimits = {
  */
 const judgedAtOncePart = 0.9
 
-export function createStoreGuard(options: GuardOptions) {
+export function createStoreCircuitBreaker(options: GuardOptions) {
   const { port, task, logger, metrics } = options
   let failuresInARow = 0
   let restsUntilMs = 0

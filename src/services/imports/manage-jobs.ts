@@ -4,7 +4,7 @@ import type { Change } from '#core/author.ts'
 import {
   createPublicImportJobId,
   type DescribedImportJob,
-  formatEndedDay,
+  formatDayOfEndedJob,
   implicitDiscardsMax,
   importJobNumberMax,
   isJobOpen,
@@ -128,7 +128,7 @@ async function startClosing(
 ): Promise<Result<DescribedImportJob, JobRefusal>> {
   const states = [...openStates, 'failed' as const, ...(state === 'discarding' ? (['published'] as const) : [])]
   // Imports that arrive from now on belong to another implicit job of their day.
-  const day = job.day === null ? null : { day: formatEndedDay(job.day, atMs) }
+  const day = job.day === null ? null : { day: formatDayOfEndedJob(job.day, atMs) }
   const closing = { state, step: 'draining' as const, updatedAtMs: atMs, ...day }
   const started = await management.updateImportJob(job.id, closing, { states }, by)
   if (started !== null) return ok(started)

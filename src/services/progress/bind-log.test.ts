@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { ChunkStore } from '#ports/state/chunk-store.ts'
 import type { Deferral, FollowedLog } from '#ports/state/worker-state.ts'
-import { bindLog, decideLogBinding, findLogMismatch, LogLeftError, restrictClaimsTo } from './bind-log.ts'
+import { bindLog, decideWhichLogToFollow, findLogMismatch, LogLeftError, restrictClaimsTo } from './bind-log.ts'
 
 const followed = (over: Partial<FollowedLog> = {}): FollowedLog => ({
   id: 'a',
@@ -14,7 +14,7 @@ const followed = (over: Partial<FollowedLog> = {}): FollowedLog => ({
 const now = '{"main":50,"historical":0}'
 
 describe('decideLogBinding', () => {
-  const rows: [string, Parameters<typeof decideLogBinding>, ReturnType<typeof decideLogBinding>][] = [
+  const rows: [string, Parameters<typeof decideWhichLogToFollow>, ReturnType<typeof decideWhichLogToFollow>][] = [
     [
       'continues with the log that the state follows',
       [{ id: 'a', hasSegments: true }, followed(), now],
@@ -63,7 +63,8 @@ describe('decideLogBinding', () => {
       { kind: 'refuse' },
     ],
   ]
-  for (const [what, given, expected] of rows) it(what, () => assert.deepEqual(decideLogBinding(...given), expected))
+  for (const [what, given, expected] of rows)
+    it(what, () => assert.deepEqual(decideWhichLogToFollow(...given), expected))
 })
 
 describe('bindLog', () => {

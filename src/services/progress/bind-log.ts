@@ -27,7 +27,7 @@ export type LogBinding =
  * @param begunAt the state's positions now, in the form of `FollowedLog.begunAt`.
  * Source: ours.
  */
-export function decideLogBinding(found: FoundLog, followed: FollowedLog | null, begunAt: string): LogBinding {
+export function decideWhichLogToFollow(found: FoundLog, followed: FollowedLog | null, begunAt: string): LogBinding {
   if (found.id !== null && found.id === followed?.id) return { kind: 'go_on' }
   // Another id of an empty log is left over from an interrupted start, perhaps with another state. Replace it: if two states
   // followed the same id, each would process events that the other accepted.
@@ -90,7 +90,7 @@ async function readBinding({ management, log }: FindBindingDeps) {
     readAllPositions(management, log.streams),
   ])
   const begunAt = JSON.stringify(offsets)
-  return { binding: decideLogBinding(log, followed, begunAt), followed, begunAt }
+  return { binding: decideWhichLogToFollow(log, followed, begunAt), followed, begunAt }
 }
 
 /**

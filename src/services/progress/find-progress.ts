@@ -16,7 +16,8 @@ export interface Progress {
 
 /** @throws PortError */
 export async function findStreamProgress(store: ProgressStore, stream: LogStream): Promise<Progress> {
-  // In this order: a project released in between is processed up to `offset`; a project deferred in between starts there.
+  // The position is read before the deferral: a project released between the two reads is then processed up to `offset`,
+  // and a project deferred between them starts there.
   const { offset } = await store.findLogPosition(stream)
   const deferral = await store.findDeferral(stream)
   return { offset, doneOffset: Math.min(offset, deferral?.offset ?? offset), deferral }

@@ -23,7 +23,7 @@ import {
   otherValue,
   rankBreakdownValues,
 } from './trend-lines.ts'
-import { buildTrendSource, buildWideFlagsQuery, type TrendSource } from './trend-source.ts'
+import { buildQueryOfFlagsInMapOnly, buildTrendSource, type TrendSource } from './trend-source.ts'
 
 /** See `InsightQueries.countTrend`. @throws UnsupportedPattern, TooManyConditions */
 export async function countTrend(
@@ -43,7 +43,7 @@ export async function countTrend(
 
 async function hasWideFlags(client: ClickHouseClient, query: TrendCountQuery, signal: AbortSignal): Promise<boolean> {
   const rows = await readRows(client, signal, {
-    query: buildWideFlagsQuery(query),
+    query: buildQueryOfFlagsInMapOnly(query),
     query_params: { project: query.projectId, ...buildBucketParams(query.buckets) },
     use_multipart_params: true,
   })

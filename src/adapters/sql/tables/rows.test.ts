@@ -96,7 +96,7 @@ describe('stored persons and groups', () => {
   const row = { project_id: 9, created_at: large, version: 3, property_marks: encodePropertyMarks({ a: mark }) }
   const expected = { projectId: 9, properties: { a: 1 }, marks: { a: mark }, createdAtMs: large, version: 3 }
 
-  it('are read with the marks of their properties', () => {
+  it('are read with the import marks of their properties', () => {
     const person = { ...row, uuid: 'u', properties: '{"a":1}', is_identified: 1, last_seen_at: 8 }
     const group = { ...row, group_type_index: 4, group_key: '', group_properties: '{"a":1}' }
     for (const read of [<R extends object>(row: R) => row, asHandedOut]) {

@@ -46,7 +46,7 @@ describe('a rehearsed job', () => {
     )
   })
 
-  it('stops without any record, which no mapping can fix', () => {
+  it('stops when it has no records, and does not suggest a mapping', () => {
     assert.equal(
       textOf({ read: 0, rejected: 0 }),
       'No event comes from the 0 records (0 are rejected), so there is nothing to send. Plan again with other files: pennon import plan job …',

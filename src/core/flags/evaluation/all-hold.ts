@@ -22,7 +22,7 @@ export function doAllTestsMatch(
       return false
     }
     if (!holds) return false
-    if (shouldPauseAfter(index, tests.length, reader)) {
+    if (isTimeUpAfterTest(index, tests.length, reader)) {
       reader.pausedTestIndex = index + 1
       reader.failure = outOfTime
       return false
@@ -32,6 +32,6 @@ export function doAllTestsMatch(
 }
 
 /** Skips the check after the last test, because the caller checks again anyway. */
-export function shouldPauseAfter(index: number, count: number, reader: SubjectReader): boolean {
+export function isTimeUpAfterTest(index: number, count: number, reader: SubjectReader): boolean {
   return index + 1 < count && (index & reader.lookMask) === reader.lookMask && reader.isTimeUp()
 }

@@ -4,7 +4,7 @@
 // Source: docs/wire/evaluation.md 5.2–5.7.
 
 import { computeFlagHash01, computeHoldoutHash01, isInRollout, pickVariant } from '#core/flags/rollout/rollout.ts'
-import { doAllTestsMatch, shouldPauseAfter } from './all-hold.ts'
+import { doAllTestsMatch, isTimeUpAfterTest } from './all-hold.ts'
 import type { CompiledFlag, CompiledSet } from './compile-flag.ts'
 import { evaluateRules } from './evaluate-rules.ts'
 import type { SubjectReader } from './evaluation-subject.ts'
@@ -116,7 +116,7 @@ function decideBySets(flag: CompiledFlag, reader: SubjectReader, decided: Decide
       bestReason = missed
       bestIndex = index
     }
-    if (shouldPauseAfter(index, flag.sets.length, reader)) {
+    if (isTimeUpAfterTest(index, flag.sets.length, reader)) {
       reader.pausedAt = { setIndex: index + 1, testIndex: 0, bestReason, bestIndex, groupsSkipped }
       reader.failure = outOfTime
       return null
@@ -183,7 +183,7 @@ function findCohortMissReason(
     if (isMember !== wanted) {
       return cohort.value.isApproximated ? 'no_condition_match_behavioral_cohort' : 'no_condition_match'
     }
-    if (shouldPauseAfter(index, cohortTests.length, reader)) {
+    if (isTimeUpAfterTest(index, cohortTests.length, reader)) {
       reader.pausedTestIndex = tests.length + index + 1
       reader.failure = outOfTime
       return null

@@ -3,7 +3,7 @@
 
 import { computeFlagHash01, computeHoldoutHash01, isInRollout, pickVariant } from '#core/flags/rollout/rollout.ts'
 import type { ExperimentRule, PercentageRollout, RuleHoldout } from '../definitions/rules-document.ts'
-import { doAllTestsMatch, shouldPauseAfter } from './all-hold.ts'
+import { doAllTestsMatch, isTimeUpAfterTest } from './all-hold.ts'
 import type { CompiledRule, CompiledRules } from './compile-rules.ts'
 import type { SubjectReader } from './evaluation-subject.ts'
 import type { DecidedOutcomes } from './filter-test.ts'
@@ -37,7 +37,7 @@ export function evaluateRules(
       return null
     }
     fromTest = 0
-    if (shouldPauseAfter(index, rules.length, reader)) {
+    if (isTimeUpAfterTest(index, rules.length, reader)) {
       reader.pausedAt = createPausedProgress(index + 1, 0)
       reader.failure = outOfTime
       return null

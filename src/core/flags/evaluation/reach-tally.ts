@@ -17,7 +17,10 @@ export interface ReachCounts {
   /** Subjects that change from one value that is not off to another. */
   readonly moved: number
   readonly unchanged: number
-  /** Values before and after, as far as computed for any subject, in the order of first occurrence. */
+  /**
+   * The different pairs of values before and after the change, of subjects for which they were computed, in the order of
+   * first occurrence.
+   */
   readonly values: readonly { readonly value: ReachedValue; readonly before: number; readonly after: number }[]
   /** Changes of value; the first `changeKindsMax` kinds that occurred. */
   readonly changes: readonly { readonly from: ReachedValue; readonly to: ReachedValue; readonly count: number }[]

@@ -100,7 +100,7 @@ export function createRejectOfRecording(
   }
 }
 
-export function createRejectOfReject(place: RecordPlace, reject: CapturedReject): RejectedEvent {
+export function createRejectOfLoggedReject(place: RecordPlace, reject: CapturedReject): RejectedEvent {
   return {
     rejectId: rejectUuid(place, reject.receivedAtMs),
     projectId: reject.projectId,

@@ -9,7 +9,7 @@ import { answerFromEventStore, invalid, refusal } from '../kit/answers.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import { encodeEventCursor, eventFilters, parseEventCursor, readEventFilters } from '../kit/event-filters.ts'
-import { encodeBoundParams, type TimeBounds } from '../kit/instants.ts'
+import { encodeTimeBoundParams, type TimeBounds } from '../kit/instants.ts'
 import { parseJsonOrUndefined } from '../kit/property-filters.ts'
 import { optionalParam, type QueryParam } from '../kit/query-params.ts'
 import { answerExport, exportParams, exportSuccess } from './answer-export.ts'
@@ -47,7 +47,7 @@ export function exportEventsRoutes(deps: ManagementDeps): ManagementRoute[] {
 
 /** Writes the bounds as instants: when the export is resumed, `-7d` would mean another instant. */
 function encodeBoundHeaders(bounds: TimeBounds): Record<string, string> {
-  const pinned = Object.entries(encodeBoundParams(bounds))
+  const pinned = Object.entries(encodeTimeBoundParams(bounds))
   return Object.fromEntries(pinned.map(([name, value]) => [`pennon-export-${name}`, value]))
 }
 

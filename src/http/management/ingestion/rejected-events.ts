@@ -27,7 +27,7 @@ import { type Answer, answer, answerFromEventStore, invalidInput, notFoundError,
 import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, type ProjectCall, projectRoutes } from '../kit/endpoint.ts'
 import { answerCursorList, encodeObjects } from '../kit/full-page.ts'
-import { encodeBoundParams, readBounds, timeBoundParams } from '../kit/instants.ts'
+import { encodeTimeBoundParams, readBounds, timeBoundParams } from '../kit/instants.ts'
 import { asFilter } from '../kit/list-filters.ts'
 import { listSchemaPropertyNames } from '../kit/misspelt.ts'
 import {
@@ -105,7 +105,7 @@ async function listRejected(deps: ManagementDeps, call: ProjectCall<typeof listQ
   const asked = { ...filter.value, projectId: project.id, ...(id !== undefined && { ids: [id] }) }
   return answerCursorList<RejectedView, RejectedCursor>(
     call,
-    { cursor, limit, pinned: encodeBoundParams(filter.value) },
+    { cursor, limit, pinned: encodeTimeBoundParams(filter.value) },
     async (beyond, limit) => {
       const { rejected, next } = await deps.events.listRejected(
         { ...asked, limit, ...omitUndefined({ beyond }) },

@@ -16,7 +16,7 @@ import { type Answer, answerFromEventStore, notFoundHere, refusal } from '../kit
 import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, type ProjectCall, projectRoutes } from '../kit/endpoint.ts'
 import { answerCursorList, encodeObjects } from '../kit/full-page.ts'
-import { encodeBoundParams, readBounds, timeBoundParams } from '../kit/instants.ts'
+import { encodeTimeBoundParams, readBounds, timeBoundParams } from '../kit/instants.ts'
 import { cursorParam, limitParam, textParam, unsupportedOffsetParams } from '../kit/query-params.ts'
 
 const tag = 'replay'
@@ -71,7 +71,7 @@ async function listRecordings(deps: ManagementDeps, call: ProjectCall<typeof lis
   const filters = omitUndefined({ sessionId: query.session_id, distinctId: query.distinct_id })
   return answerCursorList<RecordingView, RecordingCursor>(
     call,
-    { cursor: query.cursor, limit: query.limit, pinned: encodeBoundParams(bounds.value) },
+    { cursor: query.cursor, limit: query.limit, pinned: encodeTimeBoundParams(bounds.value) },
     async (after, limit) => {
       const asked = { projectId: project.id, ...filters, ...bounds.value, limit, ...omitUndefined({ after }) }
       const { recordings, next } = await deps.events.listRecordings(asked, signal)

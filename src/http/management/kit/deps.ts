@@ -21,10 +21,10 @@ import type { PersonalKeyCheck } from '#services/manage/personal-key-check.ts'
 import type { SubjectScans } from '#services/scans/subject-scans.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { NoteStateAway } from '../../shared/state-away.ts'
-import type { AddressBase } from './address-base.ts'
+import type { BaseUrlOf } from './base-url.ts'
 
 export interface ManagementDeps {
-  readonly addressBase: AddressBase
+  readonly addressBase: BaseUrlOf
   readonly management: ManagementStore
   readonly rejects: RejectReplay
   readonly events: EventQueries &

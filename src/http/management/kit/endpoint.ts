@@ -14,9 +14,9 @@ import { type WireError, wireError } from '#wire/wire-error.ts'
 import { createDisconnectSignal } from '../../bodies/client-gone.ts'
 import type { Route, RouteGroup } from '../../shared/route.ts'
 import type { NoteStateAway } from '../../shared/state-away.ts'
-import { type AddressBase, rememberAddressBase } from './address-base.ts'
 import { type Answer, changedAtOnce, notFoundError, permissionDenied, refusal, stateUnavailable } from './answers.ts'
 import { type Caller, isLimitedToProjects, mayUseProject, readCaller } from './authenticate.ts'
+import { type BaseUrlOf, rememberBaseUrl } from './base-url.ts'
 import { type QuerySpec, type QueryValues, readQueryParams } from './query-params.ts'
 import { createBodyParser } from './request-json.ts'
 
@@ -106,7 +106,7 @@ export interface ProjectEndpoint<Q extends QuerySpec, S extends TSchema> extends
 
 export interface EndpointDeps {
   readonly clock: Clock
-  readonly addressBase: AddressBase
+  readonly addressBase: BaseUrlOf
   readonly management: Pick<ProjectStore, 'findProject' | 'listProjects'>
   readonly noteStateAway: NoteStateAway
 }
@@ -261,7 +261,7 @@ function toRoute(
       success: { status: endpoint.success.status, schema: endpoint.success.schema ?? null, contentType },
     },
     handler: async (request, reply) => {
-      rememberAddressBase(request, deps.addressBase)
+      rememberBaseUrl(request, deps.addressBase)
       const gone = createDisconnectSignal(reply)
       try {
         const answered = await run(request, gone)

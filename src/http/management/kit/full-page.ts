@@ -7,8 +7,8 @@ import type { FastifyRequest } from 'fastify'
 import { err, ok, type Result } from '#core/result.ts'
 import { runInSlices } from '#services/shared/in-slices.ts'
 import type { WireError } from '#wire/wire-error.ts'
-import { readAddressBase } from './address-base.ts'
 import { type Answer, encodeEachInSteps, invalidInput, listAnswer, refusal } from './answers.ts'
+import { readBaseUrl } from './base-url.ts'
 
 /** The default number of rows per read. */
 const usualSliceRows = 1_000
@@ -253,7 +253,7 @@ export function buildAddressWith(request: FastifyRequest, changes: Readonly<Reco
     else params.set(name, value)
   }
   const text = params.toString()
-  return `${readAddressBase(request)}${path}${text === '' ? '' : `?${text}`}`
+  return `${readBaseUrl(request)}${path}${text === '' ? '' : `?${text}`}`
 }
 
 /** @param nextOffset null when this page is the last. */

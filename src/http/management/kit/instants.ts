@@ -71,7 +71,7 @@ export function readBounds(
  * Writes the bounds as instants for the address of the next page, because `-7d` would mean another instant in a later
  * request.
  */
-export function encodeBoundParams({ afterMs, beforeMs }: TimeBounds): Record<string, string> {
+export function encodeTimeBoundParams({ afterMs, beforeMs }: TimeBounds): Record<string, string> {
   return {
     ...(afterMs === undefined ? {} : { after: new Date(afterMs).toISOString() }),
     ...(beforeMs === undefined ? {} : { before: new Date(beforeMs).toISOString() }),

@@ -11,7 +11,7 @@ import { type ManagementRoute, type ProjectCall, projectRoutes } from '../kit/en
 import { encodeEventCursor, eventFilters, readEventFilters } from '../kit/event-filters.ts'
 import { answerCursorList, encodeRows } from '../kit/full-page.ts'
 import { answerWithJob, importJobParam } from '../kit/import-job-param.ts'
-import { encodeBoundParams } from '../kit/instants.ts'
+import { encodeTimeBoundParams } from '../kit/instants.ts'
 import { limitParam, unsupportedOffsetParams } from '../kit/query-params.ts'
 
 const eventsQuery = { ...eventFilters, ...importJobParam, limit: limitParam(), ...unsupportedOffsetParams() }
@@ -59,7 +59,7 @@ async function listEvents(
   const { filters, bounds } = read.value
   return answerCursorList<EventView, EventCursor>(
     call,
-    { cursor: query.cursor, limit: query.limit, pinned: encodeBoundParams(bounds) },
+    { cursor: query.cursor, limit: query.limit, pinned: encodeTimeBoundParams(bounds) },
     async (after, limit) => {
       const asked = omitUndefined({ projectId: project.id, importJobId, ...filters, after, limit })
       const { events, next } = await deps.events.listEvents(asked, signal)

@@ -33,7 +33,7 @@ import {
 } from '#importer/sources/generic/mappings/field-selection.ts'
 import type { TypeForm } from '#importer/sources/generic/mappings/field-types.ts'
 import { checkMapping, type Mapping, type RenamedEvent } from '#importer/sources/generic/mappings/mapping-schema.ts'
-import { watchMapping } from '#importer/sources/generic/mappings/mapping-watch.ts'
+import { trackMappingUse } from '#importer/sources/generic/mappings/mapping-watch.ts'
 import pendoMapping from '#importer/sources/generic/mappings/pendo.json' with { type: 'json' }
 import { createRecordFilter } from '#importer/sources/generic/mappings/record-filters.ts'
 import statsigMapping from '#importer/sources/generic/mappings/statsig.json' with { type: 'json' }
@@ -48,7 +48,7 @@ export const generic = defineSource(
         `the source generic needs a mapping, which names the fields that hold event, distinct_id and timestamp: pass --mapping FILE, in JSON${inDocs('import-mapping.md')}`,
       )
     const checked = checkMapping(mapping)
-    const watch = context.unseenNames === undefined ? undefined : watchMapping(checked, context.unseenNames)
+    const watch = context.unseenNames === undefined ? undefined : trackMappingUse(checked, context.unseenNames)
     return createConverter('generic', checked, config, context, watch)
   },
 )

@@ -43,8 +43,8 @@ export function readIdentity(sourceName: string, from: JsonObject): Identity {
 }
 
 /**
- * The id from before an identification replaces a device id, and is used when the record has neither an id nor a user. It
- * does not replace a placeholder.
+ * The anonymous id takes precedence over the device id, and is the distinct id of a record that has neither an id nor a
+ * user. It does not replace a placeholder.
  * @throws RecordReject
  */
 function chooseDistinctId(from: JsonObject): string {

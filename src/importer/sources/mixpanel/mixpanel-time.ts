@@ -56,7 +56,7 @@ function wallClockToUtcUs(wallUs: number, zone: string): number {
  * `zone_shift_differs` if the difference is not the zone's offset. Without a time of receipt, `zone_unproved` for an event
  * from the years in which projects exported local times.
  */
-export function createZoneNotes(from: JsonObject, { timeUs, numberUs }: EventTime, zone: string | null): string[] {
+export function createTimeZoneNotes(from: JsonObject, { timeUs, numberUs }: EventTime, zone: string | null): string[] {
   if (numberUs === null) return []
   const receivedMs = findReceiptMs(from)
   if (receivedMs === null) return zone === null && timeUs < utcFromUs ? ['zone_unproved'] : []

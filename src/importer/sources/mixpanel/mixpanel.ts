@@ -14,7 +14,7 @@ import {
   mapMixpanelProperties,
   mapProfileProperties,
 } from './mixpanel-properties.ts'
-import { createZoneNotes, readEventTime } from './mixpanel-time.ts'
+import { createTimeZoneNotes, readEventTime } from './mixpanel-time.ts'
 
 const name = 'mixpanel'
 
@@ -66,7 +66,7 @@ function convertEvent(record: JsonObject, settings: Settings): Conversion {
   const properties = mapMixpanelProperties(sourceName, from)
   const links = readIdentityLinks(from, timeUs)
   const dropped = listDroppedFields(from, ids.kind === 'event' ? '$insert_id' : null)
-  const notes = createZoneNotes(from, time, settings.zone)
+  const notes = createTimeZoneNotes(from, time, settings.zone)
   if (ids.kind === 'identify') return { events: [], links: [{ ...ids, timeUs, properties }, ...links], dropped, notes }
   const { distinctId } = ids
   const event = eventNames.get(sourceName) ?? sourceName

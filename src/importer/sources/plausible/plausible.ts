@@ -63,7 +63,7 @@ export const plausible = defineSource(
         mode === 'synthesize' && tableOf(record) === pages
           ? [{ kind: pagesFact, key: dateOf(record), value: 'known' }]
           : [],
-      // The first synthesized view of a row is at the start of the day, too.
+      // The first page view that is made from a row also has the start of the day as its time.
       timeOf: ({ value }) => readDayStart(value, settings),
     }
   },

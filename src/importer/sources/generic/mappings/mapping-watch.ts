@@ -8,7 +8,7 @@ import { findValueAtPath, parseObjectMembers } from './field-path.ts'
 import type { FieldSelection, Mapping } from './mapping-schema.ts'
 
 /** @returns a function that looks at a record, which costs nothing when all names have been seen. */
-export function watchMapping(mapping: Mapping, names: UnseenNames): (record: JsonObject) => void {
+export function trackMappingUse(mapping: Mapping, names: UnseenNames): (record: JsonObject) => void {
   const fields = names.watchFields(listMappedFields(mapping))
   const events = names.watchEvents(Object.keys(mapping.event_names ?? {}))
   const eventPaths = [mapping.event ?? []].flat()

@@ -5,7 +5,7 @@ import { removeIpv4Mapping } from '#wire/address/client-address.ts'
 import type { TrustedProxies } from '#wire/address/trusted-proxies.ts'
 
 /** Scheme, host and the path prefix that a proxy strips, without a final slash; '' makes addresses relative. */
-export type AddressBase = (request: FastifyRequest) => string
+export type BaseUrlOf = (request: FastifyRequest) => string
 
 const hostForm = /^[A-Za-z0-9.:[\]_-]{1,255}$/
 const prefixForm = /^(?:\/[A-Za-z0-9._~-]+){1,16}\/?$/
@@ -15,7 +15,7 @@ const prefixForm = /^(?:\/[A-Za-z0-9._~-]+){1,16}\/?$/
  * trusted proxy. `X-Forwarded-Proto: https` is believed from any client: it affects only where that caller's next request
  * goes.
  */
-export function createAddressBase(publicUrl: string | null, trustedProxies: TrustedProxies): AddressBase {
+export function createBaseUrl(publicUrl: string | null, trustedProxies: TrustedProxies): BaseUrlOf {
   return request => {
     if (publicUrl !== null) return publicUrl
     const { headers } = request
@@ -32,13 +32,13 @@ export function createAddressBase(publicUrl: string | null, trustedProxies: Trus
   }
 }
 
-const bases = new WeakMap<FastifyRequest, AddressBase>()
+const bases = new WeakMap<FastifyRequest, BaseUrlOf>()
 
 /** Call this before the request is handled. */
-export function rememberAddressBase(request: FastifyRequest, base: AddressBase): void {
+export function rememberBaseUrl(request: FastifyRequest, base: BaseUrlOf): void {
   bases.set(request, base)
 }
 
-export function readAddressBase(request: FastifyRequest): string {
+export function readBaseUrl(request: FastifyRequest): string {
   return bases.get(request)!(request)
 }
