@@ -77,7 +77,7 @@ function compareTextSql(condition: Condition, { text, type }: PropertyAccess, pa
     case 'not_regex':
       return matchRegexSql(textOf(value), !isNegated, text, params)
     default:
-      return '0'
+      throw new Error(`no SQL for the operator ${operator}`)
   }
 }
 
