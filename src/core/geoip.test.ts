@@ -4,7 +4,7 @@ import { type GeoipLocation, geoipKeys, toEvaluationProperties, toGeoipPropertie
 
 const everything = Object.fromEntries(geoipKeys.map(key => [key, `the ${key}`])) as GeoipLocation
 
-describe('evaluationProperties', () => {
+describe('toEvaluationProperties', () => {
   it('are the seven properties that the override header replaces', () => {
     assert.deepEqual(toEvaluationProperties(everything), {
       $geoip_city_name: 'the city_name',
@@ -22,7 +22,7 @@ describe('evaluationProperties', () => {
   })
 })
 
-describe('geoipProperties', () => {
+describe('toGeoipProperties', () => {
   it('set known values on the event, and on the person also null for unknown values', () => {
     const { event, set, setOnce } = toGeoipProperties({ country_code: 'NO', city_name: null })
     assert.deepEqual(event, { $geoip_country_code: 'NO' })

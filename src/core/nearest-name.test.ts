@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { findNearestName, findNearMiss, shortenName } from './nearest-name.ts'
 
-describe('nearMiss', () => {
+describe('findNearMiss', () => {
   const names = ['key', 'name', 'filters', 'active', 'tags', 'distinct_id', 'rollout_percentage']
 
   it('finds the name that was misspelt: with a letter added, missing, replaced, swapped or in another case', () => {
@@ -31,7 +31,7 @@ describe('nearMiss', () => {
   })
 })
 
-describe('shortenedName', () => {
+describe('shortenName', () => {
   const names = ['geoip_enabled', 'drop_events_older_than_seconds', 'linked_flag_id', 'linked_flag']
 
   it('finds the shortest name that the text abbreviates by leaving out words', () => {
@@ -55,7 +55,7 @@ describe('shortenedName', () => {
   })
 })
 
-describe('nearestName', () => {
+describe('findNearestName', () => {
   it('finds a name whenever there are any', () => {
     assert.equal(findNearestName('foo', ['port', 'host_address']), 'port')
     assert.equal(findNearestName('foo', []), null)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { isRecordedPage, parseRecordingHost } from './recording-domains.ts'
 
-describe('recordingHost', () => {
+describe('parseRecordingHost', () => {
   it('reads the host of an address, a pattern or a bare name', () => {
     assert.equal(parseRecordingHost('https://App.Example.com:8443/path?x=1'), 'app.example.com')
     assert.equal(parseRecordingHost('https://*.example.com'), '*.example.com')

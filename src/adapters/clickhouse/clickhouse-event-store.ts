@@ -71,7 +71,7 @@ export interface ClickHouseEventStoreOptions {
   readonly queryTimeoutSeconds?: number
   /** `PENNON_REJECT_RETENTION_DAYS`. Default 30. */
   readonly rejectRetentionDays?: number
-  /** Whether it is the embedded engine, whose rows expire by the worker's clock (`deleteExpiredRows`). Default: it is not. */
+  /** Whether it is the embedded engine, whose rows expire by the worker's clock (`deleteExpired`). Default: it is not. */
   readonly isEmbedded?: boolean
   /** Free bytes on the disk of the tables; absent where unknown. */
   readonly freeBytes?: () => number

@@ -59,8 +59,8 @@ describe('decode threads', () => {
       shout: text => ({ outcome: { text: text.toUpperCase() } }),
     }
     const { add, shout } = handlers
-    const module = `import { answerJobs } from '${new URL('./answer-jobs.ts', import.meta.url)}'
-      answerJobs({ add: ${add}, shout: ${shout} })`
+    const module = `import { serveThreadJobs } from '${new URL('./answer-jobs.ts', import.meta.url)}'
+      serveThreadJobs({ add: ${add}, shout: ${shout} })`
     const threads = createDecodeThreads<Kinds>({
       ...decodeThreadDefaults,
       entry: new URL(`data:text/javascript,${encodeURIComponent(module)}`),

@@ -93,7 +93,7 @@ const suffixes = ['', '-wal', '-shm']
 
 /**
  * Checks once a second that the state's files still have their names: SQLite keeps using a file that was removed or
- * replaced, and all later writes to it are lost when the last process closes it. Stops when `isJobOpen` is false: SQLite
+ * replaced, and all later writes to it are lost when the last process closes it. Stops when `isOpen` is false: SQLite
  * removes its side files with the last connection.
  * @param report called on each change: with the path of a missing or replaced file, or null once all files are back.
  * @returns a function that returns the same for the last check.
@@ -140,6 +140,6 @@ function readInode(path: string): number | null {
   try {
     return statSync(path, { throwIfNoEntry: false })?.ino ?? 0
   } catch {
-    return null // the disk does not answer; `findMissingRanges` says what follows
+    return null // the disk does not answer; `findMissing` says what follows
   }
 }

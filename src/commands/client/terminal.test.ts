@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { readTerminalWidth } from './terminal.ts'
 
-describe('widthOf', () => {
+describe('readTerminalWidth', () => {
   const cases: [isTTY: boolean, columns: number, width: number | null][] = [
     [true, 80, 80],
     [false, 80, null],

@@ -9,7 +9,7 @@ import { PortError } from '#ports/port-error.ts'
 import { aggregateMetrics, type Metrics } from '#telemetry/metrics.ts'
 import type { HealthParts } from './parts.ts'
 
-/** `createMetricsRoute` is separate, because only the port of the private API has it. */
+/** `metricsRoute` is separate, because only the port of the private API has it. */
 export function composeHealth(parts: HealthParts): { routes: readonly Route[]; metricsRoute: Route } {
   const deps = healthDeps(parts)
   return { routes: healthRoutes(deps), metricsRoute: createMetricsRoute(deps) }

@@ -23,7 +23,7 @@ function timeOf(over: Partial<EventTimeInput>): string {
   return time.ok ? new Date(time.value).toISOString() : time.error
 }
 
-describe('eventTime of a live event', () => {
+describe('resolveEventTime of a live event', () => {
   it('keeps a time exactly 23 h ahead, and replaces a time 1 ms later with the time of receipt', () => {
     assert.equal(timeOf({ timestamp: '2025-07-02T10:00:00.000Z' }), '2025-07-02T10:00:00.000Z')
     assert.equal(timeOf({ timestamp: '2025-07-02T10:00:00.001Z' }), '2025-07-01T11:00:00.000Z')
@@ -47,7 +47,7 @@ describe('eventTime of a live event', () => {
   })
 })
 
-describe('eventTime of a historical migration', () => {
+describe('resolveEventTime of a historical migration', () => {
   const historicalMigration = true
   it('is kept as written: neither the send time nor the offset changes it', () => {
     const input = { timestamp: '2023-01-01T00:00:00Z', sentAtMs: receivedAtMs + 10_000, offsetMs: 5_000 }
@@ -76,7 +76,7 @@ function strictTimeOf(timestamp: string, over: Partial<StrictEventTimeInput> = {
   return time.ok ? new Date(time.value).toISOString() : time.error
 }
 
-describe('strictEventTime', () => {
+describe('resolveStrictEventTime', () => {
   it('corrects the client clock, then applies the limit on the future', () => {
     const sentAtMs = receivedAtMs + 10_000
     assert.equal(strictTimeOf('2025-07-01T10:00:00Z', { sentAtMs }), '2025-07-01T09:59:50.000Z')

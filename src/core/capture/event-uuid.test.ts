@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { parseUuid } from '../events/uuid.ts'
 import { createEventUuid, createPooledRandomUint32 } from './event-uuid.ts'
 
-describe('newEventUuid', () => {
+describe('createEventUuid', () => {
   it('has the layout of a UUIDv7 that starts with the event time', () => {
     const uuid = createEventUuid(0x0123_4567_89ab, () => 0xffff_ffff)
     assert.equal(uuid, '01234567-89ab-7fff-bfff-ffffffffffff')
@@ -36,7 +36,7 @@ describe('newEventUuid', () => {
   })
 })
 
-describe('pooledRandomUint32', () => {
+describe('createPooledRandomUint32', () => {
   it('returns every integer of the pool once and then refills it', () => {
     let filled = 0
     const random = createPooledRandomUint32(pool => {

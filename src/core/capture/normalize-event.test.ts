@@ -150,7 +150,7 @@ it('normalizeDistinctId returns no id for blanks alone, replaces NUL, and trunca
   assert.equal(normalizeDistinctId(`${'x'.repeat(199)}\u{1f600}y`), `${'x'.repeat(199)}\u{1f600}`)
 })
 
-describe('cutRejectBody', () => {
+describe('truncateRejectBody', () => {
   it('keeps short texts, and truncates long texts by bytes without splitting a character', () => {
     assert.equal(truncateRejectBody('€'), '€')
     const cut = truncateRejectBody('€'.repeat(rejectBodyBytesMax))

@@ -21,7 +21,7 @@ function bucketsOf(from: string, end: string, interval: BucketInterval, calendar
   return buckets
 }
 
-describe('makeBuckets', () => {
+describe('createBuckets', () => {
   it('makes days of 23 and 25 hours where the clock changes', () => {
     const spring = bucketsOf('2026-03-27T23:00Z', '2026-03-30T22:00Z', 'day')
     assert.deepEqual(spring.days, ['2026-03-28', '2026-03-29', '2026-03-30'])
@@ -133,7 +133,7 @@ describe('makeBuckets', () => {
   })
 })
 
-describe('earlierBuckets', () => {
+describe('createEarlierBuckets', () => {
   const previous = (from: string, end: string, interval: BucketInterval) => {
     const current = bucketsOf(from, end, interval)
     return createEarlierBuckets(current, findPreviousPeriod(current), berlin)

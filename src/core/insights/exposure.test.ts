@@ -11,7 +11,7 @@ const shares = (filters: object) => findExpectedVariants(filters as never).map(v
 const split = (...counts: [persons: number, expectedShare: number | null][]) =>
   testVariantShares(counts.map(([persons, expectedShare]) => ({ persons, expectedShare })))
 
-describe('expectedVariants', () => {
+describe('findExpectedVariants', () => {
   it('lists the variants of the flag with their shares', () => {
     assert.deepEqual(findExpectedVariants(variants(30, 70)), [
       { variant: 'v0', expectedShare: 0.3 },
@@ -35,7 +35,7 @@ describe('expectedVariants', () => {
   })
 })
 
-describe('expectedVariants of rules', () => {
+describe('findExpectedVariants of rules', () => {
   const rule = (...weights: number[]) => ({
     rule_type: 'experiment',
     variants: weights.map((weight, index) => ({ key: `v${index}`, weight, value: true })),
@@ -57,7 +57,7 @@ describe('expectedVariants of rules', () => {
   })
 })
 
-describe('testShares', () => {
+describe('testVariantShares', () => {
   it("is Pearson's test, with one degree of freedom less than variants", () => {
     const two = split([5_100, 0.5], [4_900, 0.5])!
     assert.deepEqual([two.chiSquare, two.degreesOfFreedom], [4, 1])

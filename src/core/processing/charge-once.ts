@@ -26,7 +26,7 @@ export function findLateLiveEvents(rows: readonly StoredEvent[]): readonly Store
 
 /**
  * Sets the charge time of late events to the charge time of their first copy.
- * @param late the result of `lateLiveEvents(rows)`.
+ * @param late the result of `findLateLiveEvents(rows)`.
  * @param chargedTimes for each event of `late`, when the stored copy was charged, epoch ms; null if there is no copy.
  * @returns `rows` in their order. Copies within the chunk share the earliest time.
  */

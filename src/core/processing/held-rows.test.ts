@@ -6,7 +6,7 @@ function range(from: number, to: number, more: Partial<HeldRange> = {}): HeldRan
   return { table: 'events', tableId: 'a', partition: '0-202611', from, to, oldestMs: from, newestMs: to, ...more }
 }
 
-describe('findMissing', () => {
+describe('findMissingRanges', () => {
   it('finds nothing if ranges were joined or grew, in any order', () => {
     assert.deepEqual(findMissingRanges([range(1, 3), range(4, 9), range(12, 12)], [range(1, 20)]), [])
     assert.deepEqual(findMissingRanges([range(1, 9)], [range(6, 9), range(1, 5), range(10, 11)]), [])

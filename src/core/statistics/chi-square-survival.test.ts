@@ -5,7 +5,7 @@ import { computeChiSquareSurvival } from './chi-square-survival.ts'
 /** How far a value is from the true one, as a share of it. */
 const relativeError = (value: number, truth: number) => Math.abs(value / truth - 1)
 
-describe('chiSquareSurvival', () => {
+describe('computeChiSquareSurvival', () => {
   it('returns the critical values of the NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.7.4', () => {
     const probabilities = [0.1, 0.05, 0.025, 0.01, 0.001]
     const table: [degreesOfFreedom: number, ...criticalValues: number[]][] = [

@@ -28,7 +28,7 @@ function eventsOf(...records: Partial<ConvertedRecord>[]) {
   return records.map(record => createRecordEvents('heap', { events: [own], ...record }, ledger))
 }
 
-it('addToSet merges into the $set of an event, and replaces a $set that is not an object', () => {
+it('addToPersonSet merges into the $set of an event, and replaces a $set that is not an object', () => {
   for (const [$set, all] of [
     [
       { a: 1, b: 1 },

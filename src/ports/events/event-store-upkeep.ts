@@ -22,7 +22,7 @@ export interface EventStoreUpkeep {
   /**
    * Reports what the store holds now, without reading rows. Repeats, merges and replaced rows leave no gap in the ranges;
    * lost rows do.
-   * @param markId a mark that `writeStoreMark` wrote for this instance, or null. Marks can be found for at least a week.
+   * @param markId a mark that `writeMark` wrote for this instance, or null. Marks can be found for at least a week.
    * @returns null if the store's user lacks the permission for this.
    * @throws PortError `unavailable` also while tables are missing: call `migrate` first.
    */

@@ -58,7 +58,7 @@ export interface EventWriter {
    * out. If the properties exceed `knownBytesMax` bytes, only the shortest that fit are added.
    */
   addKnownProperties(importJobId: number, share: IdShare, knownOf: KnownOf, signal: AbortSignal): Promise<void>
-  /** Makes a job's pending rows visible to queries. Repeat it after a crash. Job ids start at 2, as in `discardJobPartitions`. */
+  /** Makes a job's pending rows visible to queries. Repeat it after a crash. Job ids start at 2, as in `discardJob`. */
   publishJob(importJobId: number): Promise<void>
   /**
    * Deletes the rows of a job that shares its partition with others (`importPartition` 1), and returns when none

@@ -13,7 +13,7 @@ const followed = (over: Partial<FollowedLog> = {}): FollowedLog => ({
 })
 const now = '{"main":50,"historical":0}'
 
-describe('decideLogBinding', () => {
+describe('decideWhichLogToFollow', () => {
   const rows: [string, Parameters<typeof decideWhichLogToFollow>, ReturnType<typeof decideWhichLogToFollow>][] = [
     [
       'continues with the log that the state follows',

@@ -30,7 +30,7 @@ describe('encodeRemoteConfigScript', () => {
   })
 })
 
-describe('isTokenForm', () => {
+describe('hasTokenForm', () => {
   it('accepts 1 to 200 letters, digits, dashes and underscores', () => {
     for (const token of ['phc_Az09-', 'a', 'a'.repeat(200)]) assert.ok(hasTokenForm(token))
     for (const token of ['', 'a'.repeat(201), 'a/b', 'é', 'a\n']) assert.ok(!hasTokenForm(token), token)

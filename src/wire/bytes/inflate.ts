@@ -13,7 +13,7 @@ import {
 export type Inflated = { kind: 'bytes'; bytes: Buffer } | { kind: 'too_large' } | { kind: 'broken' }
 
 /**
- * How large a body may become: `releaseBytesMemory`, or `timesSent` times its compressed size if that is more. Every byte of
+ * How large a body may become: `freeBytes`, or `timesSent` times its compressed size if that is more. Every byte of
  * output costs work, so a sender must send bytes in proportion. The bound for lz64, which is the slowest form and sent
  * only by browsers without gzip, is enough for real batches, which shrink to a twentieth. The bound for the other forms
  * is the highest ratio that gzip can reach, so that 200 bytes of brotli do not keep a thread busy for a second.

@@ -150,7 +150,7 @@ const request = fc
   .tuple(blanks, fc.oneof(listText(item), envelope, item), blanks)
   .map(([before, text, after]) => before + text + after)
 
-describe('outlineOf', () => {
+describe('outlineRequest', () => {
   it('returns the same as JSON.parse and a search for the items, for every request', () => {
     fc.assert(
       fc.property(request, text => assert.ok(agrees(text), text)),

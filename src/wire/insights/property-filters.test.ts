@@ -23,7 +23,7 @@ function shownFilter(filter: object): string {
   return condition.value.conditions.map(shown).join(' ')
 }
 
-describe('readFilters', () => {
+describe('readFilterConditions', () => {
   it('reads a list as a match of any of its values, or of none with a negating operator', () => {
     const cases: [operator: string, value: JsonValue, expected: string][] = [
       ['exact', ['a', 'b'], 'exact ["a","b"]'],

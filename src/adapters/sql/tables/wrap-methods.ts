@@ -7,7 +7,7 @@ export function wrapMethods<T extends Methods<T>>(methods: T, wrap: (method: Met
   return Object.fromEntries(Object.entries<Method>(methods).map(([name, method]) => [name, wrap(method)])) as T
 }
 
-/** The same methods; `toStateError` converts their failures, such as those of an engine to PortErrors. */
+/** The same methods; `toError` converts their failures, such as those of an engine to PortErrors. */
 export function translateErrors<T extends Methods<T>>(methods: T, toError: (cause: unknown) => unknown): T {
   return wrapMethods(methods, method => async (...args) => {
     try {

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { orderByDependencies, parseDependencyId } from './flag-dependencies.ts'
 
-describe('dependencyId', () => {
+describe('parseDependencyId', () => {
   it('distinguishes the number of a flag that does not exist from a text that is not a number', () => {
     assert.equal(parseDependencyId('12'), 12)
     for (const key of ['', '-5', '99999999999999999999']) assert.equal(parseDependencyId(key), -1, key)
@@ -11,7 +11,7 @@ describe('dependencyId', () => {
   })
 })
 
-describe('orderDependencies', () => {
+describe('orderByDependencies', () => {
   it('orders every flag after its dependencies, and removes cycles with everything that depends on them', () => {
     const graph = fc.array(fc.array(fc.nat(11), { maxLength: 3 }), { minLength: 1, maxLength: 12 })
     fc.assert(

@@ -98,12 +98,12 @@ describe('references of a definition', () => {
   })
 })
 
-it('usersOfExperiment finds the flags whose rules belong to the experiment', () => {
+it('listUsersOfExperiment finds the flags whose rules belong to the experiment', () => {
   const links = linksOf([linked(1, 'a', { experiments: [5] }), linked(2, 'b', { experiments: [6], cohorts: [5] })])
   assert.deepEqual(listUsersOfExperiment(5, links), ['flag "a"'])
 })
 
-describe('usersOfCohort', () => {
+describe('listUsersOfCohort', () => {
   it('finds the flags and the other cohorts that refer to the cohort', () => {
     const links = linksOf(
       [linked(1, 'a', { cohorts: [1, 2] }), linked(2, 'b', { flags: [1] })],
