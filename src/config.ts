@@ -1,6 +1,5 @@
-// Reads the environment into a frozen Config. One table lists every setting with its default, unit and meaning. `pennon
-// config` prints it with the origin of each value; an unknown PENNON_* name is refused with the name that was probably
-// meant.
+// Reads the environment into a frozen Config, from one table of all settings with default, unit and meaning. `pennon config`
+// prints the table with the origin of each value; an unknown PENNON_* name is refused with the name that was probably meant.
 
 import { findNearMiss, shortenName } from '#core/nearest-name.ts'
 import { err, ok, type Result } from '#core/result.ts'

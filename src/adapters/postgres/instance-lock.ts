@@ -20,7 +20,7 @@ const answerMsMax = 5_000
 const tryEveryMs = 100
 const heartbeatMs = 10_000
 const retryWaits = { firstMs: 100, longestMs: 5_000 }
-/** Advisory keys of two numbers never collide with keys of one number, such as that of the definitions' lock. */
+/** Has two numbers: such advisory keys never collide with keys of one number, which other locks of Pennon use. */
 const lockKey = `${definitionsLock}, 1`
 
 /**

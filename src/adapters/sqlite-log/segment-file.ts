@@ -69,7 +69,7 @@ const abandonedAfterMs = 60_000
 
 /**
  * Segments of a stream, oldest first; none when the folder does not exist yet. A packed segment is listed once, as packed.
- * Of two segments that begin at the same offset, the damaged segment comes first.
+ * If a damaged and an intact segment begin at the same offset, the damaged segment comes first.
  */
 export function listSegments(streamFolder: string): SegmentName[] {
   const segments: SegmentName[] = []

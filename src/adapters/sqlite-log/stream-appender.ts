@@ -187,7 +187,7 @@ export class StreamAppender {
     }
   }
 
-  /** Syncs and returns the system's error, or null if there is none. SQLite itself reports no details. */
+  /** Syncs a file to learn the system's error, which SQLite does not report. @returns null if there is no error. */
   diskError(): string | null {
     try {
       this.#mark.sync()

@@ -77,8 +77,8 @@ export class StreamReader {
     this.#listAgain()
     let found = readKnown()
     if (found.firstOffset > fromOffset) {
-      // A listing of a large folder may miss a file that was created meanwhile and still include a later file. The next
-      // listing has both, so only a gap that is in two listings is real.
+      // While a large folder is listed, a file that is created may be missed although a later file is found. A second listing
+      // has both files, so only a gap in both listings is real.
       this.#listAgain()
       found = readKnown()
     }

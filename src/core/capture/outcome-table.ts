@@ -5,7 +5,7 @@
 
 import { type CapturedEvent, type CapturedReject, type Lane, lanes } from '../events/captured-event.ts'
 import { type Traffic, trafficOf } from '../events/log-stream.ts'
-import { releaseBytesMemory } from '../free-bytes.ts'
+import { releaseBytesMemory, shortenBytes } from '../free-bytes.ts'
 import { type EncodedRecords, RecordEncoder, type SettledVisitor } from '../log/record-codec.ts'
 import { RecordView } from '../log/record-view.ts'
 import type { Steps } from '../maybe-steps.ts'
@@ -363,9 +363,7 @@ export function isNotEventAt(table: OutcomeTable, row: number): boolean {
   return readColumn(table, row, column.isReject) === 1
 }
 
-/**
- * Keeps the first `count` rejects, in the order in which they were found, and removes the records of all further rejects.
- */
+/** Keeps the first `count` rejects, in the order in which they were found, and removes the records of the rest. */
 export function keepFirstRejects(table: OutcomeTable, count: number): void {
   const { cells, rejects } = table
   if (rejects === null) return
@@ -385,13 +383,6 @@ export function freeOutcomeTable({ live, import: imports, rejects }: OutcomeTabl
 /** Whether the row still has its record. */
 export function hasRecordAt({ cells }: OutcomeTable, row: number): boolean {
   return cells[row * cellsPerRow] !== -1
-}
-
-/** Records that own their whole buffer still own all of it when shortened, so that they can be transferred. */
-function shortenBytes(bytes: Uint8Array<ArrayBuffer>, length: number): Uint8Array<ArrayBuffer> {
-  if (length === bytes.length) return bytes
-  const isWhole = bytes.byteOffset === 0 && bytes.length === bytes.buffer.byteLength
-  return isWhole ? new Uint8Array(bytes.buffer.transfer(length)) : bytes.subarray(0, length)
 }
 
 function readColumn({ cells }: OutcomeTable, row: number, { at, mask }: Column): number {

@@ -118,7 +118,7 @@ export interface SubjectMirror {
   findHeldMirror(withVersion: boolean): Promise<HeldMirror>
   /**
    * Empties the mirror, durably. From now on, queries that need it are refused until `completeMirror`.
-   * @param version not below that of an earlier call.
+   * @param version at least the version of any earlier call.
    */
   beginMirror(fillId: string, version: number): Promise<void>
   /** Lets queries use the mirror. @param version above that of `beginMirror`. */

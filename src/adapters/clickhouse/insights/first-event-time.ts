@@ -6,8 +6,8 @@ import { buildSeenEvents } from '../queries/seen-events.ts'
 import { epochMsSql } from './bucket-expression.ts'
 
 /**
- * The first day is that of PostHog. Anyone with the public key can send an event of 1900, after which "all" would always
- * have too many buckets.
+ * PostHog begins at the same day. Anyone with the public key can send an event of 1900; without a first day, the range "all"
+ * would have too many buckets from then on.
  */
 const firstDay = '2015-01-01'
 

@@ -25,7 +25,7 @@ const restoredVersionHighWord = 2 ** 29
  * Writes one event in the order of `eventColumns`. `row_version` = (live ? 2^62 : 0) + insertedAtMs: a live row wins over
  * an imported row, and a later copy over an earlier copy. A restored row has a lower version than every other row of its
  * kind (live 2^61 + insertedAtMs, imported 0): it has the person of today, so it counts only if the original row is gone.
- * @param insertedAtMs epoch ms, not below that of an earlier call.
+ * @param insertedAtMs epoch ms, at least the value of any earlier call.
  */
 export function writeEventRow(
   to: RowBinaryWriter,
@@ -129,7 +129,7 @@ export const recordingColumns =
   'project_id, uuid, session_id, window_id, distinct_id, snapshot_source, lib, item_count, items_bytes, timestamp, ' +
   'received_at, row_version, items, erasures_before'
 
-/** @param insertedAtMs epoch ms, not below that of an earlier call: a later copy wins. */
+/** @param insertedAtMs epoch ms, at least the value of any earlier call, so that a later copy wins. */
 export function writeRecordingRow(
   to: RowBinaryWriter,
   recording: StoredRecording,

@@ -83,7 +83,7 @@ function toTuple({ projectId, timestampMs, distinctId, uuid }: EventIdentity): T
 export const deduplicatedColumns =
   'project_id, uuid, distinct_id, timestamp, charged_at, feature_flag, feature_flag_response, row_version, erasures_before'
 
-/** Of several copies, the copy that was accepted first counts, on its day. */
+/** Of several copies of a call, only the copy that was accepted first is counted, on the day of its acceptance. */
 export function writeDeduplicatedRow(to: RowBinaryWriter, call: DeduplicatedCall, erasures: number): RowWritten {
   to.uint32(call.projectId)
   if (!to.uuid(call.uuid)) return { refused: 'uuid is not a UUID' }

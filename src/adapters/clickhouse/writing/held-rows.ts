@@ -53,7 +53,7 @@ export async function listRowRanges(
     const tables = await findTables(client, database, names)
     const checked = tables.filter(({ engine }) => engine === checkedEngine)
     const parts = await findParts(client, database, checked)
-    // Of the other tables, this only checks that they are the same tables and not empty.
+    // Tables of other engines are compared only by their id, and by whether they have rows.
     const whole = tables
       .filter(({ engine, hasRows }) => engine !== checkedEngine && hasRows)
       .map(({ table, tableId }) => ({
