@@ -92,7 +92,8 @@ export function howToInstall(name: OptionalPackage): string {
   return {
     clone: `run \`npm install --no-save --omit=dev ${pinned}\``,
     image: reinstall,
-    // If it were named, npm would write it into `package.json` there, and keep its version when Pennon is upgraded.
+    // If the package were named, npm would write it into `package.json` there, and keep its version when Pennon is
+    // upgraded.
     package: `run \`npm install --include=optional\` in ${installFolder}`,
     global_package: `run \`npm install -g ${pinned}\``,
   }[origin]

@@ -14,8 +14,8 @@ interface CopyOptions {
 }
 
 /**
- * Runs work that cleans up after itself when aborted. If the work returns an error, the command is refused with it. SIGINT
- * or SIGTERM aborts it; then this process prints a line and exits with code 1. Progress is one line on stderr that is
+ * Runs work that cleans up after itself when aborted. If the work returns an error, `refuse` prints it and exits. SIGINT or
+ * SIGTERM aborts it; then this process prints a line and exits with code 1. Progress is one line on stderr that is
  * overwritten, if that is a terminal.
  */
 export async function runCopyCommand<T>(

@@ -23,7 +23,7 @@ describe('the text that a start prints', () => {
     assert.match(text, /\/capture\//)
   })
 
-  it('evaluates the flag for a user who gets it, and names a user who does not', () => {
+  it('shows how to evaluate the flag for a user who gets it, and names a user who does not', () => {
     const text = banner({})
     const [, flagKey, percentage] = /"key": "([^"]+)".*"rollout_percentage": (\d+)/.exec(text)!
     const [, id] = /flags\?v=2.*"distinct_id": "([^"]+)"/.exec(text)!
@@ -65,7 +65,7 @@ describe('the text that a start prints', () => {
     )
   })
 
-  it('says that an instance accepts only imports, and shows one', () => {
+  it('says that an import-only instance accepts only imports, and shows an import command', () => {
     const text = banner({ PENNON_IMPORT_ONLY: 'true' })
     assert.match(text, /Import-only: only batches with historical_migration are stored/)
     assert.match(text, /\/batch\/.*"historical_migration": true/)

@@ -24,11 +24,11 @@ interface FrontClusterOptions {
 }
 
 /**
- * A front reports every 2 s that it is alive. A front that was stopped may hold the log's write lock, and then no other
- * front can accept an event.
+ * A front reports every 2 s that it is alive. A stopped front is killed, since it may hold the log's write lock, and then
+ * no other front can accept an event.
  */
 const silentAfterMs = 12_000
-/** The engine is stopped after the fronts, within the 10 s that a stop may take. */
+/** Less than the 10 s that a whole stop may take, since the engine is stopped after the fronts. */
 const stopGraceMs = 6_500
 
 /** Resolves when every front listens. @throws the first front's failure to listen. */

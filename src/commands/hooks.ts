@@ -2,8 +2,8 @@
 //
 // - `Hooks`, given to `startService` by code. No setting and no option of `pennon serve` reaches them.
 // - `--test-clock` and `--test-geoip` of `pennon work`, which pass clock and locations to the worker. Refused unless
-//   NODE_ENV is `test` and HOST is loopback, where no stranger can reach the instance.
-// - `Service.writeCounts`, which writes at once what a front counts for some seconds.
+// NODE_ENV is `test` and HOST is loopback, where no stranger can reach the instance.
+// - `Service.writeCounts`, which makes a front write its counts at once instead of after some seconds.
 // - The message `test_clock` to the worker, which moves the clock of `--test-clock` and is ignored without that option.
 // - `faultPoint` of `services/processing`, which lets a test stop a worker between two steps. `compose/` never sets it.
 

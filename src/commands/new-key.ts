@@ -37,7 +37,7 @@ export async function newKey({ label }: { label: string }): Promise<void> {
 
 function describeNewKey(secret: string, label: string, config: Config): string {
   const host = ['0.0.0.0', '::'].includes(config.host) ? '127.0.0.1' : config.host
-  // The instance may have been started with a port that this command does not know.
+  // The default port is not shown, since the instance may have been started with another port.
   const port = config.adminPort ?? (process.env.PORT ? config.port : null)
   const api = port === null ? '$PENNON' : `http://${host}:${port}`
   return [

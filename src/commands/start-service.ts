@@ -135,8 +135,8 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
     processing = state
     fronts?.send({ type: 'processing', state })
   }
-  // Replaces the last `ok` of a silent worker, which would otherwise stay. Any other state already says that nothing is
-  // processed.
+  // Replaces the `ok` that a silent worker reported last, which would otherwise stay. Any other state already says that
+  // nothing is processed.
   const silence = watchSilence(silenceMsMax, () => {
     if (processing === 'ok') setProcessing('not_answering')
   })
@@ -199,14 +199,14 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
     events?.expectEnd()
     // The worker does not wait for the fronts: events they still accept are in the log, for the next start.
     await Promise.all([worker.stop(grace.workerMs), fronts?.stop(), front?.close(), management?.close()])
-    // After everything that uses the state or writes into the engine.
+    // These stop after everything that uses the state or writes into the engine.
     await Promise.all([events?.stop(grace.eventsMs), state?.release()])
     geoip.value?.close()
     if (wasReachable) lock.release()
     else lock.abandon()
   }
   try {
-    // Before keys are created, since they are shown only once.
+    // Try the ports before keys are created, since keys are shown only once.
     await tryPorts(config)
     const fault = findStateFault(config)
     if (fault !== null) throw new StartRefused(lineOf(fault))
@@ -341,7 +341,7 @@ function lineOf({ found, remedy }: StoreFault): string {
   return `${found}. ${remedy}.`
 }
 
-/** Errors of the system, of SQLite, or of a store with one of these as its cause. */
+/** Recognizes errors of the system, of SQLite, and of a store whose cause is such an error. */
 function isDiskFull(cause: unknown): boolean {
   if (!(cause instanceof Error)) return false
   return (

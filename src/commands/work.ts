@@ -35,7 +35,7 @@ export async function work(options: { testClock?: string; testGeoip?: string } =
   const testClock = options.testClock === undefined ? null : createMovableClock(Number(options.testClock))
 
   const logger = createLogger({ level: config.logLevel, process: 'work' })
-  // A worker started manually does not keep `serve` from starting: each of the log's streams has one owner anyway.
+  // A worker started manually takes no lock, so `serve` can start: each stream of the log has one owner anyway.
   if (process.send !== undefined) lockDataFolderAsChild(config, logger)
   else {
     refuseIfLocked(config.dataFolder)
@@ -60,8 +60,8 @@ export async function work(options: { testClock?: string; testGeoip?: string } =
       onProcessedUntil: (traffic, until) => sendToParent({ type: 'processed', traffic, until }),
     }),
   )
-  // Only after everything is loaded: with another flag, V8 would compile each module again instead of using the code that
-  // `serve` cached on disk, and would replace that code; at its next start, `serve` would do the same.
+  // Only after everything is loaded: with another flag, V8 ignores the code that `serve` cached on disk, compiles each
+  // module again and replaces the cached code; then `serve` would have to do the same at its next start.
   growHeapSlowly()
 
   watchParent(
@@ -95,7 +95,7 @@ export async function work(options: { testClock?: string; testGeoip?: string } =
   process.exit(end === 'not_owner' ? 3 : 0)
 }
 
-/** This worker would take the log from the worker of `serve`, which would end, be restarted and take the log back. */
+/** Otherwise this worker would take the log from the worker of `serve`; that worker would end, restart and take it back. */
 function refuseIfLocked(dataFolder: string): void {
   let holder: LockHolder | null
   try {

@@ -1,5 +1,5 @@
-// The activity log: what was changed, by whom and when, with the values before and after. A store writes the entry in
-// the transaction of the change.
+// The activity log: what was changed, by whom and when, with the values before and after. A store writes the entry in the
+// same transaction as the change.
 
 import type { Author } from './author.ts'
 import type { JsonObject } from './json.ts'

@@ -1,7 +1,7 @@
 // The codes of ASCII characters, which are the same in UTF-16 text and in UTF-8 bytes. A module that reads text or bytes
 // one by one makes constants of the codes it needs: `const { quote, comma } = ascii`. V8 compiles such constants into its
-// code. Imported constants it loads at each use, which makes a loop over text a fifth slower and a loop over bytes half as
-// fast.
+// code. Imported constants are loaded at each use instead, which makes a loop over text a fifth slower and a loop over
+// bytes half as fast.
 
 export const ascii = {
   tab: 0x09,

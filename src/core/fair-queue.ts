@@ -90,7 +90,7 @@ export class FairQueue<Job extends QueuedJob> {
     const group = this.#groups.get(groupOf(job))
     const share = group?.shares.get(job.sender)
     if (group === undefined || share === undefined) return false
-    // When the queue is full, the job to remove is the sender's last one.
+    // The last job is checked first, since a full queue removes a sender's last job.
     const index = share.jobs.at(-1) === job ? share.jobs.length - 1 : share.jobs.indexOf(job)
     if (index === -1) return false
     share.jobs.splice(index, 1)
@@ -143,7 +143,7 @@ export class FairQueue<Job extends QueuedJob> {
     return largest
   }
 
-  /** The used share of the limit on jobs or of that on bytes, whichever is larger. */
+  /** The used share of the job limit or of the byte limit, whichever is larger. */
   #weight(jobCount: number, bytes: number): number {
     return Math.max(jobCount / this.#limits.jobCountMax, bytes / this.#limits.bytesMax)
   }

@@ -21,7 +21,7 @@ test('a created or deleted member is distinguished from one that was changed to 
   ])
 })
 
-test('a different number literal is reported as a change, and an equal value is not', () => {
+test('a number literal that is written differently is a change, and one that is written the same is not', () => {
   assert.equal(diff('[1]', '[1.0]').length, 1)
   assert.deepEqual(diff('{"a":[1.0,"x",{"b":null}]}', '{"a":[1.0,"x",{"b":null}]}'), [])
 })

@@ -125,7 +125,7 @@ describe('the repeated key', () => {
 })
 
 describe('the first members of an object', () => {
-  it('are valid JSON wherever the text is truncated, and no fewer if more text is left', () => {
+  it('are valid JSON wherever the text is truncated, and a longer text never gives fewer members', () => {
     const json = '{"a\\"":"x\\\\","b,":[1,{"c":"]"}],"d":{"e":"}"} , "f":null}'
     const whole = Object.keys(JSON.parse(json))
     let before = 0

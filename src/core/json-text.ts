@@ -73,7 +73,10 @@ export class MemberNames {
     }
   }
 
-  /** The name that the JSON string from `start` to `end` spells; null for any other. @param hasEscapes of the text. */
+  /**
+   * The name that the JSON string from `start` to `end` spells; null for any other. @param hasEscapes whether the text has
+   * `\u` escapes.
+   */
   nameAt(text: string, start: number, end: number, hasEscapes: boolean): string | null {
     if (hasEscapes) {
       const name = readKeyAt(text, start, end)

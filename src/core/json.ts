@@ -41,8 +41,8 @@ export function parseJson(text: string): JsonValue {
 }
 
 /**
- * What `JSON.parse` returns in an engine that reads escaped keys correctly: for text from outside whose numbers need no
- * literals. As fast as `JSON.parse` unless a key is written with an escape.
+ * For text from outside whose numbers need no literals: returns what `JSON.parse` would return if the engine read escaped
+ * keys correctly. As fast as `JSON.parse` unless a key is written with an escape.
  * @throws SyntaxError for text that is not JSON.
  */
 export function parsePlainJson(text: string): unknown {
@@ -52,8 +52,8 @@ export function parsePlainJson(text: string): unknown {
 
 /**
  * Whether a key is written with an escape. V8 (14.6, Node 26) may mistake such a key for the key that an earlier text had
- * in the same place: after `{"a":1,"pr\\u00":2}` it reads the second key of `{"a":1,"pr\u00e9nom":2}` as that of the first
- * text. A client that sends the first text would rename other clients' properties. Source:
+ * in the same place: after `{"a":1,"pr\\u00":2}` it reads the second key of `{"a":1,"pr\u00e9nom":2}` as the second key of
+ * the first text. A client that sends the first text could so rename other clients' properties. Source:
  * docs/decisions/0069-escaped-keys.md.
  * @param text valid JSON.
  */
@@ -123,7 +123,7 @@ function nestsBeyond(value: JsonValue[] | JsonObject | RawNumber, depthLeft: num
   if (depthLeft === 0) return !isRawNumber(value)
   if (Array.isArray(value)) return value.some(element => mayNest(element) && nestsBeyond(element, depthLeft - 1))
   const object = value as JsonObject
-  // By key, since reading the values of an object that was built key by key takes four times as long.
+  // Iterates over the keys, since `Object.values` of an object that was built key by key takes four times as long.
   for (const key of Object.keys(object)) {
     const member = object[key]!
     if (mayNest(member) && nestsBeyond(member, depthLeft - 1)) return true
@@ -222,7 +222,7 @@ function floatText(value: number): string {
   return /[.e]/.test(text) ? text : `${text}.0`
 }
 
-/** With these units the order of UTF-16 units differs from that of code points. */
+/** If a key has such a unit, sorting by UTF-16 units may differ from sorting by code points. */
 const surrogateOrHigher = /[\ud800-\uffff]/
 
 /** Only the engine's fast comparison is used on keys: anyone may send many long keys with a long common prefix. */

@@ -56,7 +56,7 @@ describe('shortenName', () => {
 })
 
 describe('findNearestName', () => {
-  it('finds a name whenever there are any', () => {
+  it('always finds a name if there is at least one to choose from', () => {
     assert.equal(findNearestName('foo', ['port', 'host_address']), 'port')
     assert.equal(findNearestName('foo', []), null)
   })

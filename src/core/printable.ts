@@ -8,7 +8,7 @@ export function toPrintable(line: string): string {
   return line.replaceAll(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, escapeChars)
 }
 
-/** Like `printable`, but with the joiners that words of some scripts and many emoji are written with. */
+/** Like `toPrintable`, but keeps the joiners with which words of some scripts and many emoji are written. */
 export function toPrintableName(name: string): string {
   return name.replaceAll(/(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, escapeChars)
 }

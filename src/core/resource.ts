@@ -176,7 +176,7 @@ export function buildInitialFields<R extends Pick<Resource, 'fields'>>({ fields 
   return Object.fromEntries(values)
 }
 
-/** @param patch of a field of kind `members` or `group`, it has only what changes. */
+/** @param patch for a field of kind `members` or `group`, only what changes in it. */
 export function patchItem<R extends Resource>(
   { fields }: R,
   item: ItemOf<R>,

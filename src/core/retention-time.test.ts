@@ -26,7 +26,7 @@ describe('the retention time', () => {
     ['ahead', 31 * dayMs],
     ['back', -31 * dayMs],
   ] as const)
-    it(`advances with elapsed time after the clock jumped ${what}, and follows the clock once it stayed there for a day`, () => {
+    it(`advances with elapsed time after the clock jumped ${what}, and follows the clock after a day at the new time`, () => {
       const looks = looksEachHour(trusted, startMs + jumpMs, 25)
       const before = looks.slice(0, -1)
       assert.deepEqual(
@@ -37,7 +37,7 @@ describe('the retention time', () => {
       assert.deepEqual(looks.at(-1), { atMs: startMs + jumpMs + standingMs, aheadMs: 0, stoodMs: 0 })
     })
 
-  it('ignores a clock that was ahead for less than a day, and follows at once when it is corrected', () => {
+  it('ignores a clock that was ahead for less than a day, and follows the clock at once when that is corrected', () => {
     const ahead = looksEachHour(trusted, startMs + 31 * dayMs, 24).at(-1)!
     assert.deepEqual(updateTrustedTime(ahead, startMs + 24 * hourMs, hourMs), {
       ...trusted,
@@ -83,7 +83,7 @@ describe('the retention time', () => {
       }
     })
 
-  it('begins again when the clock goes back before it was trusted', () => {
+  it('begins again if the clock is set back before its first time could be trusted', () => {
     const early = looksEachHour(updateTrustedTime(null, startMs + 31 * dayMs, 0), startMs + 31 * dayMs, 24).at(-1)!
     const looks = looksEachHour(early, startMs, 25)
     assert.ok(!looks.slice(0, -1).some(wasTimeEverTrusted))

@@ -21,11 +21,15 @@ export interface TrustedTime {
   readonly stoodMs: number
 }
 
-/** A restart takes less, and a clock that is wrong by less deletes too little early to matter. */
+/**
+ * A gain up to this is trusted at once: a restart takes less, and a clock wrong by less deletes hardly anything too early.
+ */
 export const trustedMsMax = 3_600_000
 /** How long a clock must stay where it jumped to, or further ahead, before it is trusted. */
 export const standingMs = dayMs
-/** No clock is trusted when it shows an earlier time: a time before this only counts how long processes have run. */
+/**
+ * An `atMs` below this only counts how long processes have run, since a clock that shows so early a time is never trusted.
+ */
 const begunMs = 365 * dayMs
 
 /**
@@ -43,7 +47,7 @@ export function updateTrustedTime(last: TrustedTime | null, nowMs: number, elaps
   if (!isConfirmed) return { atMs, aheadMs, stoodMs: 0 }
   const stoodMs = last.stoodMs + elapsedMs
   if (stoodMs < standingMs) return { atMs, aheadMs: last.aheadMs, stoodMs }
-  // What the clock gained during that time has not been observed for a day yet.
+  // What the clock gained during that time has not been observed for a day yet, so it must be confirmed separately.
   return updateTrustedTime({ atMs: atMs + last.aheadMs, aheadMs: 0, stoodMs: 0 }, nowMs, 0)
 }
 

@@ -58,7 +58,7 @@ async function boundedServer(t: TestContext, max: number) {
 const [crowd, other, third] = ['127.0.0.1', '127.0.0.2', '127.0.0.3'] as const
 
 describe('the limit of connections', () => {
-  it('refuses new connections of the address with the most, and closes connections of that address for others', async t => {
+  it('refuses new connections of the address with the most, and closes connections of that address to admit others', async t => {
     const { connections, ended, open, isGone } = await boundedServer(t, 4)
     const many = [await open(crowd), await open(crowd), await open(crowd), await open(crowd)]
     await isGone(await open(crowd))

@@ -67,7 +67,8 @@ interface Network {
 }
 
 /**
- * How many connections of the fullest networks are examined for one newcomer; the next newcomer continues after them.
+ * How many connections of the fullest networks are examined for one new connection; for the next, the search continues
+ * after them.
  */
 const looksMax = 64
 
@@ -266,7 +267,7 @@ export class Connections {
       }
       if (found?.state === 'idle' || looked.length === looksMax) break
     }
-    // Move the examined connections to the back, so that the next newcomer starts with the others.
+    // Move the examined connections to the back, so that the next search starts with connections that were not examined.
     for (const connection of looked) {
       const { network } = connection
       network.connections.delete(connection)

@@ -50,7 +50,7 @@ export class QueueFullError extends PortError {
   }
 }
 
-/** The last version with the schemas that the first migrations of this version replaced. */
+/** The last version that can open the old schemas; the migrations of this version do not start from them. */
 const lastOfOldSchemas = '0.1.0'
 
 /**

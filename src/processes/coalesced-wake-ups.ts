@@ -8,7 +8,7 @@ const everyMs = 10
 
 /** Passes on a stream's first wake-up at once, and then at most one per 10 ms; the last wake-up is always passed on. */
 export function coalesceWakeUps(wakeUp: (stream: LogStream) => void): (stream: LogStream) => void {
-  /** Streams woken up within the last 10 ms; true if another wake-up was requested since. */
+  /** Streams woken up within the last 10 ms. The value is true if another wake-up was requested since. */
   const resting = new Map<LogStream, boolean>()
   const send = (stream: LogStream) => {
     resting.set(stream, false)

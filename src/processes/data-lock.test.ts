@@ -111,7 +111,7 @@ describe('the lock of a data folder', () => {
     assert.match(await refusal(folder), new RegExp(`in use by process ${process.pid} of another container or host`))
   })
 
-  it('is held by children that outlive a killed parent, and names them', async t => {
+  it('is held by children that outlive a killed parent, and the error names them', async t => {
     const folder = tempDir(t)
     await takesAtOnce(folder)
     const child = await lockingProcess(t, asChild(folder))

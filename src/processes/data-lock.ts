@@ -172,7 +172,7 @@ export function tryFileLock(path: string): (() => void) | null {
   return database && (() => void database.close())
 }
 
-/** Whether another process holds such a lock. Checking does not affect the holder. */
+/** Whether another process holds a lock of `tryFileLock`. Checking does not affect the holder. */
 export function isFileLocked(path: string): boolean {
   if (!existsSync(path)) return false
   const free = tryLock(path, share, { readonly: true })
@@ -180,7 +180,10 @@ export function isFileLocked(path: string): boolean {
   return free === null
 }
 
-/** Locks such a file for sharing. @returns a function that unlocks it. @throws if the lock cannot be acquired in time. */
+/**
+ * Locks a file like `tryFileLock`, but shares the lock with other processes. @returns a function that unlocks it. @throws
+ * if the lock cannot be acquired in time.
+ */
 export function shareFileLock(path: string): () => void {
   const database = takeLock(path, share, { timeout: childWaitMs })
   return () => void database.close()

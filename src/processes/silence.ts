@@ -45,7 +45,10 @@ export function killWhenSilent(options: SilentChildOptions): SilenceWatch {
   }
 }
 
-/** A silence is this many ticks of the timer without a message; the first tick may come right after a message. */
+/**
+ * A silence is this many ticks without a message: four quarters, and one more since the first may come right after a
+ * message.
+ */
 const turnCount = 5
 
 /**

@@ -1,5 +1,5 @@
 // Counters and histograms whose series are looked up once: prom-client checks and joins the labels at every observation,
-// which takes a twentieth of a request of 25 µs. Scrapes are the same.
+// which takes a twentieth of a request of 25 µs. The text of a scrape is the same.
 
 import type { Metric, MetricObject, Registry } from 'prom-client'
 

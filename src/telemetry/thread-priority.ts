@@ -4,7 +4,9 @@ import { readlinkSync } from 'node:fs'
 import { getPriority, setPriority } from 'node:os'
 import { basename } from 'node:path'
 
-/** Gives a third of a usual thread's share. A usual thread that wakes up never waits for such a thread. */
+/**
+ * A thread with this priority gets a third of a usual thread's share, and a usual thread that wakes up never waits for it.
+ */
 const priorityStep = 5
 const lowest = 19
 

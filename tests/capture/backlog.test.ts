@@ -26,7 +26,7 @@ describe('the backlog of a project', () => {
     assert.equal((await server.records()).events.length, 90)
   })
 
-  it('does not include a request that is rejected because of its imports only', async t => {
+  it('does not count live events of a request that is refused because the backlog of imports is full', async t => {
     const backlog = backlogOf(10)
     const refusing = { take: () => null, settle: () => assert.fail('nothing was taken'), isBelowShare: () => false }
     const server = await startCaptureServer(t, {

@@ -201,7 +201,7 @@ describe('the capture endpoints, given bad input', () => {
     )
   })
 
-  it('ask for a retry, even pages of other origins, when the log rejects events, and never answer 200', async t => {
+  it('ask for a retry when the log rejects events, also in answers to pages of other origins, and never answer 200', async t => {
     for (const code of ['full', 'unavailable', 'timeout'] as const) {
       const server = await startCaptureServer(t, {
         wrapLog: log => ({ ...log, append: () => Promise.reject(new PortError('event-log', code)) }),

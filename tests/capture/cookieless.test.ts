@@ -90,7 +90,7 @@ describe('a cookieless event of a stateless project', () => {
     assert.deepEqual([event!.setJson, event!.setOnceJson], ['{"plan":"pro"}', '{"from":"ad"}'])
   })
 
-  it('keeps its other number literals', async t => {
+  it('keeps the number literals of its remaining properties', async t => {
     const server = await start(t)
     const properties = `{"a":1.0,"$raw_user_agent":${JSON.stringify(userAgent)},"$cookieless_mode":true,"$host":"shop.example.com","b":12345678901234567890}`
     const body = `{"api_key":"${testToken}","event":"e","distinct_id":"${sentinel}","properties":${properties}}`
@@ -274,7 +274,7 @@ describe('a cookieless event that is not stored', () => {
     }
   })
 
-  it('may be an import with the placeholder id, while an import with another id is stored as sent in every mode', async t => {
+  it('is an import with the placeholder id; an import with another id is stored as it was sent in every mode', async t => {
     for (const mode of [0, 1, 2] as const) {
       const server = await start(t, { mode })
       const exported = {

@@ -72,7 +72,7 @@ describe('a batch that asks for an import report', () => {
     assert.equal((await server.records()).events.length, 5)
   })
 
-  it('counts towards its project’s backlog during the query, and no longer when that fails', async t => {
+  it('counts towards its project’s backlog during the query, and no longer after the query has failed', async t => {
     let fail = (_: Error) => {}
     const failing = new Promise<number>((_, reject) => {
       fail = reject

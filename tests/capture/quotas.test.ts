@@ -113,7 +113,7 @@ describe('a quota for v0', () => {
     assert.deepEqual([...server.refused], [['events_over_quota', 1]])
   })
 
-  it('with remaining capacity drops nothing', async t => {
+  it('that is not used up drops nothing', async t => {
     const server = await startCaptureServer(t, {
       quotas: { events: 5, exceptions: 5, llmEvents: 5, surveyResponses: 5 },
     })

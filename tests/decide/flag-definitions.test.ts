@@ -147,7 +147,7 @@ describe('definitions for local evaluation', () => {
     assert.deepEqual(tested('dangling').dependency_chain, [])
   })
 
-  it('contain the cohorts that flags reach, even inactive flags, and flag conditions in cohorts as in flags', async () => {
+  it('contain the cohorts reached by flags, even by inactive ones, with conditions on flags written as in flags', async () => {
     const createCohort = async (body: object, skipValidation = false) => {
       const query = skipValidation ? '?skip_validation=true' : ''
       return (await front.api<{ id: number }>('POST', `/api/projects/@current/cohorts/${query}`, body)).id

@@ -58,7 +58,7 @@ describe('experience continuity while the state file is written by another proce
     assert.deepEqual((await ask(front.url, knownId, null)).featureFlags, whole, 'from the stored row')
   })
 
-  it('fails a flag whose row waits too long instead of changing it, and later gives its value from before the log-in', async t => {
+  it('fails a flag whose row waits too long, and afterwards gives the value that it had before the log-in', async t => {
     const dataFolder = tempDir(t)
     const front = await startFront({ PENNON_DATA: dataFolder })
     t.after(() => front.close())

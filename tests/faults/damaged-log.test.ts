@@ -163,7 +163,7 @@ describe('a log with damaged files', () => {
       assert.equal((await api.call('GET', '/api/instance/lost_records/', { key })).status, 403)
   })
 
-  it('still works without the mark in its folder, even with a damaged newest segment', async t => {
+  it('still works without the file that records how far a stream reached, even with a damaged newest segment', async t => {
     const folder = await aFilledLog(t, ['main'])
     rmSync(buildMarkPath(join(folder, 'main')))
     const plain = copyOf(t, folder)

@@ -151,7 +151,7 @@ function erasedPersons(state: string, openState: OpenSqlState, points: readonly 
       assert.deepEqual(await world.tablesWith(mark), ['events.events', 'state.erased_distinct_id'])
     })
 
-    it('lets events accepted later create a new person, which stays', async t => {
+    it('lets events that are accepted after the erasure create a new person, who is then kept', async t => {
       const world = await open(t)
       await world.append(world.event(`user-${mark}`, 'of before'))
       await world.erase()
@@ -187,7 +187,7 @@ function testIdsBeingLinked(
   newDatabase: (t: TestContext) => Promise<string>,
   query: (text: string, url: string) => Promise<unknown[]>,
 ): void {
-  it('an id is erased too if a worker is just then linking it to an erased person', async t => {
+  it('an id is erased too if a worker links it to the erased person at the same time', async t => {
     const url = await newDatabase(t)
     const management = openPostgresManagementStore({ url, logger })
     const chunks = openPostgresChunkStore({ url, logger })
@@ -288,7 +288,7 @@ function testErasureFromEventStore(): void {
       await assertGone(world)
     })
 
-    it('does not run while it waits for the log', async t => {
+    it('takes no step while it waits for the log to be processed', async t => {
       const world = await open(t)
       await world.append(world.event(`user-${mark}`, 'waits'))
       await world.erase()
@@ -315,7 +315,7 @@ function testErasureFromEventStore(): void {
       await eventually(async () => (await world.events.countErased(erasures)) !== 'under_way')
     })
 
-    it('keeps account of emptied ranges when parts merge during the removal', async t => {
+    it('still knows which row ranges it emptied when the store merges parts during the removal', async t => {
       const world = await open(t)
       await world.erase()
       const merges = (what: 'START' | 'STOP') => world.command(`SYSTEM ${what} MERGES pennon.deduplicated_flag_calls`)
@@ -353,7 +353,7 @@ function testErasureFromEventStore(): void {
       )
     })
 
-    it('is not mistaken for a loss of rows, and its ids are forgotten together with the records of the log', async t => {
+    it('is not mistaken for a loss of rows, and the erased ids are forgotten when the log’s records are deleted', async t => {
       const world = await open(t)
       await world.erase()
       const keeper = world.keeper()
@@ -370,7 +370,7 @@ function testErasureFromEventStore(): void {
       assert.deepEqual(await world.tablesWith(mark), ['state.erased_distinct_id'])
     })
 
-    it('removes events up to the latest of several erasures of an id, and keeps later events', async t => {
+    it('removes events up to the latest of several erasures of an id, and keeps the events that follow', async t => {
       const world = await open(t)
       await world.erase()
       await world.append(world.event(`user-${mark}`, 'between', { propertiesJson: '{}' }))

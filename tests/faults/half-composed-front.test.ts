@@ -76,13 +76,13 @@ async function assertClosesAll(options: Partial<FrontOptions>, reason: RegExp): 
 }
 
 describe('a front that fails to start closes what it opened', { skip: process.platform !== 'linux' }, () => {
-  it('when the event store cannot be opened, after the state', () =>
+  it('when the event store cannot be opened after the state was opened', () =>
     assertClosesAll({ config: { ...config, clickhouseUrl: 'no address' } }, /URL/))
 
-  it('when a setting is wrong, after the stores', () =>
+  it('when a setting turns out to be wrong after the stores were opened', () =>
     assertClosesAll({ config: { ...config, trustedProxies: ['nobody'] } }, /PENNON_TRUSTED_PROXIES/))
 
-  it('when definitions cannot be read, after the counters, even a state that was passed in', async () => {
+  it('when definitions cannot be read after the counters were started, including a state that was passed in', async () => {
     const open = await openManagement(config, silentLogger())
     let closeCount = 0
     const management = {
@@ -98,7 +98,7 @@ describe('a front that fails to start closes what it opened', { skip: process.pl
     assert.deepEqual(openFiles(), [])
   })
 
-  it('when the log cannot be opened, after the definitions', async () => {
+  it('when the log cannot be opened after the definitions were read', async () => {
     const [streamFolder, aside] = [join(config.dataFolder, 'log', 'main'), join(config.dataFolder, 'aside')]
     mkdirSync(streamFolder, { recursive: true })
     renameSync(streamFolder, aside)
@@ -108,7 +108,7 @@ describe('a front that fails to start closes what it opened', { skip: process.pl
     renameSync(aside, streamFolder)
   })
 
-  it('when the servers cannot be created, after the log and the decode threads', () => {
+  it('when the servers cannot be created after the log and the decode threads were started', () => {
     const metrics = createMetrics()
     metrics.requestSeconds.labels = () => {
       throw new Error('no such series')

@@ -108,7 +108,7 @@ describe('the event store while a project is deferred', () => {
     }
   }
 
-  it('is marked complete only up to the second cursor, until that cursor has caught up', async t => {
+  it('is recorded as complete only up to the second cursor, until that cursor has caught up', async t => {
     const { check, positions, stored, work } = await aDeferral(t)
     assert.deepEqual(await stored(), ['1 first', '2 first', '2 goes on'])
     await check()
@@ -118,7 +118,7 @@ describe('the event store while a project is deferred', () => {
     assert.deepEqual(await positions(), { main: 4, historical: 0 })
   })
 
-  it('gets back rows that the second cursor stored after the mark', async t => {
+  it('gets back rows that the second cursor stored after the completeness was last recorded', async t => {
     const { check, lose, stored, work } = await aDeferral(t)
     await check()
     await work('all is processed')
@@ -128,7 +128,7 @@ describe('the event store while a project is deferred', () => {
     assert.deepEqual(await stored(), ['1 first', '1 waits', '2 first', '2 goes on'])
   })
 
-  it('gets back rows that the first cursor stored after the mark, but no waiting events', async t => {
+  it('gets back rows that the first cursor stored after the completeness was last recorded, but no waiting events', async t => {
     const { append, check, lose, stored, work } = await aDeferral(t)
     await check()
     await append(1, 'waits too')

@@ -233,7 +233,7 @@ describe('surveys in the configuration', () => {
 })
 
 describe('minimal flag-called events', () => {
-  it('are requested in V2 answers and in definitions if the project turned them on, and are otherwise absent', async () => {
+  it('are requested in V2 answers and in definitions only if the project turned them on', async () => {
     const definitions = () =>
       json(`/flags/definitions?token=${testProjectKey}`, { headers: { authorization: `Bearer ${testPersonalKey}` } })
     const v2 = ['/flags?v=2', '/flags', '/decide?v=4']

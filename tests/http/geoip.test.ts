@@ -105,7 +105,7 @@ describe('the GeoIP location in a started instance', {
     assert.equal((await propertiesOf('said')).$geoip_country_name, 'Germany')
   })
 
-  it('is taken from the override header, in either spelling, before the stored country when a flag is evaluated', async () => {
+  it('comes from the override header, in either spelling, rather than from the stored person, when flags are evaluated', async () => {
     assert.deepEqual(await countriesOf(pennon, {}), ['US'], 'stored')
     assert.deepEqual(await countriesOf(pennon, { HTTP_X_FORWARDED_FOR: dutch }), ['NL'])
     assert.deepEqual(await countriesOf(pennon, { 'X-Forwarded-For': dutch }), ['NL'])

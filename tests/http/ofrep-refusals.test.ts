@@ -74,7 +74,7 @@ describe('an OFREP request that cannot be served', () => {
     assert.ok(!answer.text.includes('broken'))
   })
 
-  it('is answered 429 when over quota, with a wait until the month ends or of five minutes', async t => {
+  it('is answered 429 when over quota, with a wait of five minutes, or less if the month ends sooner', async t => {
     const project = { quotas: { ...noQuotas, featureFlagRequests: 0 } }
     for (const [now, seconds] of [
       ['2026-01-15T12:00:00Z', '300'],

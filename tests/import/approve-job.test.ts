@@ -88,7 +88,7 @@ describe('approving an import in a script', () => {
     assert.match((await whole.call('run', '--yes', digits!)).stderr, /^pennon: the plan has no target\. Next: .*plan /)
   })
 
-  it('is refused by `go` without a terminal, with the names of the commands to use', async () => {
+  it('is refused by `pennon import go` without a terminal, with the names of the commands to use', async () => {
     const stderr = refusalOf(await callCommand({}, 'import', 'go', 'an export', '--source', 'mixpanel'))
     assert.match(
       stderr,

@@ -51,7 +51,7 @@ it('commands that only report on a job name a damaged file in its folder', async
   assert.match((await commands.call('rejects')).stdout, /line 2: json_syntax/)
 })
 
-it('every command stops if the job’s state is missing or is that of another job, instead of sending again', async t => {
+it('every command stops, instead of sending again, if the job’s state is missing or belongs to another job', async t => {
   const [commands, other] = [await plannedJob(t, goodLine), await plannedJob(t, goodLine)]
   await commands.call('run')
   const path = join(commands.job, 'state.db')

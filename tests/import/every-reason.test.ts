@@ -171,7 +171,7 @@ describe('a bad record', () => {
     await rehearse(t, 'generic', 'raw.csv', csvCases, { config: { mapping: { ...mapping, properties: [] } } })
   })
 
-  it('exists in these tests for every known reason', () => {
+  it('is tested for every known reject reason', () => {
     // No type lists the reasons, so they are read from the texts of the fixes, of which each reason needs one.
     const [words = ''] = readFileSync('src/importer/stages/reject-fixes.ts', 'utf8').split('const ownSkips')
     const reasons = [...words.matchAll(/^ {2}([a-z_0-9]+):/gm)].map(([, reason]) => reason!)

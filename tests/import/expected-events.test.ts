@@ -41,7 +41,7 @@ async function sent(folder: string, standIn: BatchStandIn) {
   return { find, folder: options.folder }
 }
 
-it('a rehearsal stores the same expected events as a pass over the sent events finds, so no pass is needed', async t => {
+it('a rehearsal stores the same expected events that a later pass over the sent events would find', async t => {
   const { find, folder } = await sent(tempDir(t), await startBatchStandIn(t))
   const { read: none, ...kept } = await find()
   assert.equal(none, 0)

@@ -39,7 +39,7 @@ describe('the time of Mixpanel profiles', () => {
     assert.doesNotMatch((await commands.call('run')).stderr, /Staging again/)
   })
 
-  it('profiles follow the last event when a time zone is given later, unless --profile-timestamp is set', async t => {
+  it('profiles move along with the last event if a time zone is given afterwards, unless --profile-timestamp is set', async t => {
     for (const [said, expected] of [
       [[], '2024-05-01T19:00:00.000Z'],
       [['--profile-timestamp', '2024-06-01'], '2024-06-01T00:00:00.000Z'],

@@ -122,7 +122,7 @@ describe('the time of a record', () => {
     ['a message for another product', 'segment', { timestamp: noon, integrations: { PostHog: false } }],
   ]
   for (const [what, source, value, config = {}] of without)
-    it(`does not need the record to give events: ${what}`, () => {
+    it(`is known even if the record gives no events: ${what}`, () => {
       const record = { value, table: null, ordinal: 1 }
       assert.ok(!checkTime(source, record, config))
       assert.equal(timeOf(source, record, config), noonUs)

@@ -221,7 +221,7 @@ describe('sending an import', () => {
     assert.equal(sumSendCounts(checkpoint.parts.map(({ counts }) => counts)).refused, 0)
   })
 
-  it('more refused events than the allowed share stop the run before these events are given up', async t => {
+  it('more refused events than the allowed share stop the run, and the next run sends these events again', async t => {
     const { standIn, options } = await prepare(t)
     standIn.fault = ({ events }) => (events.some(({ event }) => event === '$pageview') ? { status: 422 } : null)
     await assert.rejects(sendStage(options), (error: Error) => {

@@ -143,7 +143,7 @@ describe('an import into a running instance', () => {
     assert.equal(await count(pennon), 0)
   })
 
-  it('records repaired in two retries are counted once, and marked among the rejects', async t => {
+  it('records repaired in two retries are counted once, and are shown as repaired among the rejects', async t => {
     const good = { id: 'r', event: 'Fixed', user: 'u-1', at: '2024-03-01T12:00:00Z' }
     const watcher = await startWatcher(t, pennon.url)
     const text = `${JSON.stringify(good)}\nbroken 1\nbroken 2\n`

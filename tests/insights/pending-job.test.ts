@@ -197,7 +197,7 @@ describe('a pending import job named by import_job', () => {
     assert.deepEqual(await ask(null), seen)
   })
 
-  it('shows the persons of its staging overlay, combined with those of the project', async () => {
+  it('shows persons as the job would change them, combined with the other persons of the project', async () => {
     const { api, base, projectId, job, get } = await startJob()
     const stagingId = toStagingId(job.number)
     const mark = { kind: 'import_set' as const, timestampMs: 5, uuid: ada, importJobId: job.number }

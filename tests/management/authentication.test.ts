@@ -56,7 +56,7 @@ describe('authentication of the private API', () => {
     assert.equal((await api.call('GET', '/api/projects/', { key: null, headers })).status, 200)
   })
 
-  it('lets read scopes read and write scopes do both', async t => {
+  it('lets read scopes only read, and write scopes read and write', async t => {
     const api = await startManagement(t)
     const reader = await api.addKey(['feature_flag:read'])
     const writer = await api.addKey(['feature_flag:write'])

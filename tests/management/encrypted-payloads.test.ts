@@ -52,7 +52,7 @@ describe('encrypted payloads', () => {
     return `${response.status} ${code} ${attr}`
   }
 
-  it('are decrypted for a personal key, and marked for a secret key of the project', async () => {
+  it('are decrypted for a personal key, and replaced by a marker for a secret key of the project', async () => {
     await create('opened', { ...encrypted, filters: filters({ true: secret }) })
     assert.deepEqual(await remoteConfig(front, 'opened'), { status: 200, json: secret })
     assert.deepEqual(await remoteConfig(front, 'opened', secretKey), { status: 200, json: marker })

@@ -182,7 +182,7 @@ describe('experiments', () => {
     assert.equal((await api.get(flags)).count, 1)
   })
 
-  it('unmark their flag when its last experiment is deleted', async t => {
+  it('leave their flag marked as having an experiment until its last experiment is deleted', async t => {
     const api = await startManagement(t)
     const first = await create(api, { name: 'One', feature_flag_key: 'shared' })
     const second = await create(api, { name: 'Two', feature_flag_key: 'shared' })

@@ -167,7 +167,7 @@ describe('feature flags', () => {
     assert.equal((await api.patch(`${path}beta/`, { name: 'three' })).version, 3)
   })
 
-  it('keep their version, like cohorts, when a write or restore changes nothing, and no activity is logged', async t => {
+  it('keep their version, as cohorts do, if a write or restore changes nothing, and log no activity', async t => {
     const api = await startManagement(t)
     const filters = { groups: [{ properties: [], rollout_percentage: 40, variant: null }], payloads: { true: '"a"' } }
     const made = await api.post(path, { key: 'same', filters, tags: ['a'] })

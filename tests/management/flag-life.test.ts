@@ -144,7 +144,7 @@ describe('an archived flag', () => {
     assert.deepEqual([(await flag('beta')).active, (await flag('beta')).archived], [false, true])
   })
 
-  it('cannot be switched on until it is unarchived, and stays off then', async t => {
+  it('cannot be switched on until it is unarchived, and remains off when it is unarchived', async t => {
     const { api, make, change } = await start(t)
     await make('beta')
     const no = [

@@ -232,7 +232,7 @@ describe('a body that is not JSON', () => {
     }
   })
 
-  it('is reported if it is missing in a request to create something, and nothing is created', async t => {
+  it('may be no body at all: a request to create something then says so, and creates nothing', async t => {
     const api = await startManagement(t)
     for (const path of ['cohorts', 'feature_flags', 'surveys', 'experiments', 'early_access_feature']) {
       const missing = [undefined, null, 'required', 'request body is missing'] as const

@@ -162,7 +162,7 @@ describe('persons filtered by properties', () => {
     assert.deepEqual(await pagesOf(api, `${list}?${query({ ...rare, cursor: 0 })}`), [[], [], ['p11', 'p10']])
   })
 
-  it('do not use up another request’s time: one that waits too long is told to retry or to follow `next`', async t => {
+  it('do not use up another request’s time: a request that waits too long is told to retry or to follow `next`', async t => {
     const api = await withPersons(t, 650, {
       before: { listPersonsBelow: () => api.clock.advance(1_000) },
     })

@@ -52,7 +52,7 @@ async function restored(folder: string, name: string, file: string): Promise<voi
 }
 
 describe('a backup made while an instance runs', () => {
-  it('contains everything acknowledged before it began, even with a lagging worker, and survives the instance', async t => {
+  it('contains everything acknowledged before it began, even events not processed yet, and restores it elsewhere', async t => {
     const folder = testFolder(t)
     const [file, original] = [join(folder, 'backup.tar'), await started(t, folder, 'original')]
     const early = startCheckedLoad(() => patientTarget(original), { run: 'early ' })

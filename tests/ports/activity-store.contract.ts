@@ -60,7 +60,7 @@ export function activityStoreContract(adapter: string, open: OpenManagement): vo
       ])
     })
 
-    it('records a restored cohort, and a deleted cohort as the write that deletes it leaves it', async t => {
+    it('records a restored cohort, and a deleted cohort with the fields that it has after its deletion', async t => {
       const { store, log } = await start(t)
       written(await store.createCohort(aNewCohort(), ada, {}))
       written(await store.updateCohort(1, 1, { deleted: true, name: 'Last' }, bob, {}))
@@ -206,7 +206,7 @@ export function activityStoreContract(adapter: string, open: OpenManagement): vo
       assert.deepEqual(await told(), ['ada deleted group_type 0'])
     })
 
-    it('has no entry for a write that was refused, even if part of the write was made before', async t => {
+    it('has no entry for a write that was refused, even if part of it had already been made', async t => {
       const { store, told } = await start(t)
       written(await store.createFlag(aNewFlag({ key: 'taken' }), ada))
       written(await store.createCohort(aNewCohort(), ada, {}))

@@ -191,7 +191,7 @@ export function eventHistoryContract(
     for (const [index, { uuid }] of events.entries()) assert.deepEqual(read.get(uuid), wholeTexts[index], texts[index]!)
   })
 
-  it('reads, of the events that write nothing, those that may have created the person or made it older', async () => {
+  it('skips events that write nothing unless they may have created the person or made it older', async () => {
     const [projectId, job] = [subject.newProject(), subject.newJob()]
     const { timestampMs } = aStoredEvent()
     const at = (ms: number, over: Partial<StoredEvent> = {}) =>

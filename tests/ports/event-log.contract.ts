@@ -143,7 +143,7 @@ export function eventLogContract(adapter: string, place: (t: TestContext) => Log
       )
     })
 
-    it('reads whole runs of encoded records with their offsets, for readers that skip most of them', async t => {
+    it('reads many encoded records at once with their offsets, for readers that skip most of them', async t => {
       const { writer, reader, live } = await openedIn(t, place(t), { nowMs: () => 5_000 })
       for (let n = 0; n < 40; n++)
         await writer.append('live', encodedEvents([padded(3 * n, 500), padded(3 * n + 1, 500), padded(3 * n + 2, 500)]))

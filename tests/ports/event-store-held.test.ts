@@ -46,7 +46,7 @@ for (const kind of ['the embedded engine', 'CLICKHOUSE_URL'] as const) {
       assert.ok(findMissingRanges(before, await ranges()).length > 0)
     })
 
-    it('are reported as marked for every mark that an instance left in the last week, but not for another’s', async () => {
+    it('are recognized as an instance’s own by any id that it left in the last week, but not by another’s id', async () => {
       const isMarked = async (instance: string, id: string | null) =>
         (await held.store.findHeldRows(instance, id))!.isMarked
       assert.equal(await isMarked('log', 'never left'), false)

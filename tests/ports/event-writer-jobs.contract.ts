@@ -129,7 +129,7 @@ export function eventWriterJobsContract(subject: EventWriterSubject): void {
       for (const [what, , , text] of cases) assert.equal(after.get(`${what} $pageview`), text, what)
     })
 
-    it('in every partition and share, and to no other rows', async () => {
+    it('to rows of the job in every partition, and to no other rows', async () => {
       const [projectId, job, otherJob] = [newProject(), newJob(), newJob()]
       const ofAda = { projectId, distinctId: 'ada' }
       const ids = Array.from({ length: 20 }, (_, index) => `id-${index}`)

@@ -199,7 +199,7 @@ export function flagOwnersContract(adapter: string, open: OpenManagement): void 
       for (const { count, results } of lists) assert.deepEqual([count, results.length], [2, 1])
     })
 
-    it('marks the flag of an experiment until its last experiment is deleted, and never reuses an id', async t => {
+    it('sets has_experiment of a flag until its last experiment is deleted, and never reuses an id', async t => {
       const { store } = await openWithProjects(open, t)
       const marked = { ...create('button'), hasExperiment: true } as FlagWrite
       const first = await add(store, 'experiment', anExperiment({ content: json }), { flagId: marked })

@@ -117,7 +117,7 @@ export function importJobStoreContract(adapter: string, open: OpenManagement): v
       assert.equal(await at(2 * dayMs), true)
     })
 
-    it('limits the open and published jobs of a project, not counting implicit ones', async t => {
+    it('limits the open and published jobs of a project, without those that the service creates for imports without one', async t => {
       const { store } = await open(t)
       const limits = { openMax: 100, perDayMax: 100, keptMax: 3 }
       const of = async (projectId: number) => {
@@ -270,7 +270,7 @@ export function importJobStoreContract(adapter: string, open: OpenManagement): v
       await commit(chunkStore, { persons })
     })
 
-    it('deletes discarded jobs with their notes, except for the latest and for implicit jobs', async t => {
+    it('deletes discarded jobs with their notes, except the latest ones and those for imports without a job', async t => {
       const { store, chunkStore } = await open(t)
       await store.createImplicitJob(1, '2026-11-01', 0)
       for (let index = 0; index < 7; index++) await create(store, aNewJob())

@@ -133,7 +133,7 @@ describe('known properties of persons, added to rows', () => {
     )
   })
 
-  it('are cleaned up after a worker was killed, even if nothing is known any more', async () => {
+  it('left by a killed worker are removed, even if the next worker has none to add', async () => {
     const job = await pend()
     await leaveKnown(job, 'id-1')
     await add(job, held.clients, nothingKnown)

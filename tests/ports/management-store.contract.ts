@@ -252,7 +252,7 @@ export function managementStoreContract(adapter: string, open: OpenManagement): 
       )
     })
 
-    it('stores the last mark of the event store, and lists the persons of distinct ids in pages', async t => {
+    it('stores what was last recorded about the event store, and lists the persons of distinct ids in pages', async t => {
       const { store, chunkStore } = await open(t)
       assert.equal(await store.findEventStoreMark(), null)
       const held = [

@@ -10,7 +10,7 @@ const uuid = (n: number) => `00000000-0000-4000-8000-${String(n).padStart(12, '0
 
 export function subjectMirrorSourceContract(adapter: string, open: OpenManagement): void {
   describe(`SubjectMirrorSource on ${adapter}`, () => {
-    it('lists the subjects that commits changed, each once, until they are settled', async t => {
+    it('lists the subjects that commits changed, each once, until the caller has processed them', async t => {
       const { store, chunkStore } = await open(t)
       assert.deepEqual(await store.findChangedSubjects(), { persons: [], groups: [], changeIds: [] })
       await commit(chunkStore, { persons: [created(aPerson({ uuid: uuid(1) }))] })

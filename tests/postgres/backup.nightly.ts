@@ -15,7 +15,7 @@ import { noPostgres, startPostgresForTests, type TestPostgres } from '../support
 import { assertOneVisitorOnAllFronts, visitorTraces } from '../support/same-visitor-on-fronts.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
-test('a backup with PostgreSQL restores all events acknowledged before the dump, and names the half that it contains', {
+test('a backup with PostgreSQL restores all events with an older dump, and says that the state is not included', {
   skip: noPostgres(),
 }, async t => {
   const folder = tempDir(t)

@@ -17,7 +17,7 @@ const planIs = (value: string) => ({
 })
 
 describe('evaluations with DATABASE_READ_URL', { skip: noPostgres() }, () => {
-  it('use DATABASE_URL within their time limit while the replica is down or hangs, and the replica after that', async t => {
+  it('use DATABASE_URL within their time limit while the replica is down or hangs, and the replica again afterwards', async t => {
     const [primary, replica] = await Promise.all([startPostgresForTests(t), startPostgresForTests(t)])
     const url = await primary.createDatabase()
     const readUrl = await replica.createDatabase()

@@ -33,7 +33,7 @@ async function aBackup(t: TestContext) {
 }
 
 describe('a backup file', () => {
-  it('comes out as it went in, and only its owner may read it', async t => {
+  it('unpacks to the same content that was packed, and only its owner may read it', async t => {
     const { path, target } = await aBackup(t)
     assert.equal(statSync(path).mode & 0o777, 0o600)
     assert.deepEqual(await unpackBackup(path, target), ['backup.json', 'state.db', longName])

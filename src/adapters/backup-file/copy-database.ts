@@ -6,7 +6,7 @@ import Database from 'better-sqlite3'
 /** More pages than any database has, so that the copy takes one step and no write makes it start again. */
 const allPages = 0x7fffffff
 
-/** A database that stays readable even when its file is removed or replaced. */
+/** An open database, which stays readable even when its file is removed or replaced. */
 export type HeldDatabase = Database.Database
 
 /**

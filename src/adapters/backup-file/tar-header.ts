@@ -13,9 +13,9 @@ export interface TarHeader {
 export class UnfitNameError extends Error {}
 
 /**
- * Whether a backup may contain a file of this name. Its writer and its reader both check this: the name must be a
- * relative path that stays inside its folder, of printable ASCII, up to 255 characters. A backslash would be escaped in
- * `SHA256SUMS`. The event store writes any other character of a column's name as `%` and two digits.
+ * Whether a backup may contain a file of this name. Its writer and its reader both check this: the name must be a relative
+ * path that stays inside its folder, of printable ASCII, up to 255 characters. A backslash is refused, since `SHA256SUMS`
+ * would escape it. The event store writes any other character of a column's name as `%` and two digits.
  */
 export function isBackupName(name: string): boolean {
   const parts = name.split('/')

@@ -75,9 +75,9 @@ export function formatServerConfig(options: {
             query: `SELECT hex(SHA256(concat({nonce:String}, '${secret}'))) FORMAT TSVRaw`,
           },
         },
-        // Only these requests reach the password check: the user `default` has no password, `?user=` would select it
-        // regardless of the `Authorization` header, and the engine's function `file()` reads any file that the process can
-        // read.
+        // Requests with other credentials must not even reach the password check: the user `default` has no password,
+        // `?user=` would select it regardless of the `Authorization` header, and the engine's function `file()` reads any
+        // file that the process can read.
         {
           headers: { Authorization: `regex:Basic (${logins.map(basicToken).join('|')})` },
           handler: { type: 'dynamic_query_handler', query_param_name: 'query' },
@@ -100,7 +100,8 @@ export function formatServerConfig(options: {
     background_buffer_flush_schedule_pool_size: 1,
     background_distributed_schedule_pool_size: 1,
     background_message_broker_schedule_pool_size: 1,
-    // Idle tables poll for work at intervals that double each time, instead of growing by 1.1. Inserts wake them at once.
+    // Idle tables poll for work at intervals that double each time, instead of growing by a factor of 1.1. Inserts wake
+    // them at once.
     background_processing_pool_task_sleep_seconds_when_no_work_multiplier: 2,
     // How often the engine corrects its memory count to what it really holds; the default is twenty times a second.
     memory_worker_period_ms: 500,
@@ -110,8 +111,8 @@ export function formatServerConfig(options: {
       fsync_after_insert: 1,
       fsync_part_directory: 1,
       min_rows_to_fsync_after_merge: 1,
-      // However many parts are broken, the others stay usable. Parts that were set aside are detected and restored from
-      // the log.
+      // However many parts of a table are broken, its intact parts stay usable. Parts that were set aside are detected and
+      // restored from the log.
       max_suspicious_broken_parts: 1_000_000,
       max_suspicious_broken_parts_bytes: 2 ** 50,
       // Small parts are merged often, which is a quarter cheaper with one file for all columns than with a file per
@@ -163,7 +164,7 @@ export function formatUsersConfig(endpoint: EngineEndpoint, limits: EngineLimits
         ...readerSettings(limits.queryTimeoutSeconds),
         max_memory_usage: limits.queryMemoryBytes,
         max_memory_usage_for_user: 2 * limits.queryMemoryBytes,
-        // A query that counts the persons of millions of events continues in temporary files.
+        // From this size on, a query that counts many persons continues in temporary files instead of failing.
         max_bytes_before_external_group_by: Math.floor(limits.queryMemoryBytes / 4),
         max_temporary_data_on_disk_size_for_query: temporaryBytesMax,
         max_temporary_data_on_disk_size_for_user: 2 * temporaryBytesMax,
@@ -252,7 +253,7 @@ function readerSettings(queryTimeoutSeconds: number) {
   }
 }
 
-/** The most bytes of temporary files of one query. */
+/** The most bytes that one query may write to temporary files. */
 const temporaryBytesMax = 2 * 1024 * 1024 * 1024
 
 const quietSettings = {
@@ -284,7 +285,7 @@ function escapeXml(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
 }
 
-/** The token that a client sends after `Basic `, for a regular expression. */
+/** The token that a client sends after `Basic `, escaped for a regular expression. */
 function basicToken({ username, password }: EngineUser): string {
   return Buffer.from(`${username}:${password}`).toString('base64').replaceAll('+', '\\+')
 }

@@ -32,7 +32,7 @@ export function writeEngineEndpoint(dataFolder: string, endpoint: EngineEndpoint
   replacePrivateFile(endpointPath(dataFolder), JSON.stringify(endpoint))
 }
 
-/** Replaces a file in one step, and writes through no link. */
+/** Replaces a file in one step; a link is replaced, not followed. */
 export function replacePrivateFile(path: string, text: string): void {
   const draft = `${path}.new`
   rmSync(draft, { force: true })
@@ -55,7 +55,7 @@ export function readEngineEndpoint(dataFolder: string): EngineEndpoint | null {
     throw error
   }
   const endpoint = JSON.parse(text) as EngineEndpoint
-  // An older version, whose engine could not prove itself or had no user for SQL, wrote the file.
+  // Without these fields, an older version wrote the file; its engine could not prove itself or had no user for SQL.
   return typeof endpoint.secret === 'string' && endpoint.analyst !== undefined ? endpoint : null
 }
 

@@ -74,7 +74,7 @@ export function runEngineProcess(options: { folder: string; httpPort: number; ru
   })
 }
 
-/** `clickhouse local` opens its HTTP listener by a statement and ends with its last statement, which therefore sleeps. */
+/** `clickhouse local` opens its HTTP listener by a statement and exits after its last one, so the last one never ends. */
 function engineArgs(folder: string): string[] {
   const statements = [
     'SYSTEM START LISTEN HTTP',

@@ -19,11 +19,11 @@ export interface EventFiles {
   readonly files: readonly EventFile[]
   /** The number of rows in the files, by table; copies of a row that are not merged yet count separately. */
   readonly rows: Readonly<Record<string, number>>
-  /** Frees the disk space that only these files still take. */
+  /** Frees the disk space of files that the engine has removed since, which only these links still hold. */
   release(): void
 }
 
-/** Freezing a table of a few rows takes milliseconds, one of many parts takes seconds. */
+/** Freezing a table of a few rows takes milliseconds; freezing a table of many parts takes seconds. */
 const freezeTimeoutSeconds = 60
 /** Names have only letters, digits and underscores: the engine writes anything else as `%` and two digits. */
 const freezePrefix = 'backup_'

@@ -79,7 +79,9 @@ export interface ClickHouseEventStoreOptions {
   readonly exports?: Partial<ExportLimits & ExportQueriesOptions>
 }
 
-/** How many list queries of one project run and wait, since scripts send them concurrently; further queries are refused. */
+/**
+ * How many list queries of one project may run, and how many may wait. Scripts send them concurrently; more are refused.
+ */
 const queueLimits = { runningMax: 4, waitingMax: 16 }
 /**
  * Limits for insights, which a dashboard requests together. Each may keep a core busy for seconds, so fewer run at
@@ -197,7 +199,7 @@ function createUpkeep(clients: ClickHouseClients, migration: MigrateOptions): Ev
   }
 }
 
-/** Not queued with a project's queries: the worker paces its own. */
+/** Not queued with a project's queries: the worker itself limits how many it sends. */
 function createFlagUsageUpkeep(clients: ClickHouseClients): FlagUsageUpkeep {
   return {
     listBusyFlags: (projectId, since, signal) =>

@@ -52,7 +52,7 @@ export function migrateEventStore(
     if (!foundVersion.ok) throw new PortError('event-store', 'conflict', new UnfitSchemaError(foundVersion.error))
     const version = foundVersion.value
     const changes: string[] = []
-    // Created first: tables without this table were created by a version that did not have it yet.
+    // Created first, so that tables without it can only come from a version that did not have it yet.
     if (!definitions.has(versionTable))
       await client.command({
         query: `CREATE TABLE IF NOT EXISTS ${database}.${versionTable}
@@ -119,8 +119,8 @@ async function findDefinitions(client: ClickHouseClient, database: string): Prom
 }
 
 /**
- * @returns the last migration that ran; 0 also when a table is missing, so that all migrations run again and create it. One
- * line for the operator when another version created the tables.
+ * @returns the last migration that ran; 0 also when a table is missing, so that all migrations run again and create it; or
+ * one line for the operator when another version created the tables.
  */
 async function findVersion(
   client: ClickHouseClient,

@@ -102,7 +102,7 @@ const baseline: EventStoreMigration = {
     ),
 }
 
-/** The engine's parser refuses properties that contain a number of 30 digits or half a surrogate pair. */
+/** The regular expression reads properties that the engine's parser refuses: 30-digit numbers, half surrogate pairs. */
 const linkedTextOf = (key: string) => `if(isValidJSON(properties), JSONExtractString(properties, '${key}'),
         extract(properties, '"${key.replace('$', '[$]')}"\\\\s*:\\\\s*"([^"\\\\\\\\]*)"'))`
 
@@ -203,7 +203,7 @@ function baselineTables(options: SchemaOptions): Readonly<Record<string, string>
     PARTITION BY toYYYYMM(received_at)
     ORDER BY (project_id, received_at, reject_id)
     ${ttl(`${buildRejectTtl(options)} DELETE`)}`,
-    // Not a column of the rejects, since a repeated chunk writes the rows of its rejects again.
+    // Not a column of the rejects: a repeated chunk writes its rejects again, which would reset the column.
     replayed_rejects: `(
       project_id UInt32,
       reject_id String,
@@ -273,8 +273,8 @@ function baselineTables(options: SchemaOptions): Readonly<Record<string, string>
     ) ENGINE = ReplacingMergeTree
     ORDER BY (project_id, flag, from_ms, end_ms)
     ${ttl(`stored_at + toIntervalDay(${cachedUsageDays}) DELETE`)}`,
-    // Marks by which a worker recognises its store, also after the state was restored from last week. Each instance has a
-    // ring of slots, in which the newest row is never replaced before a newer row exists.
+    // Marks by which a worker recognises its store, also after the state was restored from an older backup. Each instance
+    // has a ring of slots, in which the newest row is never replaced before a newer row exists.
     worker_marks: `(
       instance String,
       slot UInt32,
@@ -282,7 +282,8 @@ function baselineTables(options: SchemaOptions): Readonly<Record<string, string>
       former String,
       written_at DateTime64(6, 'UTC')
     ) ENGINE = ReplacingMergeTree(written_at) ORDER BY (instance, slot)`,
-    // The subjects whose rows are being removed. Mutations read them here, since the engine keeps the texts of mutations.
+    // The subjects whose rows are being removed. Mutations look them up here instead of naming them, since the engine keeps
+    // the texts of mutations.
     erased_subjects: `(
       project_id UInt32,
       erasures UInt32,

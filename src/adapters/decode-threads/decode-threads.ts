@@ -158,7 +158,7 @@ export function createDecodeThreads<Jobs extends JobTable<Jobs>>(
       return worker
     }
 
-    /** The next job starts another thread. */
+    /** Only reports the death: the next job starts another thread. */
     function noteDeath(cause: unknown): void {
       options.logger.error({ err: cause }, 'decode thread died; replacing it')
       options.onRestart()

@@ -35,7 +35,7 @@ describe('encryption keys', () => {
     assert.equal(await keys.find('0'.repeat(16)), null)
   })
 
-  it('are found in a file that another process created later', async t => {
+  it('are found in a file that another process has created in the meantime', async t => {
     const folder = tempDir(t)
     const early = keysIn(folder)
     assert.equal(await early.find('0'.repeat(16)), null)

@@ -74,7 +74,7 @@ describe('a record of the nested schema', () => {
     })
   })
 
-  it('may lack any part, or have a part of another type', () => {
+  it('is read even if it lacks any of its parts, or has a part of another type', () => {
     const location = toCityLocation(
       asMmdb({ country: { iso_code: 'FR', names: 'France' }, subdivisions: 'none', city: 5 }),
     )

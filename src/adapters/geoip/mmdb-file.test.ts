@@ -94,7 +94,7 @@ describe('MmdbFile', () => {
     assert.equal(file.find(Uint8Array.of(8, 8, 8, 8)), null)
   })
 
-  it('has no IPv6 address in an IPv4 file', t => {
+  it('finds no IPv6 address in an IPv4 file', t => {
     const file = openBytes(t, writeMmdb({ ipVersion: 4, networks: [[[0], 1, 'low']] }))
     assert.equal(file.find(Uint8Array.of(8, 8, 8, 8)), 'low')
     assert.equal(file.find(new Uint8Array(16)), null)

@@ -15,7 +15,7 @@ import { parsePublicAddress } from './public-address.ts'
 
 /** Per file. Twice as much makes look-ups only an eighth faster. Source: docs/decisions/0013-geoip-read-in-pages.md. */
 const heldBytesMax = 2 ** 20
-/** A hit costs 0.1 µs, a miss 5 to 8. About 600 bytes each. */
+/** A hit costs 0.1 µs, a miss 5 to 8 µs. Each answer takes about 600 bytes. */
 const rememberedCountMax = 2_000
 /** No address is longer; longer texts are not remembered. */
 const addressLengthMax = 64

@@ -89,7 +89,7 @@ function boundAnswers({ middlewareStack }: S3Client, bytesMax: number): void {
           response.body = limitBody(response.body, bytesMax)
         return result
       },
-    // Before the client's own step, which reads the answer.
+    // Runs before the client's own step, which reads the answer.
     { name: 'boundAnswers', step: 'deserialize', priority: 'low' },
   )
 }
@@ -122,8 +122,8 @@ function describeLongList(bucket: string, prefix: string): string {
 }
 
 /**
- * The page would be mistaken for the whole bucket. Storage with only the first version of the list protocol answers
- * like this.
+ * Refuses a page with more pages after it but no token: it would be mistaken for the whole bucket. Storage with only the
+ * first version of the list protocol answers like this.
  */
 function describeMissingToken(bucket: string): string {
   return (
@@ -146,7 +146,7 @@ async function openObject(
   from: number,
   signal: AbortSignal,
 ): Promise<ObjectBytes> {
-  // An empty range is an error.
+  // Requesting an empty range would be an error.
   if (bytes !== null && bytes > 0 && from >= bytes) return { startsAt: from, bytes: noBytes() }
   const command = new GetObjectCommand({
     Bucket: bucket,
@@ -158,7 +158,7 @@ async function openObject(
   const answer = await client.send(command, { abortSignal: signal }).catch(cause => {
     throw toPortError(cause, what, signal)
   })
-  // Storage without If-Match returns the current version.
+  // Storage that ignores If-Match returns the current version, which may be a different one.
   if (version !== null && answer.ETag !== undefined && answer.ETag !== version)
     throw new PortError(port, 'conflict', new Error(`${what} has changed`))
   const startsAt = answer.ContentRange === undefined ? 0 : from

@@ -48,7 +48,10 @@ const findRights = `
   SELECT CASE WHEN $2 THEN has_schema_privilege($1, 'CREATE')
     ELSE has_database_privilege(current_database(), 'CREATE') END AS creates`
 
-/** Has all that we use (`COLLATE "C"`, identity columns, `unnest` of several lists); older versions are out of support. */
+/**
+ * This version has all that we use (`COLLATE "C"`, identity columns, `unnest` of several lists); older versions are out of
+ * support.
+ */
 const majorVersionMin = 12
 
 /** Connects once and inspects server, role and schemas. Changes nothing. @param connectMsMax limit for connecting. */

@@ -1,5 +1,5 @@
-// The chunk's statements for PostgreSQL: with lists (`unnest`) instead of one statement for each row. Statements for a
-// single row come from `adapters/sql/processing/chunk-queries.ts`, with numbered parameters.
+// The chunk's statements for PostgreSQL: with lists (`unnest`) instead of one statement for each row. Comments list the
+// parameters. Statements for a single row come from `adapters/sql/processing/chunk-queries.ts`, with numbered parameters.
 
 import { buildInsertStatements, type LoadTexts, type WriteTexts } from '#adapters/sql/processing/chunk-queries.ts'
 

@@ -1,4 +1,5 @@
-// How the worker reads cookieless visitors on PostgreSQL, and writes them inside the transaction of a chunk.
+// How the worker reads cookieless visitors on PostgreSQL, and writes them inside a chunk's transaction. Comments on
+// statements list the parameters.
 
 import { toResourceItem, toResourceRow } from '#adapters/sql/tables/resource-rows.ts'
 import { type StateSchema, visitorIdentify, visitorSession } from '#adapters/sql/tables/schema.ts'

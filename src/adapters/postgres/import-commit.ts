@@ -11,7 +11,8 @@ import { runStatementForEach, runStatementInSlices } from './write-lists.ts'
 
 const texts = numberParametersOfAll(importTexts)
 
-// Statements with lists, because a chunk may have events of very many jobs, and each statement is a round trip.
+// Statements with lists, since a chunk may concern very many jobs and each statement is a round trip. Comments list the
+// parameters.
 const listTexts = {
   /** ids, states, steps or '' */
   keepJobs: `
@@ -58,7 +59,7 @@ const listTexts = {
  * their foreign key.
  */
 export async function writeImportChanges(session: Session, changes: ImportChanges): Promise<void> {
-  // Before the locks below: two chunks may hold those at once, and would then wait for each other here.
+  // Runs before the locks below, which two chunks may hold at once: they would then wait for each other here.
   const storedRows = changes.storedRows.map(({ importJobId, count }) => [importJobId, count])
   await runStatementInSlices(session, listTexts.countStoredRows, storedRows)
   // Locked, so that a job is closed only after its processed events are committed.

@@ -44,9 +44,9 @@ const readReturnedState = `
 
 export interface InstanceLock {
   /**
-   * From now on `judge` checks the database whenever the lock was lost and is held again, since it may be an older copy or
-   * another instance's. It returns null, or a reason to end the instance, worded as the rest of a sentence about the
-   * database.
+   * From now on, whenever the lock was lost and is held again, `judge` checks the database, which may be an older copy or
+   * another instance's by then. `judge` returns null, or a reason to end the instance, worded as the rest of a sentence
+   * about the database.
    */
   judgeReturns(judge: (found: ReturnedState) => Promise<string | null>): void
   /** Releases the lock. Takes at most a second, even if the server does not answer. */

@@ -23,7 +23,7 @@ function manualStore(underWayMax: number) {
 }
 
 describe('batched look-ups', () => {
-  it('ask once for the names of one event-loop turn, each once, and give every caller its own answer', async () => {
+  it('query all names requested in one event-loop turn at once, each name once, and answer every caller', async () => {
     const { asked, find } = manualStore(2)
     const found = [find('a'), find('b'), find('a'), find('c')]
     assert.equal(asked.length, 0)
@@ -47,7 +47,7 @@ describe('batched look-ups', () => {
     assert.deepEqual(await Promise.all([first, second]), ['old', 'new'])
   })
 
-  it('collect names while enough statements are running', async () => {
+  it('collect names while the maximum number of statements is running', async () => {
     const { asked, find } = manualStore(1)
     const first = find('a')
     await nextTurn()
@@ -87,7 +87,7 @@ describe('batched look-ups', () => {
     assert.equal(await found[1], 'B')
   })
 
-  it('all fail when their statement fails, and later ones query again', async () => {
+  it('all fail when their statement fails, and look-ups after the failure query again', async () => {
     const { asked, find } = manualStore(1)
     const first = find('a')
     await nextTurn()
@@ -101,7 +101,7 @@ describe('batched look-ups', () => {
     assert.equal(await later, 'B')
   })
 
-  it('are refused beyond the maximum that may wait', async () => {
+  it('are refused when the maximum number of look-ups is already waiting', async () => {
     const { asked, find } = manualStore(1)
     const first = find('first')
     await nextTurn()
@@ -127,7 +127,7 @@ describe('batched look-ups', () => {
     assert.equal((await Promise.allSettled([...others, ...late])).length, 2_003)
   })
 
-  it('are refused, the latest first, for the project with the most when too many wait', async () => {
+  it('of the project with the most waiting are refused, latest first, when too many wait', async () => {
     const { asked, find } = manualStore(1)
     const first = find('first')
     await nextTurn()

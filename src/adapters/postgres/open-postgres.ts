@@ -67,7 +67,7 @@ export function openPool(options: PoolOptions): Pool {
     ...buildClientSettings(options.url, options.name, options.connectMsMax, options.isIndexed && indexedPlans),
     max: options.sizeMax,
     idleTimeoutMillis: 60_000,
-    // Within an hour, a server that has become the primary gets its share of sessions.
+    // Sessions are renewed each hour, so that a server that has since become the primary gets its share of them.
     maxLifetimeSeconds: 3_600,
     ...(statementMsMax > 0 && { statement_timeout: statementMsMax, query_timeout: statementMsMax + answerGraceMs }),
     ...(lockMsMax !== undefined && { lock_timeout: lockMsMax }),
@@ -75,7 +75,7 @@ export function openPool(options: PoolOptions): Pool {
   })
   // Without a listener, an idle session that the server ends would end this process.
   pool.on('error', cause => logger.debug({ err: toPostgresPortError(cause) }, 'idle session ended'))
-  // The pool removes its own listener from a session while the session is in use.
+  // A session in use needs this listener, too: the pool removes its own listener from the session meanwhile.
   pool.on('connect', client => {
     client.on('error', cause => logger.debug({ err: toPostgresPortError(cause) }, 'session ended'))
   })

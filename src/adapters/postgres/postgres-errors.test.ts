@@ -15,7 +15,7 @@ function codeOf(cause: unknown): unknown {
 }
 
 describe('failures of PostgreSQL', () => {
-  it('become PortErrors by their SQLSTATE, or by its class', () => {
+  it('become PortErrors, selected by their SQLSTATE or its class', () => {
     const expected = {
       '57014': 'timeout',
       '55P03': 'timeout',
@@ -61,7 +61,7 @@ describe('failures of PostgreSQL', () => {
     }
   })
 
-  it('may be retried after a deadlock or a serialization failure, raw or as a PortError', () => {
+  it('may be retried after a deadlock or a serialization failure, given as the original error or as a PortError', () => {
     assert.ok(isConcurrencyRollback(databaseError('40P01')))
     assert.ok(isConcurrencyRollback(toPostgresPortError(databaseError('40001'))))
     assert.ok(!isConcurrencyRollback(toPostgresPortError(databaseError('23505'))))

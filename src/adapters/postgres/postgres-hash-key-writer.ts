@@ -14,8 +14,8 @@ const defaultStatementMsMax = 250
 const connectMsMax = 1_000
 
 /**
- * project id, both ids, flag keys, hash key. Two concurrent calls for the same persons may each find the rows missing:
- * the second leaves what the first has written. Rows are written in the order of the persons, to avoid deadlocks.
+ * Parameters: project id, both ids, flag keys, hash key. Two concurrent calls for the same persons may each find the rows
+ * missing: the second leaves what the first has written. Rows are written in the order of the persons, to avoid deadlocks.
  */
 const insertText = `
   INSERT INTO flag_hash_key_override (project_id, person_id, feature_flag_key, hash_key)
@@ -28,7 +28,7 @@ const insertText = `
   ORDER BY d.person_id, k.key
   ON CONFLICT (person_id, feature_flag_key) DO NOTHING`
 
-/** project id, both ids, the id that takes precedence */
+/** Parameters: project id, both ids, the id that takes precedence */
 const findText = `
   SELECT o.feature_flag_key, o.hash_key
   FROM person_distinct_id AS d JOIN flag_hash_key_override AS o ON o.person_id = d.person_id

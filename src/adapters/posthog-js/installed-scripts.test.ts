@@ -42,7 +42,7 @@ describe('openInstalledScripts', () => {
     assert.equal(new Set(packed).size, 1)
   })
 
-  it('keeps no compressed script beyond its limit, and no source map: these are sent uncompressed', async () => {
+  it('sends scripts beyond its limit and source maps uncompressed, and keeps no compressed copy of them', async () => {
     const scripts = openInstalledScripts({ keptBytesMax: 5_000 })
     assert.notEqual(await (await scripts.find('loader.js'))!.packed('gzip'), null)
     assert.equal(await (await scripts.find('array.js'))!.packed('gzip'), null)

@@ -26,7 +26,8 @@ async function readOrCreateSalt(folder: string, day: string, fresh: Uint8Array):
   const file = join(folder, day)
   const known = await readSalt(file)
   if (known !== null && known.length === saltBytes) return known
-  // With a damaged file, all visitors of the day would be refused; with a new salt, they are only counted a second time.
+  // Replace a damaged file: without a salt, the day's visitors would be refused; with a new salt, they are only counted
+  // twice.
   if (known !== null) await overwriteAndRemove(folder, day, day)
   await mkdir(folder, { recursive: true, mode: 0o700 })
   await makeFile(draftPath(folder, day), file, fresh)

@@ -21,7 +21,7 @@ function tablesOf(database: Database.Database): string[] {
   return database.prepare<[], string>(`SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY 1`).pluck().all()
 }
 
-test('applies missing migrations, and changes nothing when run again', async () => {
+test('migrating the state applies missing migrations, and changes nothing when run again', async () => {
   const { database, db } = openMemory()
   assert.deepEqual(await migrateState(db, { dialect: sqliteDialect, migrations: [one] }), { from: 0, to: 1 })
   assert.deepEqual(await migrateState(db, { dialect: sqliteDialect, migrations: [one] }), { from: 1, to: 1 })
@@ -41,7 +41,7 @@ for (const [version, known, expected] of [
     /by Pennon 0\.1\.0 or earlier, and 0\.1\.0 is the last/,
   ],
 ] as const)
-  test(`refuses a state that ${version} wrote, and does not change it`, async () => {
+  test(`migrating the state refuses a state that ${version} wrote, and does not change it`, async () => {
     const { database, db } = openMemory()
     await migrateState(db, { dialect: sqliteDialect, migrations: [one, two] })
     await assert.rejects(
@@ -51,7 +51,7 @@ for (const [version, known, expected] of [
     assert.deepEqual(tablesOf(database), ['a', 'schema_version'])
   })
 
-test('rolls a whole migration back when one of its statements fails', async () => {
+test('migrating the state rolls a whole migration back when one of its statements fails', async () => {
   const { database, db } = openMemory()
   const broken: Migration = { version: 1, name: 'broken', statements: () => ['CREATE TABLE a (x INTEGER)', 'CREATE b'] }
   await assert.rejects(migrateState(db, { dialect: sqliteDialect, migrations: [broken] }))
@@ -59,7 +59,7 @@ test('rolls a whole migration back when one of its statements fails', async () =
   assert.deepEqual(await migrateState(db, { dialect: sqliteDialect, migrations: [one] }), { from: 0, to: 1 })
 })
 
-test('has migrations numbered without gaps after the unreleased ones, each for both engines', () => {
+test('migrations are numbered without gaps, and each has statements for both SQLite and PostgreSQL', () => {
   for (const [index, migration] of migrations.entries()) {
     assert.equal(migration.version, index + 20)
     const postgres = migration.statements(postgresDialect).join('\n')

@@ -20,7 +20,7 @@ const lookAgainAfterMs = 1_000
 /** Measures more often while full, to notice freed space quickly. */
 const lookAgainWhenFullAfterMs = 200
 
-/** The share of each limit reserved for writes before the next measurement. */
+/** Space is short when less than this share of a limit is left: writes must fit until the next measurement. */
 const headroomShare = 1 / 8
 
 /** The imports' share of the log's limit, and of the disk space above the reserve that would be free without imports. */

@@ -13,7 +13,7 @@ import { listSegments, openSegment } from './segment-file.ts'
 describe('a log opened at the state’s position', () => {
   const all = { recordCountMax: 100, bytesMax: 1e6 }
 
-  it('has no lag before its first record, which gets the state’s position as offset', async t => {
+  it('starts at the state’s position: it has no lag while empty, and its first record gets that offset', async t => {
     const folder = tempDir(t)
     const reader = openedReader(t, folder)
     assert.deepEqual(await reader.status('main', 50), { endOffset: 50, appendedAtMs: null })
@@ -29,7 +29,7 @@ describe('a log opened at the state’s position', () => {
     assert.equal((await reader.read('historical', 7, all)).nextOffset, 8)
   })
 
-  it('continues at the end of its segments if the state’s position is not beyond it', async t => {
+  it('continues at the end of its segments if that is at or beyond the state’s position', async t => {
     const { folder, writer } = await openedWriter(t, { firstOffsets: { main: 50 } })
     await writer.append('live', encodedEvents([aCapturedEvent(1)]))
     await writer.close()
@@ -67,7 +67,7 @@ describe('a log opened at the state’s position', () => {
     })
   })
 
-  it('continues at the state’s position after the start that found the gap was interrupted', async t => {
+  it('continues at the state’s position even if the start that first found the gap was interrupted', async t => {
     const { folder, writer } = await openedWriter(t)
     await writer.append('live', encodedEvents([aCapturedEvent(1)]))
     await writer.close()

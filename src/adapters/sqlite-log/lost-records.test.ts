@@ -7,7 +7,7 @@ import { openedReader } from '../../../tests/support/sqlite-log-files.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { LostRecords, lostRecordsFile } from './lost-records.ts'
 
-it('stores thousands of losses in one write, without repeats', async t => {
+it('the list of lost records stores thousands of losses in one write, without repeats', async t => {
   const folder = tempDir(t)
   const reader = openedReader(t, folder)
   const losses = Array.from(
@@ -25,7 +25,7 @@ it('stores thousands of losses in one write, without repeats', async t => {
   assert.equal(statSync(join(folder, lostRecordsFile)).size, size)
 })
 
-it('counts lost records without reading the file again until it changes', async t => {
+it('the list of lost records counts records without reading the file again until it changes', async t => {
   const folder = tempDir(t)
   const reader = openedReader(t, folder)
   await reader.keepLoss(...lossesOf('main', 0, 2_000))
@@ -44,7 +44,7 @@ it('counts lost records without reading the file again until it changes', async 
   assert.equal(await reader.lostCount(), 0)
 })
 
-it('bounds the list: the newest losses in full, the older ones as totals, without repeats', t => {
+it('the list of lost records is bounded: the newest losses in full and older ones as totals, without repeats', t => {
   const folder = tempDir(t)
   const bytesMax = 20_000
   const lost = new LostRecords(folder, bytesMax)
@@ -65,7 +65,7 @@ it('bounds the list: the newest losses in full, the older ones as totals, withou
   assert.deepEqual(readdirSync(folder), [lostRecordsFile])
 })
 
-it('adds up losses that exceed the list in one write', t => {
+it('the list of lost records adds up, in one write, the losses that do not fit into it', t => {
   const lost = new LostRecords(tempDir(t), 20_000)
   lost.keep(lossesOf('main', 0, 10_000))
   assert.equal(lost.count(), 10_000)

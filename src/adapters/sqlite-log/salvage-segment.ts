@@ -129,7 +129,7 @@ export class SalvagedSegment implements ReadableSegment {
       return salts
     }
     const [own, first, second] = [16, walHeaderBytes + 8, walHeaderBytes + step + 8].map(saltsAt) as Salts
-    // Damage at the start of the file may have changed the salts in the file header, in the first frame, or in both.
+    // If the salts of the header and the first frame differ, one or both are damaged; the first or second frame is right.
     const salts = own.equals(first) ? [own] : [first, second]
     const page = Buffer.alloc(pageBytes)
     for (let at = walHeaderBytes; at + step <= size; at += step) {
@@ -210,7 +210,7 @@ function readVarint(cursor: { readonly page: Buffer; at: number }): number {
   return Number.POSITIVE_INFINITY
 }
 
-/** Drops rows that claim offsets of an earlier row, since a damaged page may seem to have a row. */
+/** Drops rows that claim offsets of an earlier row, since a damaged page may seem to have rows that nobody wrote. */
 function removeOverlaps(frames: readonly Found[]): readonly Found[] {
   let end = 0
   return frames.filter(frame => {

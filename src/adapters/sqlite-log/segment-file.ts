@@ -57,7 +57,7 @@ const segmentVersion = 1
  * the CPU time of a 100 KB commit, at no measurable cost for a commit of one event.
  */
 export const pageBytes = 32 * 1024
-/** The limits of one frame, which is the unit that a reader decodes and can lose. A larger record has its own frame. */
+/** The limits of one frame, which is decoded, and may be lost, as a whole. A larger record has its own frame. */
 export const frameRecordsMax = 500
 export const frameBytesMax = 1024 * 1024
 /** 16 MiB. With SQLite's default of 4 MiB, p99 with 64 callers was 7 ms instead of 1–2. */

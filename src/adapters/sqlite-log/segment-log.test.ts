@@ -79,7 +79,7 @@ describe('a log of segments', () => {
     )
   })
 
-  it('returns complete runs of encoded records across segments', async t => {
+  it('returns the encoded records of several segments, each record complete', async t => {
     const { writer, reader } = await opened(t, { nowMs: () => 5_000, segmentBytesMax: 20_000 })
     for (let n = 0; n < 40; n++)
       await writer.append('live', encodedEvents([padded(3 * n, 500), padded(3 * n + 1, 500), padded(3 * n + 2, 500)]))

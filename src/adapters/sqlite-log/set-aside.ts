@@ -16,7 +16,7 @@ export function setSegmentAside(segment: SegmentName): string | null {
   const streamFolder = dirname(segment.path)
   const path = findFreePath(streamFolder, segment.firstOffset)
   const side = `${segment.path}-wal`
-  // The side file is linked first: after a crash in between, a start would remove a side file without its segment.
+  // Links the side file first: after a crash between the rename and a later link, a start would remove the side file.
   ignoreErrorCode('ENOENT', () => ignoreErrorCode('EEXIST', () => linkSync(side, `${path}-wal`)))
   if (!ignoreErrorCode('ENOENT', () => renameSync(segment.path, path))) return null
   rmSync(side, { force: true })

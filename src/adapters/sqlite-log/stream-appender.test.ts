@@ -15,7 +15,7 @@ import { StreamMark } from './stream-mark.ts'
 
 describe('a stream appender next to another process', () => {
   for (const what of ['packed', 'deleted'] as const) {
-    it(`passes its check and appends after the other process ended its open segment, which was then ${what}`, async t => {
+    it(`appends after the other process ended the segment that both had open, and which was then ${what}`, async t => {
       const { streamFolder, still, completeAndTakeAway, reader } = await twoAppenders(t)
       await completeAndTakeAway(what)
       still.check()
@@ -85,7 +85,7 @@ describe('a stream appender next to another process', () => {
     ])
   })
 
-  it('sets aside a segment that ends before its stream’s mark, once, together with its side file', async t => {
+  it('sets aside, once and with its side file, a segment that ends before the recorded end of its stream', async t => {
     const { streamFolder, still, other, gaps, damages, open } = await twoAppenders(t, 1_000_000)
     appendTo(still, 1, 2, 3)
     const mark = new StreamMark(streamFolder)

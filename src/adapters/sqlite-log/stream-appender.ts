@@ -38,8 +38,9 @@ export interface StreamAppenderOptions {
   readonly busyTimeoutMs: number
   /**
    * Called when this appender continued the stream beyond its end and no file can contain the records in between: the
-   * records from `endOffset` on are lost. `isLost` means that, by the stream's mark, this log had accepted them and they
-   * were not processed, so `endOffset` is at least the state's position. Otherwise an older copy of the log was restored.
+   * records from `endOffset` on are lost. `isLost`: this log had accepted these records, as the stream's mark shows, and
+   * they were not processed, so `endOffset` is at least the state's position. Otherwise an older copy of the log was
+   * restored.
    */
   readonly onGap?: (gap: StreamGap) => void
   /**
@@ -145,8 +146,8 @@ export class StreamAppender {
           segment.rollback()
           this.#moveOn(state.nextOffset)
         } else if (state.endOffset < this.#markedOffset && !segment.isEmpty(state)) {
-          // SQLite stops reading the side file at the first bad checksum, and its next write would overwrite the pages
-          // after that.
+          // Commits are missing: SQLite stops reading the side file at a bad checksum, and a write would overwrite all
+          // pages after it.
           throw createMissingEndError(state.endOffset, this.#markedOffset)
         } else if (state.endOffset < this.#firstOffset) {
           segment.closeForGood(this.#firstOffset)

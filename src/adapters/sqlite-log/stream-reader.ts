@@ -73,7 +73,7 @@ export class StreamReader {
     } catch (error) {
       if (!(error instanceof PortError && error.retryable)) throw error
     }
-    // Either the last listing ends here, or one of its segments was deleted.
+    // List again: either the last listing ends here, or one of its segments was deleted.
     this.#listAgain()
     let found = readKnown()
     if (found.firstOffset > fromOffset) {
@@ -142,7 +142,7 @@ export class StreamReader {
   /** A segment with a future timestamp, from a clock that was ahead, counts as no newer than the segments after it. */
   #hasOldBehind(offset: number, oldestMs: number, olderThanMs: number): boolean {
     const processed = this.#segments.filter((_, index) => this.#isProcessed(index, offset))
-    // If timestamps ascend, one check is enough.
+    // Timestamps usually ascend, so that this check alone decides.
     if (this.#newestAppendMs(processed.at(-1)!) >= oldestMs) return false
     return processed.some(segment => this.#newestAppendMs(segment) < olderThanMs)
   }

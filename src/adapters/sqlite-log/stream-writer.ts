@@ -19,7 +19,7 @@ export interface StreamWriterOptions {
   readonly isDormant?: boolean
   /** The wall clock, which determines the age of segments, including those that another process began. */
   readonly nowMs: () => number
-  /** Bytes that may wait, in flight included; a larger unit is accepted only when nothing else waits. */
+  /** Bytes that may wait, in flight included; an append larger than this is accepted only when nothing else waits. */
   readonly queueBytesMax: number
   /** Appends that may wait: each belongs to a request, which takes more memory than its bytes. */
   readonly queueCountMax: number

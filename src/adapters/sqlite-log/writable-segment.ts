@@ -151,8 +151,8 @@ export class WritableSegment {
     const { inode } = this.#files[0]!
     // The worker packs or deletes complete segments even while other processes have them open.
     if (readInode(this.name.path) === 0 && this.#isComplete()) return 'completed'
-    // A segment that was set aside is also deleted once it is processed, so a later segment shows the same: processes move
-    // on to a later segment only after this segment has ended.
+    // A segment that was set aside is deleted once it is processed. A later segment then shows that it was set aside, since
+    // processes begin a later segment only after this segment has ended.
     const isSetAside = listSegments(this.#folder).some(
       ({ form, path, firstOffset }) =>
         firstOffset > this.name.firstOffset || (form === 'damaged' && readInode(path) === inode),

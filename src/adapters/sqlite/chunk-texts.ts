@@ -73,9 +73,9 @@ export const inserts = buildInsertStatements((table, columns, onConflict = '') =
   return `INSERT INTO ${table} (${names}) VALUES ${placeholders(names.length)} ${onConflict}`
 })
 
-/** Statements for single rows, including checks and clean-up that PostgreSQL does within its list statements. */
+/** Statements for single rows, with checks and clean-up that PostgreSQL does within lists. Comments list the parameters. */
 export const rowTexts = {
-  /** …, project_id, uuid, loaded version */
+  /** the new values, then project_id, uuid, loaded version */
   updatePersons: `
   UPDATE person SET properties = ?, property_marks = ?, created_at = ?, is_identified = ?, version = ?, last_seen_at = ?
   WHERE project_id = ? AND uuid = ? AND version = ?`,
@@ -98,7 +98,7 @@ export const rowTexts = {
   INSERT INTO cohort_person (person_id, cohort_id) SELECT ?, cohort_id FROM cohort_person WHERE person_id = ?
   ON CONFLICT (person_id, cohort_id) DO NOTHING`,
 
-  /** …, project_id, group_type_index, group_key, loaded version */
+  /** the new values, then project_id, group_type_index, group_key, loaded version */
   updateGroups: `
   UPDATE "group" SET group_properties = ?, property_marks = ?, created_at = ?, version = ?
   WHERE project_id = ? AND group_type_index = ? AND group_key = ? AND version = ?`,

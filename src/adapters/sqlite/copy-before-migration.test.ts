@@ -62,7 +62,7 @@ function setMark(folder: string, value: number): void {
 }
 
 describe('a state whose schema changes', () => {
-  it('is copied first, unchanged and readable only by its owner, and the previous version runs on the copy', async t => {
+  it('is first copied unchanged, readable only by its owner, and the previous version can use the copy', async t => {
     const folder = await stateOf(t, 2)
     setMark(folder, 71)
     const umask = process.umask(0o077)

@@ -36,7 +36,7 @@ export async function copyBeforeMigration(
     syncPath(dataFolder)
   }
   if (isNewestSchema(version, known)) {
-    // The upgrade was interrupted after its last migration. Otherwise, the next upgrade would use this copy as its own.
+    // A begun upgrade was interrupted after its last migration. Complete it, or the next upgrade would use its copy.
     if (begun !== undefined) complete()
     return null
   }

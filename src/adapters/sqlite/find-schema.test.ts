@@ -10,7 +10,7 @@ import { openStateForWriting } from './open-sqlite.ts'
 import { openSqliteChunkStore } from './sqlite-chunk-store.ts'
 import { openSqliteManagementStore } from './sqlite-management-store.ts'
 
-it('finds the offset up to which every record of a stream is processed, where a backup of the log begins', async t => {
+it('the offset before which every record of a stream is processed is found in the state, for backups of the log', async t => {
   const dataFolder = tempDir(t)
   await migrateSqlite(dataFolder)
   const chunks = openSqliteChunkStore({ dataFolder })
@@ -28,7 +28,7 @@ it('finds the offset up to which every record of a stream is processed, where a 
   await Promise.all([chunks.close(), management.close()])
 })
 
-it('treats a state that does not say which schema it has as damaged', async t => {
+it('a state that does not say which schema it has counts as damaged', async t => {
   const dataFolder = tempDir(t)
   await migrateSqlite(dataFolder)
   const database = openStateForWriting(dataFolder, 0)

@@ -46,7 +46,7 @@ export function openHashKeyWriter(options: { dataFolder: string }): HashKeyOverr
     keepHashKey(assignment) {
       const { promise, resolve, reject } = Promise.withResolvers<readonly HashKeyRow[]>()
       waiting.push({ assignment, resolve, reject })
-      // By then all calls from one batch of messages are in the list.
+      // Runs when all calls from one batch of messages are in the list.
       if (waiting.length === 1) setImmediate(writeWaiting)
       return promise
     },

@@ -85,7 +85,7 @@ class StateDriver extends SqliteDriver {
 
 const cachedStatementsMax = 300
 
-/** Kysely prepares every query again, although we have few different query texts. */
+/** Caches statements by their text: Kysely would prepare every query again, although we have few different texts. */
 function withStatementCache(database: SqliteDatabase) {
   const statements = new Map<string, Database.Statement<unknown[]>>()
   return {

@@ -7,7 +7,7 @@ import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { migrateSqlite } from './kysely-on-sqlite.ts'
 import { openStateForReading, openStateForWriting, stateFilePath } from './open-sqlite.ts'
 
-test('creates the folder and the state, and changes nothing the second time', async t => {
+test('opening SQLite creates the folder and the state, and changes nothing the second time', async t => {
   const dataFolder = join(tempDir(t), 'deep', 'data')
   await migrateSqlite(dataFolder)
   await migrateSqlite(dataFolder)
@@ -19,7 +19,7 @@ test('creates the folder and the state, and changes nothing the second time', as
   database.close()
 })
 
-test('writes durably: with WAL, a sync at each commit, and foreign keys checked', t => {
+test('the SQLite state is durable: it uses WAL, a sync at each commit, and checked foreign keys', t => {
   const database = openStateForWriting(tempDir(t), 0)
   assert.equal(database.pragma('journal_mode', { simple: true }), 'wal')
   assert.equal(database.pragma('synchronous', { simple: true }), 2)
@@ -28,7 +28,7 @@ test('writes durably: with WAL, a sync at each commit, and foreign keys checked'
   database.close()
 })
 
-test('reads through a read-only connection, and sees what others commit', async t => {
+test('a read-only connection to the state can read, and sees what others commit', async t => {
   const dataFolder = tempDir(t)
   await migrateSqlite(dataFolder)
   const reader = openStateForReading(dataFolder)
@@ -40,7 +40,7 @@ test('reads through a read-only connection, and sees what others commit', async 
   writer.close()
 })
 
-test('reports `corrupt` for a file that is not a state, and `unavailable` for a file that cannot be opened', async t => {
+test('opening SQLite fails with `corrupt` for a file that is not a state, and `unavailable` for one it cannot open', async t => {
   const dataFolder = tempDir(t)
   writeFileSync(stateFilePath(dataFolder), 'this is not a database file, whatever its name says'.repeat(100))
   await assert.rejects(migrateSqlite(dataFolder), { code: 'corrupt' })

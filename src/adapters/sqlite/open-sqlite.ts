@@ -96,7 +96,7 @@ const suffixes = ['', '-wal', '-shm']
  * replaced, and all later writes to it are lost when the last process closes it. Stops when `isOpen` is false: SQLite
  * removes its side files with the last connection.
  * @param report called on each change: with the path of a missing or replaced file, or null once all files are back.
- * @returns a function that returns the same for the last check.
+ * @returns a function that returns the result of the last check, which is what `report` would get.
  */
 export function watchStateFiles(
   path: string,
@@ -117,7 +117,7 @@ export function watchStateFiles(
   function findMissing(): string | null {
     for (const [index, suffix] of suffixes.entries()) {
       const inode = readInode(path + suffix)
-      // A disk that does not answer tells nothing about the files' names; callers that read or write get its error.
+      // If the disk does not answer, the last finding stays; callers that read or write get the error.
       if (inode === null) return missing
       // A side file that did not exist yet is accepted when it appears.
       inodes[index] ||= inode

@@ -14,7 +14,7 @@ import { personUuid } from '#core/persons/person-uuid.ts'
 import { aChange } from '../../../tests/support/values.ts'
 import { createSqliteKysely } from './kysely-on-sqlite.ts'
 
-test('a page of the activity log is read in the order of an index, for one item by the index of items', async t => {
+test('a page of the activity log is read by an index, and the entries of one item by the index of items', async t => {
   const { texts, db, planOf } = await openTraced(t)
   const queries = createActivityQueries(db)
   const item = { kind: 'cohort', projectId: 1, itemId: '7', itemName: 'Beta' } as const
@@ -122,7 +122,7 @@ test('the rows of a job are deleted in batches, between which others can write',
   assert.deepEqual(left.raw().get(), [0, 0])
 })
 
-test('the worker looks for work with an index', async t => {
+test('the worker’s search for waiting work uses an index', async t => {
   const { texts, db, planOf } = await openTraced(t)
   texts.length = 0
   const work = createImportWorkQueries(db)

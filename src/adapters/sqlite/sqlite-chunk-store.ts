@@ -17,7 +17,7 @@ import { isSqliteBusy, openStateForWriting, toStatePortError, writerWaitMs } fro
 export function openSqliteChunkStore(options: { dataFolder: string; busyTimeoutMs?: number }): ChunkStore {
   const { dataFolder, busyTimeoutMs = writerWaitMs } = options
   const database = openStateForWriting(dataFolder, busyTimeoutMs, { mayCreate: false })
-  // From here on `retryWhileLocked` waits, since the worker's other connection writes on this thread too.
+  // From here on `retryWhileLocked` waits: SQLite's wait would block the worker's other connection on this thread.
   database.pragma('busy_timeout = 0')
   const reads = prepareChunkReads(database)
   const load = database.transaction((subjects: ChunkSubjects, textBytesMax: number) =>

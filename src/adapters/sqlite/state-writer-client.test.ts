@@ -31,7 +31,7 @@ test('a write waits for another process’s lock, and fails with `timeout` when 
   assert.ok(result.ok && result.value.value.id === 1)
 })
 
-test('answers searches while a write waits for the lock', async t => {
+test('the state thread answers searches while a write waits for the lock', async t => {
   const dataFolder = tempDir(t)
   const store = await openWriter(t, dataFolder, 5_000)
   const other = openStateForWriting(dataFolder, 0)
@@ -47,7 +47,7 @@ test('answers searches while a write waits for the lock', async t => {
   await writing
 })
 
-test('reads a default for a field that did not exist when a version of a flag was stored', async t => {
+test('a stored flag version that lacks a newer field is read with the field’s default', async t => {
   const dataFolder = tempDir(t)
   const store = await openWriter(t, dataFolder)
   await store.createFlag(aNewFlag({ tags: ['old'] }), aChange())
@@ -60,7 +60,7 @@ test('reads a default for a field that did not exist when a version of a flag wa
   assert.equal(version?.flag.key, 'beta')
 })
 
-test('refuses to start on a state of a newer version', async t => {
+test('the state thread refuses to start on a state of a newer version', async t => {
   const dataFolder = tempDir(t)
   await migrateSqlite(dataFolder)
   const database = openStateForWriting(dataFolder, 0)
@@ -73,7 +73,7 @@ test('refuses to start on a state of a newer version', async t => {
   )
 })
 
-test('fails calls in progress when the thread dies, and serves later calls with a new thread', async t => {
+test('calls in progress fail when the state thread dies, and a new thread serves the next calls', async t => {
   const dataFolder = tempDir(t)
   const thread = startStateThread({ dataFolder, access: 'write', busyTimeoutMs: 100, logger: silentLogger() })
   t.after(() => thread.close())
@@ -86,7 +86,7 @@ test('fails calls in progress when the thread dies, and serves later calls with 
   assert.deepEqual(page, { count: 0, results: [] })
 })
 
-test('accepts a thousand calls at once and refuses the next one', async t => {
+test('the state thread accepts a thousand calls at once and refuses the next one', async t => {
   const store = await openWriter(t, tempDir(t))
   const calls = Array.from({ length: 1_001 }, () => store.listProjectIds())
   await assert.rejects(calls.at(-1)!, { code: 'unavailable' })
@@ -94,7 +94,7 @@ test('accepts a thousand calls at once and refuses the next one', async t => {
   assert.equal(lists.length, 1_000)
 })
 
-test('finishes pending calls before it closes, and refuses later ones', async t => {
+test('the state thread finishes pending calls before it closes, and refuses calls after that', async t => {
   const dataFolder = tempDir(t)
   const store = await openStateWriter({ dataFolder, logger: silentLogger() })
   await store.createProject(aNewProject(), aChange())

@@ -6,7 +6,7 @@ import { err, ok, type Result } from '#core/result.ts'
 
 export type AddressConfig = Pick<Config, 'instance' | 'host' | 'port' | 'adminPort'>
 
-/** Adds the options that say which instance, and which of its projects, a command asks. */
+/** Adds the options that choose the instance and the project that a command calls. */
 export function addAddressOptions(command: Command): Command {
   return command
     .option(
@@ -38,7 +38,7 @@ export function resolveInstanceAddress(given: string | undefined, config: Addres
 /**
  * PENNON is often exported once for an instance, and PORT set for another instance on this machine.
  * @param port the text of the setting PORT; undefined if it is not set.
- * @returns a line for people if these are different instances; null otherwise.
+ * @returns a line for people if PENNON and PORT mean different instances; null otherwise.
  */
 export function describePortMismatch(
   given: string | undefined,

@@ -13,7 +13,7 @@ export interface PrivateApiOptions {
   /** An id, or `@current` for the first project of the key. */
   readonly project: string
   readonly timeoutMs?: number
-  /** Aborts requests, which then throw its reason. */
+  /** Aborts requests, which then throw the signal's reason. */
   readonly signal?: AbortSignal
 }
 
@@ -26,7 +26,7 @@ export class ClientError extends Error {
   readonly status: number | null = null
   /** The field or parameter that the response refuses; null if it names none. */
   readonly attr: string | null = null
-  /** The problem with that field, without its name and the address. */
+  /** The problem with that field, without the field's name and the instance's address. */
   readonly detail: string | null = null
 
   constructor(message: string, options: Partial<Pick<ClientError, 'exitCode' | 'status' | 'attr' | 'detail'>> = {}) {

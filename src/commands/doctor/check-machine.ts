@@ -12,7 +12,7 @@ import { computeConnectionsMax } from '#http/connections.ts'
 import { formatBytes } from '../readable-bytes.ts'
 import { badFinding, type Finding, goodFinding } from './finding.ts'
 
-/** Clocks are set in steps, so files from the last minute may be slightly ahead. */
+/** A clock may just have been set back a little, so files may be dated up to a minute ahead. */
 const toleranceMs = 60_000
 
 export function checkNode(): Finding {
@@ -23,7 +23,7 @@ export function checkNode(): Finding {
     : badFinding('node', wrong, `start it by \`${pennonCommand('serve')}\``)
 }
 
-/** SDKs' idle connections soon use up fewer than this. */
+/** A lower limit is soon used up by idle connections of SDKs. */
 const openFilesMin = 1_024
 
 /** @param openFilesMax null means no limit. */

@@ -7,7 +7,7 @@ import { findingOfTrustedTime } from './check-state.ts'
 const atMs = Date.parse('2026-11-27T12:00:00Z')
 const hourMs = 3_600_000
 
-describe('the finding of doctor about deletion by age', () => {
+describe('the result of pennon doctor’s check of deletion by age', () => {
   const cases: readonly {
     readonly of: string
     readonly time: TrustedTime | null

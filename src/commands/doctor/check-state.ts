@@ -29,7 +29,7 @@ async function checkState(
 
 const missingRemedy = `stop the instance and restore a copy of the event store that has them, or acknowledge the loss: \`${pennonCommand('doctor --accept-missing-events')}\``
 
-/** While rows were missing, the usage of these days kept its earlier figures. */
+/** Why usage is recounted: while rows were missing, the usage of these days kept its earlier figures. */
 const accepted =
   'loss acknowledged; it will not be reported again. Usage of today and the two days before is recounted from the remaining rows, and may decrease'
 
@@ -104,7 +104,7 @@ async function checkStream(
   const found = `${stream}: ${(await Promise.all(names)).join(', ')}; up to ${offset - doneOffset} records behind the other projects`
   try {
     const { appendedAtMs } = await log.status(stream, doneOffset)
-    // A log that was created anew does not contain these records.
+    // A log that was created anew does not contain these records, so their age is unknown.
     const age = appendedAtMs === null ? '' : `, the oldest ${Math.round((nowMs - appendedAtMs) / 1000)} s old`
     return warningFinding(deferred, found + age, deferredRemedy)
   } catch (cause) {

@@ -46,10 +46,10 @@ async function checkFiles(config: Config): Promise<readonly Finding[]> {
   const hasState = config.databaseUrl === null
   const isFolder = statSync(config.dataFolder, { throwIfNoEntry: false })?.isDirectory() ?? false
   try {
-    // If it is something else, the check of the folder reports it.
+    // If the path is something other than a folder, the check of the folder reports it.
     if (!isFolder) return [goodFinding(hasState ? 'state and log' : 'log', `SQLite ${readSqliteVersion()}`)]
     const unfit = findStateProblem(config)
-    // Not looked at any further: opening it could change it.
+    // The state is not checked any further, since opening it could change it.
     if (unfit !== null) return [toBadFinding('state', unfit)]
     const fault = findStateFault(config)
     const read = hasState && fault === null ? readWholeState(config) : null
@@ -149,7 +149,7 @@ export function checkGeoip(config: Config, nowMs: number): Finding {
   const ageDays = Math.floor((nowMs - database.builtAtMs) / dayMs)
   const found = `${database.origin}, built ${new Date(database.builtAtMs).toISOString().slice(0, 10)}`
   if (ageDays <= staleAfterDays) return goodFinding('geoip', found)
-  // Nothing to mend on a fresh installation, which has no newer data.
+  // Old installed data is not a fault: even a fresh installation has no newer data.
   if (config.geoipDatabase === null)
     return goodFinding('geoip', `${found}; to update it, set GEOIP_DATABASE${inDocs('operating/settings.md')}`)
   const remedy = `set GEOIP_DATABASE to a GeoLite2-City.mmdb that geoipupdate keeps up to date${inDocs('operating/settings.md')}`

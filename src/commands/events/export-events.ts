@@ -157,7 +157,7 @@ async function download(
     rowCountMax: most === null ? null : Number(most),
   })
   const scanner = format === 'parquet' ? null : new RowScanner(format)
-  // A resumed download starts with its own header, which is left out.
+  // A resumed CSV download starts with another header, which is left out.
   let headerIsAhead = format === 'csv' && part.cursor !== null
   const headers = format === 'csv' ? 1 : 0
   let received = 0

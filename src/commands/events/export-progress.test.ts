@@ -46,7 +46,7 @@ it('an export prints a line every ten seconds to a file or pipe', () => {
   assert.deepEqual(shown, ['10 rows, 10.0 KiB, 1.0 KiB/s\n', '30 rows, 30.0 KiB, 1.5 KiB/s\n'])
 })
 
-it('the progress of an export leaves out rows if they cannot be counted, as in Parquet', () => {
+it('the progress of an export shows no number of rows if they cannot be counted, as in Parquet', () => {
   assert.deepEqual(run(false, 4_000, [[10_000, null]]), ['1.0 KiB, 102 bytes/s\n'])
   assert.deepEqual(run(true, 4_000, [[10_000, null]])[0], '\r1.0 KiB, 102 bytes/s\u001b[K')
 })

@@ -17,8 +17,8 @@ export async function hasWholeExport(path: string): Promise<boolean> {
     const footerBytes = end.readUInt32LE(0)
     if (end.toString('latin1', 4) !== 'PAR1' || footerBytes > size - endBytes) return false
     const footer = await read(size - endBytes - footerBytes, footerBytes)
-    // The statistics before the key may contain text of events, so its last occurrence counts. A type and a length precede
-    // the value.
+    // The statistics before the key may contain text of events, so the last occurrence of the key counts. A type and a
+    // length precede the value.
     const at = footer.lastIndexOf(completeKey)
     return (
       at !== -1 &&

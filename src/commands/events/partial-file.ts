@@ -93,7 +93,7 @@ export async function reopenPartialFile(file: string, { format }: ExportRequest)
 
 type End = Omit<PartialFile, 'handle'>
 
-/** The header counts as a row. A file with nothing else starts again. */
+/** The header counts as a row. If a file has only a header, the download starts again. */
 function endOfCsv({ rowCount, lastEnd }: RowScanner, last: string): End {
   if (rowCount <= 1) return { rowCount: 0, cursor: null, bytes: 0 }
   return { rowCount: rowCount - 1, cursor: last.slice(0, last.indexOf(',')), bytes: lastEnd }

@@ -26,7 +26,7 @@ export class RowScanner {
 
   #scanQuoted(bytes: Uint8Array): void {
     for (let at = 0; at < bytes.length; at++) {
-      // A doubled quote closes and reopens.
+      // A doubled quote closes and reopens the quoted text.
       if (bytes[at] === quote) this.#inQuotes = !this.#inQuotes
       else if (bytes[at] === newline && !this.#inQuotes) this.#endRow(at)
     }

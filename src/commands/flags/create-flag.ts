@@ -47,7 +47,7 @@ export function createFlag(key: string, options: CreateOptions): Promise<void> {
 /** Called before anything is shown or asked. @throws ClientError if the project has a flag with this key. */
 async function refuseTakenKey(api: PrivateApi, key: string): Promise<void> {
   try {
-    // A key of digits may be the id of another flag.
+    // This path also takes ids, so a key of digits may find another flag.
     if ((await api.get(buildFlagPath(key))).key !== key) return
   } catch (error) {
     if (error instanceof ClientError && error.status === 404) return

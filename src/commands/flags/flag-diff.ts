@@ -43,7 +43,7 @@ function removeLines(lines: readonly string[], others: readonly string[]): strin
   })
 }
 
-/** @param reach the last line of the reach response, which may be an error. */
+/** @param reach the last line of the answer of `/feature_flags/reach/`, which may be an error. */
 export function formatReach(reach: JsonObject): string {
   const count = (name: string) => Number(reach[name] ?? 0)
   const error = reach.error as JsonObject | undefined

@@ -126,7 +126,7 @@ export function formatPlanLines({ writes, same, ids }: ImportPlan, terminal: Ter
 
 function newFlagLines(write: FlagWrite, ids: ReferenceIds, terminal: Terminal): string[] {
   const { active, archived, filters } = write.wanted
-  // Descriptions need indexes of group types, and names of cohorts and flags. Rules refer to none of these.
+  // A condition is described by its group type's index, but by the names of cohorts and flags. Rules have none of these.
   const groupType = (name: JsonValue) => ids.find('group_type', name) ?? name
   const shown = hasFlagRules(write)
     ? filters

@@ -203,8 +203,8 @@ function describeIssues(issues: readonly FlagIssue[]): string[] {
 const chainLengthMax = 500
 
 /**
- * Sorts writes so that each follows those it refers to. Adds a problem for a cycle, for a chain that is too long, and for a
- * filter that leads to a flag with rules.
+ * Sorts writes so that each follows the definitions it refers to. Adds a problem for a cycle, for a chain that is too long,
+ * and for a filter that leads to a flag with rules.
  * @param graph the filters of all flags and cohorts after the import, by title.
  */
 function sortByReferences(
@@ -214,7 +214,9 @@ function sortByReferences(
 ): PlannedWrite[] {
   const byTitle = new Map(writes.map(write => [formatWriteTitle(write), write]))
   const ordered: PlannedWrite[] = []
-  /** Maps the title of a visited definition to the flag with rules that it is or leads to; null for none. */
+  /**
+   * Maps the title of a visited definition to the flag with rules that it leads to (or that it is); null if there is none.
+   */
   const rulesReachedFrom = new Map<string, string | null>()
   const visit = (title: string, chain: readonly string[]): string | null => {
     const known = rulesReachedFrom.get(title)

@@ -31,7 +31,7 @@ export function readFlagFiles(paths: readonly string[], { cohorts = [], groupTyp
     const { flags, cohorts: ofFile } = decoded.value
     const file = {
       ...decoded.value,
-      // Filters of a static cohort have no meaning.
+      // Filters of a static cohort have no meaning, so they are removed.
       cohorts: ofFile.map(cohort => (cohort.is_static ? { ...cohort, filters: {} } : cohort)),
       flags: flags.map(flag => withoutExperiments(normalizeFlag(flag))),
     }

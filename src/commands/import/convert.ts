@@ -1,5 +1,5 @@
 // `pennon import convert`: reads records from stdin and prints what becomes of each, without a stage, job, connection or
-// clock. Its ledger ends with the process. Source: docs/wire/import.md §2.1, §9.
+// clock. What it remembers between records (the ledger) ends with the process. Source: docs/wire/import.md §2.1, §9.
 
 import { pipeline } from 'node:stream/promises'
 import { plainCsv } from '#core/csv.ts'

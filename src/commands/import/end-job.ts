@@ -154,7 +154,7 @@ function describeNextAfterPublish(at: string, differing: number): string {
     : `Next: find out why ${formatCount(differing, 'person differs', 'persons differ')} from the import. ${takenBack}`
 }
 
-/** Compares persons unless an earlier command already has: the user may have interrupted the comparison. */
+/** Compares persons unless an earlier command did: that command may have been interrupted before it could. */
 async function countDifferingPersons(job: Job, serviceJobId: string, api: ServiceApi): Promise<number> {
   const checked = readSentSummary(job.folder)?.persons ?? null
   return checked === null ? printPersonsCheck(job, serviceJobId, api) : checked.differences.length
@@ -199,7 +199,7 @@ async function checkVerified({ folder, at }: Job, serviceJobId: string, api: Ser
     )
   if (!balance.isBalanced)
     refuse(`the counts of the import do not add up; see pennon import report ${at}. To publish anyway: --unverified`)
-  // A service that was restored from a backup does not know which events it lost.
+  // Count again: a service that was restored from a backup does not know which events it lost.
   const { rows } = await readJobReport(api, serviceJobId)
   const had = `the service has ${formatCount(rows, 'event')} of the import, and had ${verification.stored_rows.toLocaleString('en')} when they were compared`
   if (rows > verification.stored_rows) refuse(`${had}. To compare again: pennon import run ${at}`)

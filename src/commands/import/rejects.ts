@@ -85,7 +85,7 @@ async function* rejectsOf(folder: JobFolder, reason: string | undefined): AsyncG
   }
 }
 
-/** The rejects of the rehearsal and of sending, by part. */
+/** The rejects of the rehearsal and of sending, one part after another. */
 async function* allRejects(folder: JobFolder): AsyncGenerator<RejectLine> {
   const files = new Map(listRejectFiles(folder).map(({ path, part }) => [part, path]))
   const begun = readCheckpoint(folder)?.parts ?? []

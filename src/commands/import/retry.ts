@@ -35,7 +35,7 @@ export async function retryRejects(path: string, { rejects }: RetryOptions): Pro
   await runExclusivelyOnJob(path, job => runUntilInterrupted(pausedMessage, signal => retry(job, rejects, signal)))
 }
 
-/** Repaired records have the same ids in any import, so nothing counts twice. */
+/** This is safe: repaired records get the same event ids in any import, so nothing counts twice. */
 const elsewhere =
   'Repaired records can be imported separately, as complete records in the format of the source: pennon import plan ANOTHER-FOLDER FILE'
 

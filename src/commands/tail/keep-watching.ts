@@ -18,7 +18,7 @@ export interface KeepWatchingOptions {
 const pauseMs = { first: 500, soonMax: 5_000, max: 30_000 }
 /** Pauses stay short for this long: most views break because an operator restarts the instance and waits for it. */
 const soonMs = 60_000
-/** A view that was open for this long starts again with the first pause and a new `soonMs`. */
+/** When a view that was open for this long breaks, pauses start again with the first, and `soonMs` begins anew. */
 const steadyAfterMs = 10_000
 
 /** @returns why retrying is pointless, and whether a view was ever open. */

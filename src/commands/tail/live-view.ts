@@ -37,8 +37,8 @@ export async function watchLiveView({
   monotonicNowMs,
 }: LiveViewOptions): Promise<LiveViewEnd> {
   const leaving = new AbortController()
-  // Counts quarters of the time: after this process was paused, perhaps by its reader, waiting bytes are read before
-  // the pause counts as silence.
+  // Silence is counted in quarters of `silentAfterMs`: after a pause of this process (its reader may stop it), waiting
+  // bytes are read before the pause can count as silence.
   let silentQuarters = 0
   let lastByteAtMs = monotonicNowMs()
   const onBytes = () => {
@@ -140,7 +140,8 @@ async function* readMessages(
 }
 
 /**
- * No pattern, because only a line feed ends a line here: `.` and `$` also stop at U+2028, which JSON does not escape.
+ * No regular expression, because only a line feed ends a line here: `.` and `$` also stop at U+2028, which JSON does not
+ * escape.
  */
 function fieldOf(message: string, name: string): string | undefined {
   const head = `${name}: `

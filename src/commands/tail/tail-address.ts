@@ -41,7 +41,7 @@ function queryOf(options: TailOptions): Result<URLSearchParams, string> {
   for (const [option, name, values] of [
     ['--event', 'event', event],
     ['--distinct-id', 'distinct_id', distinctId],
-    // An instance ignores `historical` when lanes are given.
+    // An instance ignores `historical` when lanes are given, so send it as a lane.
     ['--lane', 'lane', lane.length > 0 && historical ? [...lane, 'historical'] : lane],
   ] as const) {
     // The instance would treat an empty value as absent, and show everything.

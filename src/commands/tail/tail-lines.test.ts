@@ -83,7 +83,7 @@ describe('a line of pennon tail', () => {
     assert.ok(narrow.includes('a name that is longer t…  ada'), narrow)
   })
 
-  it('shows other messages under their name, and never moves the cursor', () => {
+  it('shows messages of other kinds with their names, and never moves the cursor', () => {
     assert.equal(line('skipped', '{"count":null}'), '# skipped {"count":null}')
     assert.equal(event('"properties":{"a":"\\u009b2J"}'), `${at}  paid  ada  {"a":"\\u009b2J"}`)
     const asJson = event('"properties":{"a":"\\u009b\\u007f\\u001b"}', true)

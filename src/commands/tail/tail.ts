@@ -38,7 +38,7 @@ export async function tail(options: TailOptions): Promise<void> {
         monotonicNowMs,
         onMessage: (kind, data) => {
           if (kind === 'ready') onReady()
-          // Every reconnected view sends it again; the table has one header.
+          // Every reconnected view sends `ready` again, but the table has only one header.
           if (kind === 'ready' && options.json !== true && hasHead) return
           if (kind === 'ready') hasHead = true
           const line =

@@ -171,7 +171,7 @@ async function findEvents(dataFolder: string, lock: Result<DataLock, string>): P
     removeAbandonedFreezes(dataFolder)
     return listStoppedEventFiles(dataFolder)
   }
-  // While another backup or a restore of a stopped instance runs, no engine answers.
+  // If a backup or a restore holds the folder, the instance is stopped, so no engine answers.
   if ((readLockHolder(dataFolder)?.command ?? 'serve') !== 'serve')
     throw new BackupRefused(`No backup was made: ${lock.error}`)
   for (let attempt = 1; ; attempt++) {

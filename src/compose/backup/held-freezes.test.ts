@@ -15,7 +15,7 @@ import { removeAbandonedFreezes } from './held-freezes.ts'
 const lockModule = fileURLToPath(new URL('../../processes/data-lock.ts', import.meta.url))
 
 describe('frozen copies of event files', () => {
-  it('are removed when no backup runs, even if a process has the id in their name', t => {
+  it('are removed when no backup runs, even if they are named after the id of a process that runs now', t => {
     const { dataFolder, frozen } = withFreezes(t, `backup_${process.pid}`, 'backup_1', 'backup_0f3c')
     removeAbandonedFreezes(dataFolder)
     assert.deepEqual(frozen(), [])
@@ -43,7 +43,7 @@ describe('frozen copies of event files', () => {
     assert.deepEqual(frozen(), [])
   })
 
-  it('of other programs are not touched, and nothing is written if there are none', t => {
+  it('of other programs are not touched, and nothing is written if there are no copies to remove', t => {
     const { dataFolder, frozen } = withFreezes(t, 'mine')
     removeAbandonedFreezes(dataFolder)
     assert.deepEqual([frozen(), readdirSync(dataFolder)], [['mine'], ['events']])

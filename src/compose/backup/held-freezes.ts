@@ -1,6 +1,6 @@
-// Protects the frozen event files of a backup from removal while a backup runs. Backups share a lock of the operating
-// system, which is released when their process ends, however it dies. A process id would prove nothing, since ids are
-// reused, in containers nearly always.
+// Protects the frozen event files (hard links) of a backup from removal while the backup runs. Backups share a lock of the
+// operating system, which is released when their process ends, however it dies. A process id would prove nothing, since ids
+// are reused, in containers nearly always.
 
 import { join } from 'node:path'
 import {

@@ -1,6 +1,6 @@
-// Proves a backup by restoring it into a folder next to it, which is removed afterwards: every file by its checksum, the
-// state and the log by reading them, the event store by starting the engine on it. The rows of all three are counted, and
-// compared with the description of the backup.
+// Verifies a backup by restoring it into a temporary folder next to it: every file by its checksum, the state and the log
+// by reading them, the event store by starting the engine on it. The rows of all three are counted, and compared with the
+// description of the backup.
 
 import { accessSync, constants, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'

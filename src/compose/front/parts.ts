@@ -29,7 +29,7 @@ export interface FrontParts extends FrontContext {
 export interface FlagParts extends FrontContext, Pick<FrontParts, 'definitions' | 'salts' | 'decodeThreads'> {
   readonly stores: {
     readonly state: Pick<FrontState, 'subjects' | 'loginWritesAtOnceMax'>
-    /** Keeps the hash keys of log-ins, and finds the project of a personal key. */
+    /** Stores the hash keys that flags keep after log-ins, and finds the project of a personal key. */
     readonly management: HashKeyOverrideWriter & Pick<ProjectStore, 'findProject' | 'listProjects'>
     readonly payloadCipher: Pick<FrontStores['payloadCipher'], 'open'>
   }

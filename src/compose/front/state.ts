@@ -16,7 +16,7 @@ import type { FrontSurroundings } from './context.ts'
 export interface FrontState {
   readonly subjects: SubjectStore & HashKeyOverrideReader & CookielessVisitors
   readonly definitions: DefinitionStore
-  /** How often a front checks whether another process changed definitions: it follows a write within a second. */
+  /** How often a front checks whether another process changed definitions, so that it serves a write within a second. */
   readonly definitionPollMs: number
   /** How many log-ins are written at once. More would wait in the store, where projects do not take turns. */
   readonly loginWritesAtOnceMax: number

@@ -35,7 +35,7 @@ export async function openFetchSource(
       throw new FetchStop(
         `${missingPackage('@aws-sdk/client-s3')}. To fetch from S3, ${howToInstall('@aws-sdk/client-s3')}, then run this command again.`,
       )
-    // Loading the client of AWS takes a sixth of the start of a command.
+    // Loading the client of AWS takes a sixth of a command's start time.
     const { createS3ObjectSource: s3ObjectSource } = await import('#adapters/import-sources/s3-object-source.ts')
     return createObjectFetchSource(s3ObjectSource(place), { prefix })
   }

@@ -55,7 +55,7 @@ export function watchEmbeddedEngine(
     ended: () => {
       setAway(true)
       try {
-        // An instance that has taken the folder over has put its own file there.
+        // Remove only our own file: an instance that has taken the folder over may have replaced it.
         const found = listedSecret(dataFolder)
         if (found === null || endpoint === null || found === endpoint.secret) removeEngineEndpoint(dataFolder)
       } catch (err) {

@@ -1,6 +1,6 @@
 // Starts series of `/metrics` at 0. If a counter appeared only with its first event, `rate()` would miss that event, and an
-// alert the first failure. Only closed lists are started; series that depend on a client's version begin with their first
-// event.
+// alert the first failure. Only series with labels from closed lists are started; series that depend on a client's version
+// begin with their first event.
 
 import { outcomes } from '#core/capture/outcomes.ts'
 import { lanes } from '#core/events/captured-event.ts'

@@ -53,7 +53,8 @@ export async function bindLogToState(
 }
 
 /**
- * Checks whether a state that was away and came back still belongs to the log in the data folder, which was bound before.
+ * Checks whether a state that was unavailable and came back still belongs to the log in the data folder, which was bound
+ * before.
  * @returns the reason if not, as the rest of a sentence about the state; null if it does.
  * @throws as reading the log does.
  */

@@ -30,7 +30,7 @@ export class HeldSegments {
   readonly #folder: string
   readonly #list: typeof listSegments
   readonly #held = new Map<string, HeldSegment[]>()
-  /** The mark of each stream that has one. */
+  /** The content of the mark file (with the stream's end) of each stream that has one. */
   readonly #marks = new Map<LogStream, Buffer>()
 
   /** @param list for tests: lists the segments in a stream's folder. */
@@ -102,7 +102,7 @@ export class HeldSegments {
       for (const { segment, database } of held) {
         const name = join('log', stream, basename(segment.path))
         if (database === null) {
-          // Its WAL is copied too, since it may hold records that the segment lacks.
+          // A damaged segment's WAL is copied too, since the WAL may hold records that the segment lacks.
           for (const suffix of ['', '-wal'])
             if (existsSync(segment.path + suffix)) await writer.addFile(name + suffix, segment.path + suffix)
           continue

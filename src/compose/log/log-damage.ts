@@ -1,5 +1,5 @@
-// Finds damage in the log of a data folder by opening every file, without changing any. A segment that ends before the mark
-// of its stream counts as damaged, since a start would set it aside.
+// Finds damage in the log of a data folder by opening every file, without changing any. A segment that ends before the
+// marked end of its stream counts as damaged, since a start would set it aside.
 
 import { join } from 'node:path'
 import { embeddedStreamNames } from '#adapters/sqlite-log/embedded-streams.ts'

@@ -65,7 +65,7 @@ export function findStateFault(config: Config): StoreFault | null {
   }
   const interrupted = findInterruptedRestore(dataFolder)
   if (interrupted !== null) return interrupted
-  // Only starts create these, and each start creates its state first.
+  // Only starts create these files, each after its state, so there must have been a state.
   const others = [
     ...(hasLog(config) ? ['log/'] : []),
     ...(existsSync(join(engineFolderOf(dataFolder), 'endpoint.json')) ? ['events/'] : []),

@@ -115,7 +115,7 @@ export async function composeWorker(options: WorkerOptions): Promise<ComposedWor
     serialize,
     mayRun,
     rejectRetentionDays: config.rejectRetentionDays,
-    // A ClickHouse server expires rows by its own clock.
+    // A ClickHouse server deletes expired rows by its own clock.
     expiryClock: config.clickhouseUrl === null ? retentionClock : clock,
     newUuid: randomUUID,
     random: Math.random,

@@ -39,7 +39,7 @@ describe('a refused body for the reject store', () => {
       assert.deepEqual(JSON.parse(stripVisitorsFromBody(JSON.stringify(sent))!), expected)
   })
 
-  it('loses those properties even if no events can be read, and however the keys are spelt', () => {
+  it('loses its identifying properties even if no events can be read, and however the keys are spelt', () => {
     const shown = { event: 'e', $cookieless_mode: true, ...telling }
     for (const sent of [
       { batch: [[item]] },

@@ -6,14 +6,15 @@ import { identifyingNames } from './cookieless-event.ts'
 
 const isIdentifying: ReadonlySet<string> = new Set(identifyingNames)
 
-/** A refused request may contain events in places that are never read, such as a list of lists. */
+/** How deep events are searched for: a refused request may have them in odd places, such as a list of lists. */
 const depthMax = 16
 
 /** An escape that may spell a character of the mode's name; escapes of non-ASCII characters look different. */
 const escapedName = /\\u00(?:5f|[67])/i
 
 /**
- * Reading longer texts, of which a request may have many, would take seconds, and at most a quarter of each would be kept.
+ * Longer texts are not read: a request may have many, which would take seconds, and at most a quarter of each would be
+ * kept.
  */
 const textCharsMax = 256 * 1024
 
@@ -56,7 +57,7 @@ function stripEvents(value: JsonValue, depth: number): JsonValue {
   return isCookieless(value) ? stripEvent(value) : mapMembers(value, inner => stripEvents(inner, depth - 1))
 }
 
-/** Whether an item asks for cookieless mode, even in a form or a place that is refused. */
+/** Whether an item asks for cookieless mode, even in a form or place that capture would refuse. */
 function isCookieless(item: JsonObject): boolean {
   return (
     isSet(item, '$cookieless_mode') ||

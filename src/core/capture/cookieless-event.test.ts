@@ -46,7 +46,7 @@ describe('the properties of an event that identify its visitor', () => {
   })
 })
 
-it('a project’s cookieless mode always drops merges, $identify if it cannot be stored, and everything if it is off', () => {
+it('merges are dropped in every cookieless mode, $identify in the stateless mode, and all events if the mode is off', () => {
   const names = ['$create_alias', '$merge_dangerously', '$identify', 'e']
   const drops = ([0, 1, 2] as const).map(mode => names.map(name => findDropByMode(name, mode)))
   const [merge, off] = ['cookieless_unsupported_event', 'cookieless_team_disabled']

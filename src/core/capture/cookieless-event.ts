@@ -36,8 +36,8 @@ export function findDropByMode(name: string, mode: CookielessMode): CookielessDr
 }
 
 /**
- * Why an event that was sent as an import is dropped; null when it is stored as it was sent, since exports have ids
- * that are hashes already.
+ * Why an event that was sent as an import is dropped; null when it is stored as it was sent, since the ids in exports are
+ * hashes already.
  */
 export function findDropOfImport(distinctId: string): CookielessDrop | null {
   return distinctId === cookielessSentinel ? 'cookieless_timestamp_out_of_range' : null
@@ -137,7 +137,7 @@ export function extractVisitor(
   return { event: stripped, visitor: facts }
 }
 
-/** Returns what to add to an event's record; null when this must wait, or the event may be dropped. */
+/** Returns what to add to an event's record; null when the visitor is settled later or the event may be dropped. */
 export type SettleVisitor = (event: CapturedEvent, facts: VisitorFacts) => SettledVisitor | null
 
 export function isSameVisitor(one: VisitorFacts, other: VisitorFacts): boolean {

@@ -124,7 +124,7 @@ describe('6.2: the profile flag', () => {
     assert.deepEqual([world.rows[1]?.propertiesJson, world.rows[1]?.groups[0]], ['{"$group_0":"acme"}', 'acme'])
   })
 
-  it('upgrades a personless event of a known person after a minute, unless the project has opted out', async () => {
+  it('gives a personless event its person if that has existed for a minute, unless the project has opted out', async () => {
     for (const [personProcessingOptOut, mode] of [
       [false, 'force_upgrade'],
       [true, 'propertyless'],
@@ -191,7 +191,7 @@ describe('6.6: $os_name', () => {
     }
   })
 
-  it('is copied to $os in both maps, where the client’s own $os wins, and itself stays in place', async () => {
+  it('is copied to $os in $set and $set_once unless the client set $os there, and is itself kept', async () => {
     const world = aWorld()
     await world.apply(
       anEvent('e', 'ada', {

@@ -40,7 +40,7 @@ describe('resolveEventTime of a live event', () => {
     }
     assert.equal(timeOf({ timestamp: '1900-01-01T00:00:00Z' }), '1900-01-01T00:00:00.000Z')
   })
-  it('is 1970 if its offset leads before the year 0, and the time of receipt if only before 1900', () => {
+  it('is 1970 if its UTC offset moves it before the year 0, and the time of receipt if it is otherwise before 1900', () => {
     assert.equal(timeOf({ offsetMs: 1e15 }), '1970-01-01T00:00:00.000Z')
     assert.equal(timeOf({ offsetMs: 9e18 }), '1970-01-01T00:00:00.000Z')
     assert.equal(timeOf({ offsetMs: 1000 * 365 * 24 * hourMs }), '2025-07-01T11:00:00.000Z')

@@ -1,6 +1,5 @@
-// A capture request whose bytes and JSON were read: names and types are known, the rules are not applied yet. The
-// parsers in `wire/capture` and `wire/capture-v1` produce it, and `prepare-events.ts` turns it into records and
-// outcomes.
+// A capture request whose bytes and JSON were read: names and types are checked, but the rules are not applied yet. The
+// parsers in `wire/capture` and `wire/capture-v1` produce it, and `prepare-events.ts` turns it into records and outcomes.
 
 import type { ClientSdk } from '../events/captured-event.ts'
 import type { Member } from '../json-text.ts'
@@ -109,7 +108,7 @@ export interface IncomingV1Event {
   readonly options: unknown
   /** The client's own JSON text; null when it is not an object. */
   readonly propertiesJson: string | null
-  /** That text as `JSON.parse` reads it, for looking up keys. */
+  /** `propertiesJson` as `JSON.parse` reads it, for looking up keys. */
   readonly properties: { readonly [key: string]: unknown }
 }
 

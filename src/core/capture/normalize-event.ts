@@ -139,7 +139,7 @@ const aiEventNames = new Set([
 ])
 
 /**
- * The lane that an event's name decides; other events of a historical migration take `historical`.
+ * The lane that an event's name decides. If the name decides none, events of a historical migration take `historical`.
  * Source: docs/wire/ingestion.md 2.7, 5.
  */
 export function laneOf(name: string, historicalMigration: boolean): Lane {

@@ -103,7 +103,7 @@ describe('normalizeV1Event', () => {
     assert.deepEqual(dropOf(tooBig), ['ai_event_too_big', 'properties'])
   })
 
-  it('appends what the client sends outside the properties to them, after the client’s own keys', () => {
+  it('adds values that the client sends outside the properties, after the client’s own properties', () => {
     const event = normalized(
       {
         sessionId: 'S"1',
@@ -128,7 +128,7 @@ describe('normalizeV1Event', () => {
     assert.equal(normalized({ propertiesJson: ' { } ' }, { sdk }).propertiesJson, '{"$lib":"l","$lib_version":"v"}')
   })
 
-  it('prefers such values to the client’s properties of the same name, and writes each key once', () => {
+  it('prefers values from outside the properties to properties of the same name, and writes each key once', () => {
     const propertiesJson = '{"$lib":"mine","n":1.0,"$session_id":"a","$session_id":"b","$process_person_profile":true}'
     const event = normalized(
       { propertiesJson, sessionId: 's', options: { process_person_profile: false } },
@@ -147,7 +147,7 @@ describe('normalizeV1Event', () => {
     assert.ok(event.propertiesJson.includes('"n":1.0'))
   })
 
-  it('does not parse the properties again to append values, however long they are', t => {
+  it('adds those values without parsing the properties again, however long they are', t => {
     const list = `[${'0,'.repeat(200_000)}1.0]`
     const propertiesJson = `{"$lib":"mine","list":${list}}`
     const item = anItem({ propertiesJson })

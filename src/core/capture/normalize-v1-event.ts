@@ -140,7 +140,7 @@ const illegalDistinctIds = new Set([
 
 /**
  * Whether the id is a placeholder that many people would share. Its events are stored without a person.
- * @param distinctId trimmed. Merges have another list. Source: docs/wire/ingestion.md 6.4, the list of the v1 edge.
+ * @param distinctId trimmed. Merges use a different list. Source: docs/wire/ingestion.md 6.4, the list of the v1 edge.
  */
 export function isIllegalV1DistinctId(distinctId: string): boolean {
   return distinctId.length <= 36 && illegalDistinctIds.has(distinctId.toLowerCase())

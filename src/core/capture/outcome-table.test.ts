@@ -79,8 +79,8 @@ describe('a row of the outcome table', () => {
   })
 })
 
-describe('removing records that are not stored from encoded runs', () => {
-  it('keeps the remaining records unchanged, in their order, whatever their size, in both logs', () => {
+describe('removing unstored records from sequences of encoded records', () => {
+  it('keeps the remaining records unchanged and in order, whatever their size, for live events and imports alike', () => {
     const sizes = [1, 500, 40_000, 2_000, 300_000, 10, 7]
     const events = sizes.map((size, n) =>
       aCapturedEvent(n, {
@@ -103,7 +103,7 @@ describe('removing records that are not stored from encoded runs', () => {
     assert.deepEqual(eventsOf(table, 'import'), [events[6]])
   })
 
-  it('keeps the runs themselves if all records stay, and no run if no record stays', () => {
+  it('keeps the sequences themselves if all records stay, and no sequence if no record stays', () => {
     const table = tableOf([aCapturedEvent(1), aCapturedEvent(2)], 1)
     const bytes = table.live!.bytes
     runAllSteps(compactTable(table))
@@ -114,7 +114,7 @@ describe('removing records that are not stored from encoded runs', () => {
     assert.equal(table.rejects!.recordCount, 1, 'rejects are not affected')
   })
 
-  it('releases a long run, so that it can be transferred', () => {
+  it('gives up the buffer of a long sequence, so that it can be transferred to another thread', () => {
     const long = aCapturedEvent(2, { propertiesJson: `{"x":"${'y'.repeat(400_000)}"}` })
     const table = tableOf([aCapturedEvent(1), long])
     setOutcomeCode(table, 0, importOnlyCode)
@@ -124,7 +124,7 @@ describe('removing records that are not stored from encoded runs', () => {
     assert.deepEqual(eventsOf(table), [long])
   })
 
-  it('pauses in long runs and between large records', () => {
+  it('pauses in long sequences and between large records', () => {
     assert.equal(stepsOf(tableOf(Array.from({ length: 2_000 }, (_, n) => aCapturedEvent(n)))), 3)
     const large = { propertiesJson: `{"x":"${'y'.repeat(700_000)}"}` }
     assert.equal(stepsOf(tableOf(Array.from({ length: 6 }, (_, n) => aCapturedEvent(n, large)))), 3)
@@ -161,7 +161,7 @@ describe('the reason why nothing of a request was stored', () => {
   })
 })
 
-it('consecutive events with equal visitor facts share one object', () => {
+it('consecutive events with the same data about their visitor share one object', () => {
   const writer = new TableWriter(4)
   for (const [row, ip] of ['1.1.1.1', '1.1.1.1', '2.2.2.2', '1.1.1.1'].entries())
     writer.addEvent(row, aCapturedEvent(row), okCode, { isUuidMade: false, visitor: shown(ip) })
@@ -173,7 +173,7 @@ it('consecutive events with equal visitor facts share one object', () => {
   assert.equal(new Set(visitors).size, 3)
 })
 
-describe('events whose visitors were settled later', () => {
+describe('events that are rewritten because their visitor was determined after decoding', () => {
   it('stay in their places among unchanged events', () => {
     const events = [
       aCapturedEvent(1),

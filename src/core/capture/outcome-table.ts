@@ -15,7 +15,7 @@ import { importOnlyCode, type Outcome, outcomes, resourceOfOverQuotaCode } from 
 import { type EventResource, eventResourceOf, eventResources } from './quota-resource.ts'
 
 export interface OutcomeTable {
-  /** Two cells per row: where its record begins, or -1; and its `column`s. */
+  /** Two cells per row: where its record begins (-1 for none), and bit fields as listed in `column`. */
   readonly cells: Int32Array<ArrayBuffer>
   /** Records of the live events and of the imports; null when there are none. */
   live: EncodedRecords | null
@@ -28,7 +28,7 @@ export interface OutcomeTable {
 
 type Run = Traffic | 'rejects'
 
-/** A project may have this many rejects stored per second; further rejects need no body. */
+/** A project may have this many rejects stored per second, so the bodies of further rejects are not needed. */
 export const rejectCountMax = 100
 
 const cellsPerRow = 2
@@ -110,8 +110,8 @@ export function isRejectAt(table: OutcomeTable, row: number): boolean {
 }
 
 /**
- * Reads the records of rows. A row that is not stored keeps its record until `compact` removes it; other rows keep theirs
- * until the log has taken over the records.
+ * Reads the records of rows. A row that is not stored keeps its record until `compactTable` removes it; other rows keep
+ * theirs until the log has taken over the records.
  */
 export class TableRecords {
   readonly #table: OutcomeTable
@@ -246,8 +246,8 @@ export class TableWriter {
 }
 
 /**
- * V8 keeps arrays of up to 64 bytes on its own heap. Arrays of up to 4 KiB come from Node's pool; longer ones can be
- * transferred.
+ * Allocates by size: V8 keeps up to 64 bytes on its own heap, up to 4 KiB come from Node's pool, and longer arrays own
+ * their buffer, so that they can be transferred.
  */
 function newCells(length: number): Int32Array<ArrayBuffer> {
   if (length <= 16 || length > 1_024) return new Int32Array(length)
@@ -266,7 +266,7 @@ export interface EventRow {
 
 /** The further columns of an item that did not become an event. */
 export interface RejectRow {
-  /** The quota that, when used up, leaves the item out before its fault counts; null for none. */
+  /** If this quota is used up, the item is left out for that reason instead of its fault; null for none. */
   readonly resource: EventResource | null
   readonly isNameless: boolean
   readonly refusesRequest: boolean
@@ -276,7 +276,7 @@ function runAt(table: OutcomeTable, row: number): Run {
   return readColumn(table, row, column.isReject) === 1 ? 'rejects' : trafficOf(laneAt(table, row))
 }
 
-/** What one step of `compact` handles: less than a millisecond's work. */
+/** What one step of `compactTable` handles: less than a millisecond's work. */
 const recordsPerStep = 512
 const bytesPerStep = 1024 * 1024
 

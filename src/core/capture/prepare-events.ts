@@ -50,7 +50,9 @@ export interface PreparedRequest {
   readonly token: string
   readonly historicalMigration: boolean
   readonly table: OutcomeTable
-  /** The request's body for the reject store, in case a bad item causes its refusal; '' when no item can. */
+  /**
+   * The request's body for the reject store, in case a bad item causes the request's refusal; '' when no item can cause it.
+   */
   readonly body: RejectedBody
 }
 
@@ -71,10 +73,9 @@ export interface ReceivedRequest {
 export type VisitorsOf = (token: string) => SettleVisitor | null
 
 /**
- * Normalises and encodes the items in order, with the project left open (0). A bad item refuses the whole request, with
- * one exception: an event of a historical migration with an unreadable time alone is left out and becomes a reject. In
- * an itemised request every bad item is left out that way, and the rows of events have the outcome that the answer
- * reports.
+ * Normalises and encodes the items in order, with the project left open (0). A bad item refuses the whole request, with one
+ * exception: a historical migration's event with an unreadable time is left out by itself and becomes a reject. In an
+ * itemised request every bad item is left out that way, and the rows of events have the outcome that the answer reports.
  * Source: docs/wire/ingestion.md 1.7, 1.9; docs/wire/import.md 3.6.
  */
 export function prepareEvents(
@@ -299,7 +300,7 @@ function contextOf(
   }
 }
 
-/** The outcome that follows from the event alone. What its project or person cause later becomes a warning. */
+/** The outcome that follows from the event alone. What its project or person causes later becomes a warning. */
 function reportedCodeOf(event: CapturedEvent): number {
   // Parses the properties again, but only for itemised requests: nothing else here needs them parsed.
   const properties = parsePlainJson(event.propertiesJson) as JsonObject

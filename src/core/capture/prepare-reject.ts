@@ -26,7 +26,7 @@ export interface ReplayTarget {
   readonly rerouteOlderThanMs: number | null
 }
 
-/** Prepares a whole request or one item. The rules of names, ids and times apply as of when the reject arrived. */
+/** Prepares a whole request or one item. The rules of names, ids and times apply as at the time when the reject arrived. */
 export function prepareRejectedRequest(
   request: IncomingRequest,
   { rejectId, importJobId, receivedAtMs, source }: StoredReject,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { findRootDomain } from './root-domain.ts'
 
-it('finds the domain that a host shares with its subdomains', () => {
+it('the root domain is the domain that a host shares with its subdomains', () => {
   for (const [host, root] of [
     ['https://shop.example.co.uk/basket?a=b', 'example.co.uk'],
     ['SHOP.example.com', 'example.com'],

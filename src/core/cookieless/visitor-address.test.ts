@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { normalizeVisitorAddress } from './visitor-address.ts'
 
-it('normalizes an IP address to a single spelling', () => {
+it('an IP address is normalized to a single spelling', () => {
   for (const [text, expected] of [
     ['203.0.113.7', '203.0.113.7'],
     ['::ffff:203.0.113.7', '203.0.113.7'],

@@ -3,7 +3,7 @@
 
 import type { GeoipLocation } from '../geoip.ts'
 
-/** Where an event queues and which special rules it follows. Source: docs/wire/ingestion.md 0. */
+/** In which queue an event waits, and which special rules it follows. Source: docs/wire/ingestion.md 0. */
 export const lanes = [
   'main',
   'historical',

@@ -18,7 +18,7 @@ export function readGroupIdentity(properties: JsonObject): GroupIdentity | null 
   return key === null ? null : { typeName: replaceUnstorableText(typeName), key }
 }
 
-/** Reads the group key of a group event, which does not depend on the group type; null without a key. */
+/** Reads the group key of a group event, whatever its group type is; null without a key. */
 export function readGroupKey(properties: JsonObject): string | null {
   const key = ownValue(properties, '$group_key')
   return key === undefined || !isTruthy(key) ? null : replaceUnstorableText(textOf(key))

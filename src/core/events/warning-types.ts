@@ -13,8 +13,8 @@ interface WarningKind {
   readonly category: WarningCategory
   readonly severity: WarningSeverity
   /**
-   * Up to 1,000 such warnings a day are kept instead of 20: merges are rare and each concerns a person; clients need to
-   * read their own warnings.
+   * Up to 1,000 such warnings a day are kept instead of 20: those of merges are rare and each concerns a person, and
+   * clients need to read those that they raised.
    */
   readonly isKept?: true
 }

@@ -25,7 +25,7 @@ export interface ImportNote {
 
 /** Why undoing a job leaves something unchanged. The names are the reasons of the job's notes. */
 export type UndoRefusal =
-  /** The stored events do not explain what is there, so they do not show either what was there before. */
+  /** The stored events do not explain the current state, so they do not show the earlier state either. */
   | 'undo_left:history_is_incomplete'
   /** The event store cannot list the events: they are too many, or it takes too long. */
   | 'undo_left:events_not_readable'
@@ -83,13 +83,15 @@ export interface ImportChanges {
   readonly returnedAssignments: readonly ReturnedAssignments[]
   /** Ids of links that are done, to be removed from the list of links to publish. */
   readonly doneLinkIds: readonly number[]
-  /** Persons that stay unchanged. What the changes make of the events is right only while these persons are as loaded. */
+  /** Persons that these changes only rely on: the commit is a conflict if one of them has changed since the load. */
   readonly unchangedPersons: readonly (LoadedRow & { readonly uuid: string })[]
   /** Persons to delete without a survivor. The commit is a conflict also if such a person still has a distinct id. */
   readonly removedPersons: readonly (LoadedRow & { readonly uuid: string })[]
   readonly removedMappings: readonly (LoadedRow & { readonly distinctId: string })[]
   readonly removedGroups: readonly (LoadedRow & { readonly typeIndex: number; readonly key: string })[]
-  /** The version of the next mapping of a distinct id that has none: above the versions of all its earlier overrides. */
+  /**
+   * The version of the next mapping of a distinct id without a mapping: above the versions of all its earlier overrides.
+   */
   readonly nextVersions: readonly {
     readonly projectId: number
     readonly distinctId: string

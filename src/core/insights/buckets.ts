@@ -18,7 +18,7 @@ export interface TimeRange {
   readonly fromMs: number
   /** The first instant that does not belong to the range. */
   readonly endMs: number
-  /** The first bucket begins at `fromMs`, even within an interval. Otherwise it begins where its interval does. */
+  /** If true, the first bucket begins at `fromMs`, even within an interval; otherwise it begins where its interval does. */
   readonly startsExactly?: boolean
   /** A skipped day at the beginning of the range: `fromMs` is then the start of the following day. */
   readonly firstDay?: string
@@ -252,7 +252,7 @@ function firstDayOfInterval(
   return interval === 'month' ? date.with({ day: 1 }) : date
 }
 
-/** The latest full hour on the wall. Where the clock jumped over it, the instant of the jump. */
+/** The latest full hour on the wall clock; if the clock jumped over it, the instant of the jump. */
 function startOfHour(time: Temporal.ZonedDateTime): Temporal.ZonedDateTime {
   const rounded = time.round({ smallestUnit: 'hour', roundingMode: 'floor' })
   return rounded.epochMilliseconds <= time.epochMilliseconds ? rounded : time

@@ -23,8 +23,8 @@ export interface PropertyCondition {
   readonly operator: string
   readonly value: JsonValue
   /**
-   * 2 in filters of queries, as in PostHog; in conditions of cohorts the project's version, so that they have the same
-   * members as for flags.
+   * 2 in filters of queries, as in PostHog; in conditions of cohorts the project's version, so that a cohort has the same
+   * members here as for flags.
    */
   readonly matchingVersion: 1 | 2
 }

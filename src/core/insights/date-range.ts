@@ -30,9 +30,9 @@ export type DateRange = Omit<TimeRange, 'fromMs'> & { readonly fromMs: number | 
 
 /**
  * The resulting range. A start that is a date, or a span of days or longer, is the start of that day, and a span of hours
- * the start of that hour; `createBuckets` then begins with the whole bucket, except where a span of hours meets buckets of a
- * day, and except for weeks: the first week begins with the start's day. The end is part of the range: the whole day, or
- * with buckets of an hour the whole hour, or the instant when it is an absolute time.
+ * the start of that hour; `createBuckets` then begins with the whole bucket, with two exceptions: a span of hours with
+ * buckets of a day; and weeks, the first of which begins with the start's day. The end belongs to the range: its whole day,
+ * its whole hour with buckets of an hour, or just the instant for an absolute time.
  */
 export function readDateRange(
   written: WrittenDateRange,
@@ -97,14 +97,14 @@ function readEnd(
   if (to === null) return null
   const timeMs = to.time.epochMilliseconds
   if (to.skippedDay !== undefined) return { endMs: timeMs, lastDay: to.skippedDay }
-  // The range includes its last instant.
+  // The range includes its last instant, while `endMs` is exclusive.
   if (isExplicit || (interval === 'hour' && to.unit === null)) return { endMs: timeMs + 1 }
   const unit = interval === 'hour' && !to.isDay ? 'hour' : 'day'
   return { endMs: endOfInterval(timeMs, unit, clock) }
 }
 
 interface ReadTime {
-  /** The last millisecond of a span with `End`. */
+  /** For a span with `End`, its last millisecond. */
   readonly time: Temporal.ZonedDateTime
   /**
    * The unit that it was written in: `hour` also for shorter units, `day` also for longer units and dates; null for an

@@ -18,7 +18,7 @@ interface UsageLine {
 
 /** How often a flag was called. */
 export interface FlagUsage {
-  /** Most calls first; of equally many, in the order of their text. */
+  /** Most calls first; values with equally many calls in the order of their text. */
   readonly values: readonly (UsageLine & { readonly value: string })[]
   /** All other values together, null when there are none. A person counts once for each of these values. */
   readonly rest: UsageLine | null

@@ -84,7 +84,7 @@ describe('a filter of the live view', () => {
     assert.equal(matches({ properties }, { propertiesJson: '{"a":1,"b":3}' }), 'no')
   })
 
-  it('does not search properties that are too long, and says so if only they could decide', () => {
+  it('does not search properties that are too long, and says so if the match depends on them', () => {
     const propertiesJson = JSON.stringify({ k: 1, pad: 'x'.repeat(propertiesLookedIntoMax) })
     const properties = [{ key: 'k', value: 1 }]
     assert.equal(matches({ properties }, { propertiesJson }), 'too_large')
@@ -92,7 +92,7 @@ describe('a filter of the live view', () => {
     assert.equal(matches({}, { propertiesJson }), 'yes')
   })
 
-  it('filters rejects by the fields that are known, unless rejects are not requested', () => {
+  it('accepts a reject whose known fields match, and no reject at all if rejects are not requested', () => {
     const rejected = (over: Partial<LiveFilter>, reject = {}) =>
       matchesLiveFilter({ ...everything, ...over }, aCapturedReject({ name: '', distinctId: '', ...reject }))
     assert.ok(rejected({}))

@@ -14,7 +14,7 @@ export interface LiveFilter {
   readonly events: ReadonlySet<string> | null
   readonly distinctIds: ReadonlySet<string> | null
   readonly lanes: ReadonlySet<Lane>
-  /** Whether imports are shown: their exceptions and AI events take the lanes of live ones. */
+  /** Whether imports are shown. Lanes cannot tell: imported exceptions and AI events take the same lanes as live ones. */
   readonly imports: boolean
   /** All of them must match. */
   readonly properties: readonly PropertyEquality[]
@@ -52,7 +52,7 @@ export class LiveEvent {
 
   #holds({ key, value }: PropertyEquality): boolean {
     const { propertiesJson } = this.event
-    // Most events lack the key, and most texts spell keys without escapes; such texts need no parsing.
+    // Most events need no parsing: their text has no escapes and does not contain the key, so they lack it.
     if (!propertiesJson.includes('\\') && !propertiesJson.includes(JSON.stringify(key))) return false
     this.#properties ??= parseObjectOrNull(propertiesJson)
     const stored = this.#properties === null ? undefined : ownValue(this.#properties, key)

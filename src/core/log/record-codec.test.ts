@@ -189,7 +189,7 @@ describe('the record codec', () => {
     assert.deepEqual(distinctIds(bytes), ['person-2'])
   })
 
-  it('returns a large run in a separate buffer, ready to be transferred', () => {
+  it('returns a long sequence of records in a separate buffer, ready to be transferred', () => {
     const encoder = new RecordEncoder()
     for (let n = 0; n < 400; n++) encoder.addEvent(aCapturedEvent(n))
     const { bytes } = encoder.finish()
@@ -198,7 +198,7 @@ describe('the record codec', () => {
     assert.equal(decodeRecords(bytes, 400).length, 400)
   })
 
-  it('sets the project of every record in a run', () => {
+  it('sets the project of every record in an encoded sequence', () => {
     const events = encodedEvents([aCapturedEvent(1, { projectId: 0 }), aCapturedEvent(2, { projectId: 0 })])
     for (const { bytes } of [events, encodeRecording(aCapturedRecording(1, { projectId: 0 }))]) {
       writeProjectIdIntoRecords(bytes, 0x8765_4321)
@@ -219,7 +219,7 @@ describe('the record codec', () => {
     assert.throws(() => encodeRecording(aCapturedRecording(1, { itemCount: 2 ** 32 })), RangeError)
   })
 
-  it('tells where records begin when sealing a run, and refuses bytes that are not a run', () => {
+  it('tells where each record of a finished sequence begins, and refuses bytes that are not such a sequence', () => {
     const { bytes } = encodedEvents([aCapturedEvent(1), aCapturedEvent(2)])
     const places = addRecordChecksums(bytes)
     assert.equal(places.length, 3)
@@ -228,8 +228,8 @@ describe('the record codec', () => {
   })
 })
 
-describe('an encoded event whose visitor is settled after encoding', () => {
-  it('equals the encoding of the event with its settled visitor', () => {
+describe('an encoded event whose visitor is determined after encoding', () => {
+  it('equals the encoding of the event with the visitor that was determined', () => {
     const json = fc.dictionary(text, fc.integer(), { maxKeys: 3 }).map(members => JSON.stringify(members))
     const settled = fc.record({
       event: capturedEvent,

@@ -176,7 +176,7 @@ export class RecordEncoder {
     const copy = this.#used <= pooledBytesMax ? Buffer.allocUnsafe(this.#used) : Buffer.allocUnsafeSlow(this.#used)
     buffer.copy(copy, 0, 0, this.#used)
     if (buffer.length <= spareBytesMax) spare = buffer
-    // Not a Buffer: its `slice` shares memory, but the type promises a copy.
+    // Not a Buffer, whose `slice` shares memory although the type promises a copy.
     return new Uint8Array(copy.buffer, copy.byteOffset, copy.length)
   }
 
@@ -242,7 +242,7 @@ function distinctIdBytes(run: Buffer, start: number): number {
     run.readUInt32LE(start + field.tokenLength) +
     run.readUInt32LE(start + field.uuidLength) +
     run.readUInt32LE(start + field.nameLength)
-  // Lengths count UTF-16 units.
+  // If the lengths, which count UTF-16 units, add up to the head's bytes, the head is ASCII.
   if (othersLength + length === headBytes) return length
   const head = run.toString('utf8', start + headerBytes, start + headerBytes + headBytes)
   return Buffer.byteLength(head.slice(othersLength))

@@ -58,7 +58,10 @@ export class RecordCursor {
     return this.#hasHeader ? this.#view.getUint32(this.#at + field.projectId, true) : -1
   }
 
-  /** The unchecked kind of the next record (`record-layout.ts`); a damaged record may have any value. -1 as above. */
+  /**
+   * The unchecked kind of the next record (`record-layout.ts`); a damaged record may have any value. -1 as for
+   * `nextProjectId`.
+   */
   get nextKind(): number {
     return this.#hasHeader ? this.#view.getUint8(this.#at + field.kind) : -1
   }
@@ -111,7 +114,7 @@ export class RecordCursor {
 }
 
 /**
- * The event whose record begins at `start`, sealed or not.
+ * The event whose record begins at `start`, with or without its checksum.
  * @param view of the same bytes.
  * @returns undefined if the lengths of its texts do not add up.
  */

@@ -1,5 +1,5 @@
-// Reads single fields of records that are encoded but not sealed yet: a response, a hot-key count or a warning needs only a
-// few texts, and decoding a whole record would cost more.
+// Reads single fields of records that are encoded but have no checksum yet: a response, a hot-key count or a warning needs
+// only a few texts, and decoding a whole record would cost more.
 
 import { edgeNote, lanes } from '../events/captured-event.ts'
 import { uuidTextLength } from '../events/uuid.ts'

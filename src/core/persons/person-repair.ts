@@ -48,14 +48,14 @@ export interface RepairReport {
   readonly movedIdCount: number
   /** Distinct ids that stay as they are, because their events are too many or cannot be read. */
   readonly unreadableIdCount: number
-  /** The first of the persons. */
+  /** The first persons that change. */
   readonly samples: readonly RepairSample[]
 }
 
 export interface RepairSample {
   readonly uuid: string
   readonly change: 'changed' | 'created' | 'removed'
-  /** Names of properties, and of fields as the private API names them. */
+  /** Names of the changed properties, and of the changed fields as the private API names them. */
   readonly keys: readonly string[]
   /** Distinct ids that move to the person; for a removed person, the ids that it loses. */
   readonly distinctIds: readonly string[]
@@ -94,7 +94,7 @@ export interface PersonRepair<Request = RepairRequest> {
 
 /**
  * The uuid of the person that a distinct id gets by a split: as if the id had created the person, unless another person has
- * that uuid. @param attempt how many uuids were already taken. No distinct id contains a NUL.
+ * that uuid. @param attempt how many uuids were already taken; appended after a NUL, which no distinct id contains.
  */
 export function deriveSplitUuid(projectId: number, distinctId: string, attempt: number): string {
   return personUuid(projectId, attempt === 0 ? distinctId : `${distinctId}\0${attempt}`)

@@ -15,7 +15,10 @@ export interface Profile {
 }
 
 export interface ChangedProfile extends Profile {
-  /** The former values of properties that were changed in place, undefined for a new key; null when they were copied. */
+  /**
+   * The former values of properties that were changed in place, undefined for a new key; null when the properties were
+   * copied instead.
+   */
   readonly replaced: ReadonlyMap<string, JsonValue | undefined> | null
 }
 

@@ -19,7 +19,7 @@ const mark = fc.record(
   { requiredKeys: ['kind', 'timestampMs', 'uuid', 'importJobId'] },
 )
 
-describe('the stored text of property marks', () => {
+describe('the stored text of the marks that say how a property was set', () => {
   it('decodes to the same marks, whatever the keys', () => {
     const keys = fc.oneof(fc.constantFrom('__proto__', 'constructor', '$initial_os'), fc.string())
     fc.assert(

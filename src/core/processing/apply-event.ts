@@ -106,7 +106,7 @@ function warnOfOddities(event: CapturedEvent, properties: JsonObject, use: Profi
   const wish = properties.$process_person_profile
   if (wish !== undefined && typeof wish !== 'boolean' && (use === 'full' || use === 'read_only'))
     warn('invalid_process_person_profile', { ...idsOf(event), $process_person_profile: truncateForWarning(wish) })
-  // Uuids of imported events may have been generated on the day of the import.
+  // Imports are not checked, because their uuids may have been generated on the day of the import.
   if (uuid[14] !== '7' || event.historicalMigration) return
   const uuidMs = Number.parseInt(uuid.slice(0, 8), 16) * 65_536 + Number.parseInt(uuid.slice(9, 13), 16)
   const apartMs = Math.abs(uuidMs - timestampMs)
@@ -124,7 +124,7 @@ function idsOf({ uuid, name, distinctId }: CapturedEvent): JsonObject {
   return { eventUuid: uuid, event: name, distinctId }
 }
 
-/** A row is bounded like a message of the log. Source: docs/wire/ingestion.md 9. */
+/** A row has the same size limit as a message of the log. Source: docs/wire/ingestion.md 9. */
 function isTooLarge({ lane, propertiesJson, personPropertiesJson, elementsChain }: StoredEvent): boolean {
   const bytesMax = lane === 'ai' ? aiEventBytesMax : eventBytesMax
   // A UTF-16 unit takes at most three bytes of UTF-8, so only large rows are measured.

@@ -36,7 +36,7 @@ export class ChunkReport {
 
   /**
    * Counts one record.
-   * @param lane the record's own, as in `pennon_events_accepted_total`, so that the two metrics can be compared.
+   * @param lane the record's own lane, as in `pennon_events_accepted_total`, so that the two metrics can be compared.
    * @param reason '' for stored.
    */
   count(projectId: number, lane: Lane, outcome: ChunkOutcome['outcome'], reason: string): void {

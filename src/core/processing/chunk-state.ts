@@ -79,7 +79,7 @@ export class ProjectState {
   readonly newGroupTypes: GroupType[] = []
   /** Characters of property text that events wrote to groups, counting each write. */
   groupTextLength = 0
-  /** The version of the next mapping of an id, by id. */
+  /** By id that events have used without a person: the version of its next mapping. */
   readonly #personlessIds = new Map<string, number>()
   readonly #groupTypes = new Map<string, number>()
   /** Types that events of the staging overlay name, by name. */
@@ -103,8 +103,8 @@ export class ProjectState {
   }
 
   /**
-   * Undoing an import first checks the uses of a person, then removes the person: a use in between must count as a
-   * change.
+   * While an import is undone, finding a person counts as a change: the undo first checks a person's uses, then removes the
+   * person.
    */
   findPerson(distinctId: string): WorkingPerson | undefined {
     const person = this.mappings.get(distinctId)?.person
@@ -127,7 +127,7 @@ export class ProjectState {
     return uuid
   }
 
-  /** The id creates its person with this uuid, in place of the derived one. */
+  /** Makes the id create its person with this uuid instead of the derived one. */
   replaceUuid(distinctId: string, uuid: string): void {
     this.#uuids.set(distinctId, uuid)
   }
@@ -155,7 +155,7 @@ export class ProjectState {
 
   /**
    * Maps a distinct id without a mapping to a person.
-   * @param version `nextVersionOf` the id, or `versionFor` the id and the person's uuid.
+   * @param version the result of `nextVersionOf` or of `versionFor`.
    */
   attach(distinctId: string, person: WorkingPerson, version: number): void {
     const mapping = { distinctId, person, version, loadedVersion: null, changed: true }
@@ -186,13 +186,17 @@ export class ProjectState {
 
   /**
    * Whether the id has rows without a person; such rows carry the uuid derived from the id. False once an import that gave
-   * the id to another person was undone: then an override maps its rows to that uuid, whether or not any was personless.
+   * the id to another person was undone: then an override maps the id's rows to that uuid, whether or not any row was
+   * personless.
    */
   hasPersonlessRows(distinctId: string): boolean {
     return this.nextVersionOf(distinctId) === 1
   }
 
-  /** The version of the new mapping of an id to the person with this uuid, which may derive from the id. */
+  /**
+   * The version of the new mapping of an id to the person with this uuid: 0 if the id's rows without a person have that
+   * uuid.
+   */
   versionFor(distinctId: string, uuid: string): number {
     const isTheirs = this.hasPersonlessRows(distinctId) && uuid === this.uuidOf(distinctId)
     return isTheirs ? 0 : this.nextVersionOf(distinctId)

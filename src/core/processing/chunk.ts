@@ -28,7 +28,7 @@ export interface ChunkSubjects {
    * every person.
    */
   readonly mergingDistinctIds?: readonly { readonly projectId: number; readonly distinctId: string }[]
-  /** Ids of records that touch no person: they may have been erased. */
+  /** Ids of records that touch no person, to check whether the ids were erased. */
   readonly otherDistinctIds?: readonly { readonly projectId: number; readonly distinctId: string }[]
   readonly importJobIds?: readonly number[]
   /** Events that an importer may have generated: other jobs may have sent them with another time. */
@@ -74,7 +74,7 @@ export interface LoadedChunk {
 export interface PersonlessId {
   readonly projectId: number
   readonly distinctId: string
-  /** The version of its mapping once it gets one. 1 unless an undone import gave the id an override. */
+  /** The version of the id's mapping once it gets a mapping. 1 unless an undone import gave the id an override. */
   readonly nextVersion?: number
 }
 
@@ -98,7 +98,9 @@ export interface ChunkChanges {
     readonly loadedVersion: number
   }[]
   readonly mappings: readonly Versioned<DistinctIdMapping>[]
-  /** The commit is a conflict if one has got a person since the load, unless this chunk itself attaches it. */
+  /**
+   * The commit is a conflict if one of these ids has got a person since the load, unless this chunk itself attaches the id.
+   */
   readonly personlessDistinctIds: readonly { readonly projectId: number; readonly distinctId: string }[]
   /**
    * The ids of `mappings` that no event without a person had used at the load. The commit is a conflict if such an event

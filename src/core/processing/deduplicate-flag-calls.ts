@@ -89,7 +89,7 @@ export function readFlagCall(
 const noFlagCall = { flagCalled: '', flagResponse: '' }
 
 /**
- * The text by which answers are counted: `true`, `false` or the variant. The text `true` counts with the boolean. A missing
+ * The text by which answers are counted: `true`, `false` or the variant. The text `true` counts as the boolean. A missing
  * or any other answer is ''.
  */
 function flagResponseText(response: JsonValue | undefined): string {

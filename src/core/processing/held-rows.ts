@@ -1,6 +1,6 @@
 // Describes the contents of an event store as ranges of the block numbers that it assigns to rows, and finds what is no
-// longer there. Ranges only grow, because merged rows keep their numbers. A part that was removed, was set aside as broken
-// or is missing in an older copy leaves a gap, however many rows were replaced since.
+// longer there. Ranges only grow, because merged rows keep their numbers. A data part that was removed, set aside as
+// broken, or is missing in an older copy leaves a gap, however many rows were replaced since.
 
 /** Rows of one partition of a table that were stored with the block numbers `from` to `to`, both included. */
 export interface HeldRange {

@@ -34,7 +34,7 @@ describe('linking distinct ids', () => {
       return { world, uuid }
     }
 
-    it('still makes the last link or merge that fits', async () => {
+    it('still makes a link or a merge that exactly reaches the maximum', async () => {
       const { world, uuid } = await worldWith(personDistinctIdCountMax - 2)
       await world.apply(anEvent('$merge_dangerously', 'full', { alias: 'few' }), identify('full', 'last'))
       assert.deepEqual(world.warningTypes(), [])
@@ -44,7 +44,7 @@ describe('linking distinct ids', () => {
       assert.deepEqual(world.warningTypes(), ['cannot_merge_too_many_distinct_ids'])
     })
 
-    it('merges that person neither into another one nor with another one, and warns', async () => {
+    it('does not merge that person with any other person, in either direction, and warns', async () => {
       const { world, uuid } = await worldWith(personDistinctIdCountMax)
       await world.apply(
         anEvent('$merge_dangerously', 'few', { alias: 'id-7' }),
@@ -72,7 +72,7 @@ describe('linking distinct ids', () => {
     })
   })
 
-  it('keeps the person uuid of personless events if only the other id had such events', async () => {
+  it('gets the person uuid of the other id if only that id had personless events', async () => {
     const world = aWorld()
     await world.apply(personless('anon'))
     await world.apply(identify('user', 'anon'))
@@ -81,7 +81,7 @@ describe('linking distinct ids', () => {
     assert.deepEqual([world.mappingVersion('user'), world.mappingVersion('anon')], [0, 0])
   })
 
-  it('overrides the other id if both ids had personless events', async () => {
+  it('changes the person of the other id’s events with an override if both ids had personless events', async () => {
     const world = aWorld()
     await world.apply(personless('anon'), personless('user'))
     await world.apply(identify('user', 'anon'))
@@ -96,7 +96,7 @@ describe('linking distinct ids', () => {
     ['user', 'anon'],
     ['anon', 'user'],
   ] as const)
-    it(`keeps the person that is known: ${known} is known, ${attached} is not`, async () => {
+    it(`keeps the person that already exists: ${known} has one, ${attached} has none`, async () => {
       const world = aWorld()
       await world.apply(anEvent('e', known), personless(attached))
       await world.apply(identify('user', 'anon'))

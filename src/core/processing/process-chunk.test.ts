@@ -108,7 +108,7 @@ describe('a chunk', () => {
     assert.ok(Buffer.byteLength(processed.rows.rejected[0]!.body) <= 65_536 + 2)
   })
 
-  it('stores in each row its record’s place in the log, and how much later than the row a group event was sent', async () => {
+  it('stores with each row its place in the log, and with a group event how much later than the row it was sent', async () => {
     const uuid = '0199a000-0000-5000-8000-000000000001'
     const described = (timestampMs: number) =>
       anImportedEvent('$groupidentify', 'ada', timestampMs, { $group_type: 'org', $group_key: 'x' }, { uuid })

@@ -262,7 +262,8 @@ function applyRecord(work: ChunkWork, sent: ParsedEvent): StoredEvent | null {
     report.count(event.projectId, event.lane, 'rejected', importJobClosed)
     return null
   }
-  // A group description that returns to earlier values has the earlier uuid: only its own time shows that it is the latest.
+  // A group description that returns to earlier values has the uuid of the earlier description: only the time it was sent
+  // with shows that it is the latest.
   if (record === sent || !groupEventNames.has(event.name)) return applyTo(work, record, state)
   const row = applyTo(work, sent, state)
   const sentLaterMs = sent.event.timestampMs - event.timestampMs

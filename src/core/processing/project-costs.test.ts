@@ -32,7 +32,7 @@ function costsOf(...parts: readonly Cost[]): ProjectCosts {
 
 const mebibyte = 1024 * 1024
 
-it('a project is costly because of its persons, groups, loaded text, or merges', () => {
+it('a project is expensive because of its persons, groups, loaded text, or merges', () => {
   const large: Record<string, Cost> = {
     persons: { projectId: 1, eventCount: 10, personLength: mebibyte / 2 },
     groups: { projectId: 1, eventCount: 10, groupLength: 5 * mebibyte },
@@ -45,7 +45,7 @@ it('a project is costly because of its persons, groups, loaded text, or merges',
   }
 })
 
-it('a project with many or large events fills much of the chunk, but its events are not expensive', () => {
+it('a project with many or large events fills much of a chunk, but does not count as expensive', () => {
   for (const cost of [
     { eventCount: 3_000, personLength: 4_000 },
     { eventCount: 10, sentLength: mebibyte / 2 },
@@ -53,7 +53,7 @@ it('a project with many or large events fills much of the chunk, but its events 
     assert.deepEqual(findHeaviestProject(costsOf({ projectId: 1, ...cost })), { projectId: 1, isCostly: false })
 })
 
-it('a project is not heavy if it caused only half of the cost, or if the cost is small', () => {
+it('no project counts as the main cause of cost if it caused only half of the cost, or if the cost is small', () => {
   const half = { eventCount: 10, personLength: mebibyte }
   assert.equal(findHeaviestProject(costsOf({ projectId: 1, ...half }, { projectId: 2, ...half })), null)
   assert.equal(findHeaviestProject(costsOf({ projectId: 1, personLength: mebibyte })), null)

@@ -29,7 +29,7 @@ export function addChunkCosts(
   { rows, groupTextLengths }: Pick<ProcessedChunk, 'rows' | 'groupTextLengths'>,
 ): void {
   const personBytesOf = new Map<number, number>()
-  // Events of one project mostly follow each other.
+  // Costs are summed run by run, since events of one project mostly follow each other.
   let run = { projectId: -1, sentBytes: 0, personBytes: 0 }
   const close = () => {
     if (run.sentBytes === 0) return

@@ -102,7 +102,7 @@ describe('an event of a cookieless visitor', () => {
     assert.deepEqual(settle([...before, anEvent(4, {})]).days, [day])
   })
 
-  it('gets a different id than the previous visitor’s, even if the salt of its day is gone by then', () => {
+  it('gets a different id than the previous visitor’s, even if the salt of its day has been deleted', () => {
     const ids = settle([anEvent(1, {}), anIdentify(2), anEvent(3, {}), anEvent(4, {})], new Map()).events.map(
       ({ event }) => event.distinctId,
     )
@@ -119,7 +119,7 @@ describe('an event of a cookieless visitor', () => {
     assert.deepEqual([a === b, b === c, c === d], [true, true, false])
   })
 
-  it('is not changed if the edge has already settled its visitor', () => {
+  it('is not changed if the edge has already determined its visitor', () => {
     const event = aCapturedEvent(1, { visitor: { stateful: null, location: null } })
     const records = [{ offset: 0, record: { kind: 'event' as const, event } }]
     assert.deepEqual(findVisitorEvents(parseChunk({ stream: 'main', traffic: 'live', records }, new Map())), [])

@@ -20,7 +20,9 @@ export interface VisitorIdentify extends VisitorName {
 }
 
 export interface VisitorSessionName extends VisitorName {
-  /** The number of `$identify` events before the session; −1 for events sent with their own id before the first of them. */
+  /**
+   * The number of `$identify` events before the session; −1 for events sent with their own id before the first `$identify`.
+   */
   readonly identifies: number
 }
 

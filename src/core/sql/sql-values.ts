@@ -78,7 +78,7 @@ export function bindValues(
   }
   return ok({ sql: bound + sql.slice(copiedTo), params })
 
-  // A query may use a long value in thousands of places.
+  // Each value is converted once, since a query may use a long value in thousands of places.
   function ownParamOf(name: string, value: JsonValue): TypedParam | null {
     const known = typed.get(name)
     const param = known === undefined ? paramOf(value) : known
@@ -143,7 +143,7 @@ function paramOf(value: JsonValue): TypedParam | null {
 function commonType(types: ReadonlySet<string>): string | null {
   if (types.size <= 1) return [...types][0] ?? 'String'
   const isEach = (...names: readonly string[]) => [...types].every(type => names.includes(type))
-  // Can represent all values of both; a Float64 would round large values to their neighbours.
+  // Int128 can represent all values of both; a Float64 would round large values to their neighbours.
   if (isEach('Int64', 'UInt64')) return 'Int128'
   return isEach('Int64', 'UInt64', 'Float64') ? 'Float64' : null
 }

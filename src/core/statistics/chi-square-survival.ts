@@ -14,7 +14,7 @@ export function computeChiSquareSurvival(chiSquare: number, degreesOfFreedom: nu
     throw new RangeError(`no chi-squared distribution has ${chiSquare} with ${degreesOfFreedom} degrees of freedom`)
   if (chiSquare === 0) return 1
   if (chiSquare === Infinity) return 0
-  // It is the regularised incomplete gamma function Q(a, x) (8.2.4).
+  // The result is the regularised incomplete gamma function Q(a, x) (8.2.4).
   const a = degreesOfFreedom / 2
   const x = chiSquare / 2
   return x < a + 1 ? 1 - gammaTerm(a, x) * lowerSeries(a, x) : gammaTerm(a, x) * a * upperFraction(a, x)
@@ -75,5 +75,5 @@ function upperFraction(a: number, x: number): number {
   return sum
 }
 
-/** The share of a sum below which a term no longer changes it. */
+/** A term below this share of a sum no longer changes the sum. */
 const precision = Number.EPSILON / 4

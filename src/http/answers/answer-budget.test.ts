@@ -130,7 +130,7 @@ describe('the budget for unread answers', () => {
     assert.equal(begunCount(), 1)
   })
 
-  it('when full, disconnects a reader at the address that holds most, even for a new answer to that address', async t => {
+  it('when full, disconnects a reader at the address with the most bytes, even for a new answer to that address', async t => {
     const { ask, ended } = await startServer(t, 80 * MiB)
     const crowd = [await ask('crowd'), await ask('crowd')]
     const other = await ask('other')
@@ -191,7 +191,7 @@ describe('a stalled reader', () => {
     assert.deepEqual(ended, [])
   })
 
-  it('is disconnected along with others even if the system answers late, with one query at a time', async t => {
+  it('is disconnected like the others even if the system answers late, and the system is asked about one at a time', async t => {
     const { ask, ended, ticks, holdUnacknowledged } = await startServer(t)
     const asked: ((bytes: number) => void)[] = []
     holdUnacknowledged(() => new Promise(resolve => void asked.push(resolve)))
@@ -219,7 +219,7 @@ describe('a stalled reader', () => {
     assert.deepEqual(ended, [])
   })
 
-  it('is kept if the answer itself limits the time', async t => {
+  it('is not disconnected early if its answer has a time limit of its own', async t => {
     const { ask, ended, ticks } = await startServer(t)
     await ask('one', '/own-time')
     await ticks(3 * readerLimits.stalledTicks)

@@ -34,7 +34,7 @@ export const readerLimits = {
    * Ticks after which a reader that takes nothing is disconnected. A tick is a second unless the event loop was blocked.
    */
   stalledTicks: 30,
-  /** Every this many ticks without progress, asks the system whether the peer still acknowledges bytes. */
+  /** Each time this many ticks pass without progress, asks the system whether the peer still acknowledges bytes. */
   examinedTicks: 10,
   /** The speed of a reader counts as unknown before this many ticks. */
   youngTicks: 2,
@@ -204,7 +204,7 @@ export class AnswerBudget {
     reader.isEnded = true
     this.#endedBytes += reader.heldBytes
     this.#onEnded(reason)
-    // Without a reset, the system would keep megabytes of the answer for minutes, and its memory is limited.
+    // Without a reset, the system would keep megabytes of the answer for minutes in its limited memory.
     reader.socket.resetAndDestroy()
   }
 

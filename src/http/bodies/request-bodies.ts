@@ -102,7 +102,7 @@ export class BodyBudget implements ReaderBudget {
     const isLarge = !(announced <= this.#limits.smallBytesMax)
     const reader = new BodyReader(this, request, announced, bytesMax, (fault, body) => {
       this.#slow.delete(reader)
-      // After a whole body the listeners get only `close` and disappear with the request, so they are left in place.
+      // After a whole body, only `close` can follow and the listeners disappear with the request, so they need no removal.
       if (fault !== null) stopListening()
       if (fault === 'stalled') this.#onEnded(fault)
       done(fault, body)
@@ -143,8 +143,8 @@ export class BodyBudget implements ReaderBudget {
   }
 
   /**
-   * Frees the budget of a body that was read, once `work` has ended and its answer is made. The body is not needed
-   * while the client reads the answer, however long that takes.
+   * Frees the budget of a body that was read, once `work` has ended and the answer is complete: while the client reads the
+   * answer, however slowly, the body is no longer needed.
    */
   giveBack(bytes: number, response: ServerResponse, work: Promise<void> | null): void {
     if (bytes === 0) return

@@ -24,8 +24,8 @@ export class Pace {
   bytesLately = 0
   isListed = false
   /**
-   * The neighbours in the list of all bodies. Most bodies are listed for only one turn of the event loop, and a `Set`
-   * cost as much as reading them.
+   * The neighbours in the list of all bodies. Most bodies are listed for only one turn of the event loop, and adding them
+   * to a `Set` would cost as much as reading them.
    */
   previous: IncomingBody | null = null
   next: IncomingBody | null = null

@@ -143,7 +143,7 @@ describe('a request that cannot be parsed', () => {
     assert.match(received, /begun/)
   })
 
-  it('may name several hosts: it is refused whatever its path and body, and the next request is served', async t => {
+  it('that names several hosts is refused whatever its path and body, and the next request is served', async t => {
     const { client } = await connection(t)
     let received = ''
     client.setEncoding('utf8').on('data', text => {

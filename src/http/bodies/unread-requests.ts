@@ -27,8 +27,7 @@ interface UnreadRequest {
 /**
  * Set on a connection from the headers of a request until its answer, if the route has its own error or the request comes
  * from a page: a page sees an answer only when it names the page's origin. Before the headers are read, the origin is
- * unknown, so a page sees a failed connection instead of a 408 at that point, or of the 400 or 431 for an unreadable
- * request.
+ * unknown: if the request stalls until then (408) or is unreadable (400, 431), a page sees only a failed connection.
  */
 const unreadRequest = Symbol('unread request')
 

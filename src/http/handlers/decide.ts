@@ -201,7 +201,7 @@ function sendAnswer(reply: FastifyReply, answer: Result<string, WireError>): voi
   }
 }
 
-/** A thread is free again within a second, and evaluations wait at most seconds. SDKs that retry ignore this header. */
+/** A thread is free again within a second, and callers wait only a few seconds. SDKs that retry ignore this header. */
 const retryAfterSeconds = '1'
 
 /** The request's id, or a new one when the caller chose an id that is not a UUID. */

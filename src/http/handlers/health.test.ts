@@ -36,7 +36,7 @@ describe('/_readiness', () => {
       assert.equal((await ask(query, readiness)).status, status, query)
   })
 
-  it('counts an import-only instance as working, since it refuses nothing', async () => {
+  it('counts the capture of an import-only instance as working', async () => {
     const importOnly = { capture: 'import_only' }
     assert.deepEqual(await ask('?require=capture', importOnly), {
       status: 200,

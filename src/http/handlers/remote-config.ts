@@ -62,7 +62,7 @@ export function remoteConfigRoutes(options: RemoteConfigOptions): Route[] {
     { ...common, method, path: '/array/:token/array.js', handler: withToken(answerBundle) },
   ])
 
-  /** Serves every project's key, whatever form it has. Other texts are refused unless they have the form of a key. */
+  /** Accepts every project's key, whatever form it has, and any other text that has the form of a key. */
   function withToken(
     answer: (token: string, request: FastifyRequest, reply: FastifyReply) => void | Promise<void>,
   ): Route['handler'] {

@@ -5,7 +5,7 @@ import type { FetchState } from './fetch-state.ts'
 import { type FetchClock, type FetchWaiting, sleepUntil, sourceLimit } from './waiting.ts'
 
 const hourMs = 3_600_000
-/** The source counts a call when it arrives, which is later than when it is sent. */
+/** For the hourly limit: the source counts a call when it arrives, which is later than when it is sent. */
 const marginMs = 1_000
 /** Longer waits are for the hourly limit and worth reporting. */
 const reportedWaitMs = 1_000

@@ -8,7 +8,7 @@ import { parseDay } from './fetch-windows.ts'
 const fetchSourceNames = ['mixpanel', 'amplitude', 'matomo', 'posthog', 's3', 'http'] as const
 type FetchSourceName = (typeof fetchSourceNames)[number]
 
-/** How each key is read: the options of `pennon import fetch`, with underscores. Null for a key that is absent. */
+/** How each key is read. Keys are the options of `pennon import fetch`, with underscores; an absent key gives null. */
 const readers = {
   source: readSource,
   from: readDay,
@@ -127,8 +127,8 @@ export function formatOtherExport(folder: string, bound: string, asked: string):
 }
 
 /**
- * Refuses options without a source that differ from what the folder was begun with. Repeating a value is fine, also a
- * default.
+ * For a call without --source: refuses options that differ from what the folder was begun with. Repeating a value or a
+ * default is fine.
  * @throws ImportConfigError
  */
 export function checkNothingIgnored(folder: string, bound: JsonObject, asked: JsonObject): void {

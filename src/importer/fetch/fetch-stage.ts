@@ -53,7 +53,7 @@ export interface FetchStageOptions extends FetchListener {
 
 /** A window is split after this many broken responses. */
 const brokenTriesMax = 3
-/** Below `stallBytes` in this time, a connection counts as stalled: it may deliver a byte now and then for ever. */
+/** A connection that delivers less than `stallBytes` in this time counts as stalled, even if bytes trickle in. */
 const stallMsDefault = 15 * 60_000
 const stallBytes = 64 * 1024
 /** Listed parts that are stored in one transaction. */

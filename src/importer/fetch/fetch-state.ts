@@ -203,7 +203,7 @@ export class FetchState extends SqliteFile {
   }
 
   /**
-   * Moves calls with a future time to now. The clock was set back since those calls. Without this, the limits would wait
+   * Moves calls with a future time to now: the clock was set back after those calls. Without this, the limits would wait
    * until the clock reaches their times again.
    */
   moveFutureCallsTo(nowMs: number): void {

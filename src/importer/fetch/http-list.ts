@@ -99,7 +99,7 @@ function formatAddress(url: URL): string {
   return `${url.origin}${url.pathname}`
 }
 
-/** Whether to leave the verdict to the later GET. A wrong key and a busy server fail now. */
+/** Whether the later GET decides. A wrong key and a busy server are reported now. */
 function isDecidedByGet(status: number): boolean {
   return (status >= 400 && status < 500 && ![401, 408, 429].includes(status)) || status === 501
 }

@@ -121,7 +121,7 @@ function parseOrUndefined(text: string): unknown {
   try {
     return parsePlainJson(text)
   } catch {
-    // No schema accepts undefined.
+    // No schema accepts undefined, so invalid JSON fails the check.
     return undefined
   }
 }

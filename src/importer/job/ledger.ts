@@ -137,7 +137,7 @@ export class JobLedger implements ImportLedger {
   }
 
   /**
-   * Adds a name to the group of records with the same timestamp that the scan is reading.
+   * Adds a name to the group that the scan is reading: records with the same timestamp.
    * @param name hex.
    * @returns whether the name is new to the group.
    */

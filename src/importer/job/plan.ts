@@ -82,7 +82,7 @@ export function readPlan(folder: JobFolder): ImportPlan | null {
   })
 }
 
-/** Filters compare all digits of 64-bit ids, and `JSON.parse` would round them. */
+/** Filters compare all digits of 64-bit ids, which `JSON.parse` would round. */
 function restoreExactConfig(stored: object, text: string): object {
   if (!mayNeedLiterals(text)) return stored
   const { config } = parseJson(text) as JsonObject

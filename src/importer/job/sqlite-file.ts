@@ -47,7 +47,7 @@ export function isSqliteDamage(error: unknown): boolean {
   return hasCode(error, /^SQLITE_(NOTADB|CORRUPT|ERROR)/)
 }
 
-/** If there is no space for the file next to the WAL, the error has its own code. */
+/** SQLITE_IOERR_SHMSIZE means that there is no space for the `-shm` file next to the WAL. */
 export function isSqliteDiskFull(error: unknown): boolean {
   return hasCode(error, /^SQLITE_(FULL|IOERR_SHMSIZE)/)
 }

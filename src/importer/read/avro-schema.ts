@@ -81,7 +81,7 @@ export class AvroCursor {
     return Number(this.long())
   }
 
-  /** Calls `readItem` for each item of a list or a map. They come in blocks, the last of which is empty. */
+  /** Calls `readItem` for each item of a list or a map. Items come in blocks, the last of which is empty. */
   forEachItem(readItem: () => void): void {
     for (let count = this.size(); count !== 0; count = this.size()) {
       // A negative count is followed by the size of the block.

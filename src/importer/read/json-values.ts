@@ -34,7 +34,8 @@ export class JsonValues {
   readonly #isFile: boolean
 
   /**
-   * @param of a file, whose first list or object that is not empty shows whether there is one value per line; or a line.
+   * @param of `file`: the first list or object that is not empty shows whether there is one value per line; `line`: a
+   * single line.
    * @param isInList whether it starts within a list.
    */
   constructor(of: 'file' | 'line', isInList = false) {
@@ -50,8 +51,8 @@ export class JsonValues {
   }
 
   /**
-   * Finds the next end of a value (the byte after it), or of a list that was not closed before the next line opened another.
-   * @param from the last end, since the byte after a value may start another.
+   * Finds the byte after the next value, or after a list that was still open when the next line opened another list. @param
+   * from the last end, since the byte after a value may start another value.
    * @param earlierBytes how many bytes since that end are in earlier chunks.
    * @returns -1 if it is not in these bytes.
    */

@@ -50,7 +50,7 @@ export function checkRowGroups({ num_rows, row_groups }: FileMetaData, schema: S
   for (const { columns, num_rows } of row_groups) {
     if (num_rows < 0n) throw new Error('a row group has a negative number of rows')
     const names = new Set(columns.map(({ meta_data }) => meta_data?.path_in_schema.join('\0')))
-    // `checkColumnPages` reports columns without metadata.
+    // `checkColumnPages` reports the groups that have columns without metadata.
     if (!names.has(undefined) && !leaves.isSubsetOf(names)) throw new Error('a row group lacks columns of the schema')
   }
 }
@@ -180,7 +180,7 @@ function checkThrift(bytes: Uint8Array): void {
     const head = next()
     const type = head & 0x0f
     const count = head >> 4 === longList ? varint() : head >> 4
-    // Within a list, booleans take a byte too.
+    // Each item takes at least a byte; within a list, even a boolean does.
     if (count > bytes.length - at) throw new Error(`a list in its metadata claims to hold ${count} values`)
     for (let left = count; left > 0; left--)
       if (type === types.true || type === types.false) next()

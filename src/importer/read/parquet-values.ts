@@ -22,7 +22,7 @@ import {
 const ownTypes = new Set('DECIMAL DATE TIME TIMESTAMP JSON BSON UUID INTERVAL GEOMETRY GEOGRAPHY'.split(' '))
 const ownConvertedTypes = /^(?:DECIMAL|DATE|TIME_|TIMESTAMP_|JSON|BSON|INTERVAL)/
 
-/** The schema for hyparquet: without the types converted here, and with both annotations on lists and maps. */
+/** The schema for hyparquet: without the types converted here, and with `converted_type` added to lists and maps. */
 export function toHyparquetSchema(schema: readonly SchemaElement[]): SchemaElement[] {
   return schema.map(element => {
     const { converted_type, logical_type, ...others } = element

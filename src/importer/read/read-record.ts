@@ -52,7 +52,8 @@ const ending = /\.(?:gz|gzip|zst|zstd|zip|jsonl?|ndjson|[ct]sv|txt|avro|parquet|
 /** @returns the name of a file without folder, archive and extensions: `pageviews` for `heap.zip!2024/pageviews.json.gz`. */
 export function parseTableName(object: string): string | null {
   let name = object.slice(Math.max(object.lastIndexOf('/'), object.lastIndexOf('!')) + 1)
-  // Removed one by one, since a search for several at once takes quadratic time for a long name in an archive.
+  // Extensions are removed one by one, since a search for several at once takes quadratic time for a long name in an
+  // archive.
   while (ending.test(name)) name = name.replace(ending, '')
   return name || null
 }

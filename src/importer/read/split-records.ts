@@ -18,7 +18,7 @@ export interface RawRecord {
   readonly cutLength: number | null
   /** For an element: offset of the value in `bytes`; null if only separators were left. */
   readonly value?: number | null
-  /** For a later part of a long line: whether it starts within an open list. Null for anything else. */
+  /** For a later part of a long line: `list` if it starts within an open list, otherwise `line`. Null for others. */
   readonly within?: 'line' | 'list' | null
 }
 
@@ -161,8 +161,8 @@ function createElementEndFinder(): EndFinder {
 
 /**
  * Lines of any content. A line longer than `lineBytesMax` is also split where a value in it ends, so that a file without
- * line ends is not a single record. The line is only split after lists and objects. After another value, the line may have
- * lost its beginning, and elements of nested lists would be taken for records.
+ * line ends is not a single record. The line is only split after lists and objects. Any other value shows that the line may
+ * have lost its beginning; elements of nested lists would be taken for records.
  */
 function createValueLineEndFinder(lineBytesMax: number): EndFinder {
   /** Set while a line is read byte by byte. */

@@ -284,7 +284,7 @@ more"
     ['a,b\n1,"2\n3,4\n', ['2:4 truncated_record']],
   ])
 
-  it('end after the last cell', async () => {
+  it('are read as written if their cells contain quotes, commas, line breaks and spaces', async () => {
     const cell = fc.string({ unit: fc.constantFrom('a', '"', ',', '\n', '\r', ' '), minLength: 1 })
     await fc.assert(
       fc.asyncProperty(fc.array(fc.record({ a: cell, b: cell }, { noNullPrototype: true })), async rows => {

@@ -81,7 +81,7 @@ export async function* readTextRecords(
   yield createDamagedRecord(object, found, end)
 }
 
-/** A value in a RawRecord, which usually contains one. */
+/** A value in a RawRecord, which usually contains a single value. */
 interface ParsedValue {
   /** Offset in the bytes of the RawRecord. */
   readonly start: number

@@ -54,7 +54,7 @@ export async function* unpackFiles(
   }
 }
 
-/** `damage` is what was found so far in this layer and the layers below it. */
+/** `damage` is what was found so far in these bytes and in the compressed data around them. */
 type Layer = Pick<UnpackedFile, 'bytes' | 'damage'>
 
 async function* unpackLayers(object: string, { bytes, damage }: Layer, depth: number): AsyncGenerator<UnpackedFile> {
@@ -76,7 +76,7 @@ async function* unpackEntries(object: string, { bytes, damage }: Layer, depth: n
   for await (const entry of readZipEntries(bytes)) {
     const content = stopAtDamage(entry.bytes)
     if (!entry.name.split('/').some(isHiddenFile)) yield* unpackLayers(`${object}!${entry.name}`, content, depth + 1)
-    // Read the rest: the bytes after the files of a nested archive, or a whole hidden file.
+    // Read the rest, to reach the next entry: the bytes after the files of a nested archive, or a whole hidden file.
     for await (const _ of content.bytes);
     // The archive ends where its truncated entry ends, and already has one reject for that.
     if (content.damage()?.reason === 'truncated_record') return

@@ -16,7 +16,9 @@ import { checkServiceDrops, removeLongGroups } from './service-drops.ts'
 export const eventBytesMax = 1_000_000
 /** Bytes of a sent event besides its properties, name and id: uuid, time and marker properties with the longest job id. */
 export const envelopeBytesMax = 330
-/** An event repeats a value of its record a few times at most; a character has up to three bytes, an escape up to six. */
+/**
+ * Bytes of an event per character of its record, at most: an event may repeat a value, and a character has up to six bytes.
+ */
 const expansionMax = 12
 
 /**

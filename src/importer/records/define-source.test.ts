@@ -35,7 +35,7 @@ describe('event_names', () => {
     assert.deepEqual(namesOf({ event: 'toString' }, names), [['toString', undefined, uuid]])
   })
 
-  it('does not affect skipped records, facts and the times of records', () => {
+  it('does not affect skipped records, records that only add facts, or the times of records', () => {
     const converter = product.prepare({ event_names: { a: 'b' } }, context)
     const record = { value: {}, table: null, ordinal: 1 }
     assert.deepEqual(converter.convert(record), skipRecord('filtered'))

@@ -17,8 +17,8 @@ import type {
 } from './imported-event.ts'
 
 /**
- * The events of one record, given what the ledger knows from earlier records: groups and links, which no record contains as
- * such, and its own, all of them as `events` in the order of sending. Each link that was not made adds a note.
+ * Returns all events of one record as `events`, in the order of sending: the record's own events, and the groups and links
+ * to add, given what the ledger knows from earlier records. Each link that was not made adds a note.
  */
 export function createRecordEvents(source: string, record: ConvertedRecord, ledger: ImportLedger) {
   const groups: ImportedEvent[] = []
@@ -135,7 +135,7 @@ export function addToPersonSet(event: ImportedEvent, added: JsonObject): Importe
   return { ...event, properties: mergeObjects(event.properties, { $set: all }) }
 }
 
-/** The property that names the other id, by the event. */
+/** For each event that merges persons: the property that names the other id. */
 const joinedBy: Readonly<Record<string, string>> = {
   $identify: '$anon_distinct_id',
   $create_alias: 'alias',

@@ -1,5 +1,5 @@
-// The interface of a source: a converter of its records. To add a source, declare it with `defineSource` in a file and add a
-// row to `sources/sources.ts`.
+// The interface of a source, which converts the source's records. To add a source, declare it with `defineSource` in a file
+// and add a row to `sources/sources.ts`.
 
 import type { JsonObject } from '#core/json.ts'
 import type { Conversion } from './imported-event.ts'

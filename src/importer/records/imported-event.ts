@@ -65,7 +65,7 @@ export interface ConvertedRecord {
   readonly notes?: readonly RecordNote[]
 }
 
-/** Reasons for which the service refuses or drops an event that depend only on the event. */
+/** The service's reasons to refuse or drop an event, as far as they depend only on the event. */
 export type ServiceDrop =
   | DropReason
   | CookielessDrop

@@ -30,7 +30,7 @@ describe('the URL of a page', () => {
     return properties
   }
 
-  it('is split into host with port, unless the source gives the host, and path without query and fragment', () => {
+  it('is split into host and port, and path without query and fragment; a host that the source gives takes precedence', () => {
     const path = { $current_url: url, $pathname: '/a/b' }
     assert.deepEqual(propertiesOf(url), { ...path, $host: 'shop.example.test:8443' })
     assert.deepEqual(propertiesOf(url, { hasHost: true }), path)

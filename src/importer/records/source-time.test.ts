@@ -81,12 +81,12 @@ describe('a time', () => {
     assert.equal(read('2024-05-01T12:00:00Z', 'Europe/Berlin'), '2024-05-01T12:00:00.000Z')
   })
 
-  it('is the first pass through an hour that a clock change repeats, and later if the hour is skipped', () => {
+  it('is the earlier of two if a clock change repeats the hour, and is moved forward if the hour is skipped', () => {
     assert.equal(read('2024-10-27 02:30:00', 'Europe/Berlin'), '2024-10-27T00:30:00.000Z')
     assert.equal(read('2024-03-31 02:30:00', 'Europe/Berlin'), '2024-03-31T01:30:00.000Z')
   })
 
-  it('is right when clocks change within a quarter of an hour', () => {
+  it('is right when clocks change a minute after midnight, as in St. John’s in 2010', () => {
     const times = ['00:00:30', '00:05:00'].map(time => read(`2010-11-07 ${time}`, 'America/St_Johns'))
     assert.deepEqual(times, ['2010-11-07T02:30:30.000Z', '2010-11-07T03:35:00.000Z'])
   })

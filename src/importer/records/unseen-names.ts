@@ -16,7 +16,7 @@ export const unseenNameSchema = Type.Object({
 })
 export type UnseenName = Readonly<Static<typeof unseenNameSchema>>
 
-/** What a stopped scan stores of a watch. */
+/** What a stopped scan stores about a `NameWatch`. */
 export const watchStateSchema = Type.Object({
   hasSeen: Type.Boolean(),
   /** The names that have not been seen yet. */

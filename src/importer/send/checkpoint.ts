@@ -73,7 +73,7 @@ export function readCheckpoint(folder: JobFolder): Checkpoint | null {
 }
 
 export function getCheckpoint(state: JobState): Checkpoint | null {
-  // The parts are read after the rest, since another process may be sending.
+  // The parts are read last, so that they are not older than the rest while another process is sending.
   const common = state.get<SendState>(stateName)
   return common && { ...common, parts: [...state.list<PartProgress>(partPrefix)] }
 }

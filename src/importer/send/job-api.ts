@@ -147,7 +147,7 @@ function describeRefusal(
   return said
 }
 
-/** @returns an empty object for another answer: not every service answers in JSON. */
+/** @returns an empty object for text that is not a JSON object: not every service answers in JSON. */
 export function parseObjectOrEmpty(text: string): JsonObject {
   try {
     const value = parseJson(text)

@@ -89,7 +89,7 @@ describe('the rate of sending', () => {
     assert.ok(control.rate >= 750, 'answers that stay slow become the reference')
   })
 
-  it('recovers quickly to the rate before a problem, and stays below that rate if it is now too high', () => {
+  it('returns quickly to its rate before a problem, and stays below that rate if it has become too high', () => {
     const { clock, control, accept } = prepare(8_000)
     for (let time = 0; time < 3; time++) {
       control.refused()
@@ -111,7 +111,7 @@ describe('the rate of sending', () => {
     assert.equal(Math.round(control.rate), 6_600)
   })
 
-  it('recovers as quickly after a problem when the service sets a low limit', () => {
+  it('returns just as quickly to the previous rate when the service sets a low limit', () => {
     const { control, accept } = prepare(20_000)
     control.limitTo(500)
     for (let time = 0; time < 2; time++) {

@@ -9,7 +9,7 @@ const growth = 1.1
 /** Growth is faster up to the rate before the trouble: most trouble is short, such as a restart or a busy disk. */
 const returnEveryMs = 5_000
 const returnGrowth = 1.5
-/** If trouble returns during the recovery, the next one aims for this share of the earlier rate. */
+/** If trouble returns during a recovery, the next recovery aims for this share of the earlier rate. */
 const shareAgain = 0.75
 /** Halve at most this often: batches in flight together are refused together. */
 const halveEveryMs = 5_000

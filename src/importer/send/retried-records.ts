@@ -144,7 +144,8 @@ function parseRepairedRecord(bytes: Buffer, manifest: Manifest): RepairedRecord 
     return { parsed, table: onlyObject?.table ?? null, isSent: false }
   const { object, line, ordinal = line } = parsed.value
   const { table, ...rows } = manifest.objects.find(each => each.object === object) ?? onlyObject ?? noObject
-  // `pennon import rejects` marks rejects that another retry has sent; their `source` is still the broken text.
+  // `pennon import rejects` marks rejects that another retry has sent. They are not sent again: their `source` is still the
+  // broken text.
   const isSent = ownValue(parsed.value, 'repaired') === true
   return {
     parsed: parseRepairedSource(parsed.value, rows),

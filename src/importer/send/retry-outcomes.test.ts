@@ -83,7 +83,7 @@ describe('records repaired in several retries', () => {
     assert.deepEqual(sumOutcomes(outcomes), { read: 3, sent: 2, refused: 0, rejected: 1, skipped: 0 })
   })
 
-  it('count by the last version of a file with whole records', async t => {
+  it('count by the latest version of a repaired file in which whole records were repaired', async t => {
     const first = retryOf(t, 1, 'a', [
       ['{"n":1}', 'sent'],
       ['{"n":', 'rejected'],

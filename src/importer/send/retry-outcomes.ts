@@ -39,8 +39,8 @@ export async function collectRetryOutcomes(retried: readonly SentJob[]): Promise
       const { text } = outcome.source()
       const position = parsePosition(text)
       const now = toRetryOutcome(outcome, refused)
-      // A whole record does not say which record it repairs, and its text differs in each repair of the file: count only
-      // its rejection in the latest version of the file.
+      // A whole record does not say which record it repairs, and its text differs in each repair of the file, so only its
+      // rejection in the latest version of the file counts.
       if (position === null && now.kind === 'rejected' && !isLast) continue
       const key = position === null ? sha256Hex(text) : buildRecordKey(position)
       if (outcomes.get(key)?.kind !== 'sent' || now.kind === 'sent') outcomes.set(key, now)

@@ -39,7 +39,7 @@ describe('the sending rounds of a part', () => {
     { maxLength: 40 },
   )
 
-  it('contain each event once, in batches of one day within the limits, and each person in order in one lane', () =>
+  it('contain each event once, in batches of one day and limited size, with each person’s events in order in one lane', () =>
     fc.assert(
       fc.asyncProperty(shape, fc.integer({ min: 1, max: 4 }), async (shapes, lanes) => {
         const sorted = shapes.toSorted((a, b) => a.day - b.day)

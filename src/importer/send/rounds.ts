@@ -53,7 +53,7 @@ export interface Round {
 export interface RoundOptions {
   readonly marks: EventMarks
   readonly lanes: number
-  /** Lanes are added only for this many events each. Default 1,000. */
+  /** How many events justify one more lane. Default 1,000. */
   readonly laneEventsMin?: number
   /** @returns the person that an id is linked to, or the id itself. Events of the same person must stay in order. */
   readonly personOf: (distinctId: string) => string

@@ -142,7 +142,7 @@ export async function endServiceJob(
 
 const reportEveryMs = 10_000
 
-/** Reports progress every ten seconds, without blocking what progresses. */
+/** Reports progress every ten seconds, without delaying the work that it reports. */
 export class ProgressReporter {
   readonly #report: () => Promise<void>
   readonly #nowMs: () => number

@@ -57,7 +57,7 @@ describe('repeated records', () => {
       )
     })
 
-  it('take memory for their events too, since a short row of totals may yield thousands', () => {
+  it('count towards the memory limit with all their events, since a short row of totals may yield thousands', () => {
     const { events, textLength } = record('m', 1, 40)
     const held = (count: number) => estimateHeldLength({ events: Array(count).fill(events[0]), textLength })
     assert.deepEqual([held(1), held(10_000)], [340, 3_000_040])

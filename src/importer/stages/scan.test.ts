@@ -92,7 +92,7 @@ describe('the scan', () => {
     )
   })
 
-  it('yields from every part the same as a direct conversion in time order', async t => {
+  it('yields the same events for every part as converting its records directly in the order of time', async t => {
     await fc.assert(
       fc.asyncProperty(fc.array(someRecord, { maxLength: 40 }), fc.nat(), async (some, cut) => {
         const records = some.map((record, id) => ({ ...record, id }))
@@ -184,7 +184,7 @@ describe('the scan', () => {
     assert.deepEqual(notes, [[], ['shared_device']])
   })
 
-  it('uses the latest fact about a key, in the order of time, before it converts any record', async t => {
+  it('collects the facts that records state about others first, and the latest fact about a key counts', async t => {
     const day = 86_400
     const said = ['third', undefined, 'second', 'first'].map((alias, id) => ({
       ...{ id, at: (9 - id) * day, user: 'u', alias },

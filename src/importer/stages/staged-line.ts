@@ -60,7 +60,7 @@ export function decodeRecordPlace(text: string): RecordPlace {
   return { object, line, byte, ordinal }
 }
 
-/** The JSON is as in the file, unless that has another format or several lines. */
+/** The JSON is as in the file, unless the file has another format or the record has several lines. */
 export function encodeRecordContent(record: ReadRecord): { readonly extra: string; readonly json: Uint8Array } {
   const { parsed, bytes, header, cutLength = bytes.length } = record
   if ('value' in parsed && header === undefined && !bytes.includes(lineFeed))

@@ -60,7 +60,7 @@ describe('a wrong UTC offset in most records', () => {
     }
   })
 
-  it('is shown as an offset with a zone that has it', () => {
+  it('is shown as an offset, with the name of a zone as an example', () => {
     assert.match(stopOf({ 19800: 1 })!, /\+05:30 away .* such as Asia\/Kolkata;/)
     assert.match(stopOf({ '-25200': 1 })!, /-07:00 away .* such as America\/Los_Angeles;/)
     assert.match(stopOf({ '-34200': 1 })!, /-09:30 away .* such as Europe\/Berlin;/)

@@ -144,7 +144,7 @@ function createZoneStop({ seconds, text }: ZoneShift, zone: string): JobStopped 
   )
 }
 
-/** @param message up to what happens to the records. */
+/** @param message the sentence up to "are then staged again". */
 function stopForZone(message: string, why: string): JobStopped {
   return new JobStopped(`${message} are then staged again. Nothing was sent`, {
     command: 'pennon import run FOLDER --source-timezone ZONE',

@@ -81,7 +81,8 @@ function countRepaired(balance: SentBalance, retried: RetryOutcomes): SentBalanc
 }
 
 /**
- * Writes the report again if it no longer shows what was sent, or a limit of the plan that does not change the results.
+ * Writes the report again if it is outdated, since more was sent or an option changed that does not affect the rehearsal's
+ * results.
  * @throws JobStopped if the samples, which are part of the report's page, are missing or damaged.
  */
 export function updateReport(folder: JobFolder, plan: ImportPlan): ImportReport | null {

@@ -26,7 +26,7 @@ function service(pages: readonly (readonly [id: number, hours: number, rows: num
   return { api, asked }
 }
 
-it('erased rows are counted once per erasure since the job was created, up to the number of missing rows', async () => {
+it('erased rows are counted once for each erasure since the job began, but at most as many as are missing', async () => {
   const { api, asked } = service([
     Array.from({ length: 1_000 }, () => [3, 2, 5]),
     [

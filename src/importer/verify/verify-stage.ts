@@ -89,7 +89,7 @@ export type ExpectedOptions = Pick<
 /** What the rehearsal expects, unless an event was refused or a record retried: then the sent events are read again. */
 export async function findExpectedOfJob(options: ExpectedOptions): Promise<Expected> {
   const { folder, job, checkpoint, retried = [], personOf, progress, signal } = options
-  // Retried records first: their keys stay known until the parts have passed their days.
+  // Retried records come first, since their keys are forgotten only when the parts have passed their days.
   const jobs = [...retried, { folder, job, checkpoint }]
   const sent = countSentEvents(jobs)
   const known = readExpected(folder, sent)
@@ -277,8 +277,8 @@ function createCheck(name: Check['name'], compared: number, differences: readonl
 const erasuresPerPage = 1_000
 
 /**
- * The service counts such rows per erasure over all pending jobs, so no more rows are attributed to this job than are
- * missing from it.
+ * For each erasure, the service counts the removed rows of all pending jobs together, so at most as many rows as are
+ * missing from this job are attributed to it.
  * @returns the note about rows removed with persons since the job was created; empty if no row is missing, or if the key may
  * not see persons.
  */

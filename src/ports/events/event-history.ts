@@ -22,9 +22,9 @@ export type HistorySubjects =
   | { readonly groups: readonly GroupIdentity[]; readonly distinctIds?: undefined }
 
 /**
- * Reads visible rows, each copy of an event as one.
+ * Reads visible rows; each copy of an event counts as a separate row.
  * @throws PortError from every method, as in `EventQueries`; `QueryTooLargeError` where the same method may succeed for
- *   fewer ids or groups.
+ * fewer ids or groups.
  */
 export interface EventHistory {
   /** The distinct ids of the rows of an explicit or implicit job, in byte order: the page after `after`. */

@@ -45,8 +45,8 @@ export interface EventQueries {
     signal?: AbortSignal,
   ): Promise<{ readonly count: number; readonly results: readonly PropertyName[] }>
   /**
-   * The values of one property, the most frequent first, equally frequent values in byte order: of about the newest 2,000
-   * events of a name, or of up to 50,000 current persons or groups. Leaves out null and values of more than 1,000
+   * The values of one property of about the newest 2,000 events of a name, or of up to 50,000 current persons or groups:
+   * the most frequent first, equally frequent values in byte order. Leaves out null and values of more than 1,000
    * characters.
    * @throws MirrorFillingError for persons and groups while they are copied.
    */
@@ -171,8 +171,8 @@ export interface EventExport {
   /** An upper bound for the number of events: it also counts copies, and events that only the finer filters leave out. */
   readonly eventCountMax: number
   /**
-   * About a mebibyte each, unless a single event is larger, to be read once and before the next is requested. A batch
-   * is read when it is requested, or buffered as bytes until then: between two batches nothing is open in the store.
+   * About a mebibyte each, unless a single event is larger, to be read once and before the next is requested. A batch is
+   * queried when it is requested, or was already buffered as bytes: between two batches nothing is open in the store.
    */
   readonly batches: AsyncIterable<Iterable<ExportedEvent>>
 }

@@ -30,9 +30,8 @@ export interface EventStoreUpkeep {
   /**
    * Deletes rejects, recordings and cached counts that are past their retention, and packed items of recordings by whole
    * UTC days. Does nothing if a server deletes them by its own clock.
-   * @param by.isTrusted whether rows that are further in the future than their retention are deleted as well, since
-   * they
-   * would stay for as long as a clock was wrong.
+   * @param by.isTrusted whether `nowMs` can be relied on: then rows dated further in the future than their retention, which
+   * come from a wrong clock, are deleted as well; otherwise they would stay for too long.
    */
   deleteExpired(by: { readonly nowMs: number; readonly isTrusted: boolean }): Promise<void>
   /**
@@ -121,7 +120,7 @@ export interface SubjectMirror {
    * @param version at least the version of any earlier call.
    */
   beginMirror(fillId: string, version: number): Promise<void>
-  /** Lets queries use the mirror. @param version above that of `beginMirror`. */
+  /** Lets queries use the mirror. @param version higher than in the call of `beginMirror`. */
   completeMirror(fillId: string, version: number): Promise<void>
 }
 

@@ -48,10 +48,10 @@ export interface EventWriter {
   /** How many distinct ids a job's pending rows with persons (`personMode` is `full`) have, within a few percent. */
   countPendingDistinctIds(importJobId: number): Promise<number>
   /**
-   * Adds to `personPropertiesJson` of a job's pending rows with persons the known properties of their persons that are
-   * missing in the row. Existing properties of a row stay unchanged. Repeat it after a crash. Returns early when the signal
-   * aborts. It begins by removing what an earlier call left over. A call for the same job that is still running in another
-   * worker then adds nothing more, and does not disturb this call.
+   * For each pending row of a job that has a person: adds to `personPropertiesJson` the person's known properties that the
+   * row lacks. Existing properties of a row stay unchanged. Repeat it after a crash. Returns early when the signal aborts.
+   * It begins by removing what an earlier call left over. A call for the same job that is still running in another worker
+   * then adds nothing more, and does not disturb this call.
    * @param share selects some of the job's distinct ids: there are `count` shares of about the same size.
    * @param knownOf the properties of some distinct ids' persons as JSON.stringify writes them; ids without a person are
    * left

@@ -116,8 +116,8 @@ export interface FlagUsageUpkeep {
     signal?: AbortSignal,
   ): Promise<readonly BusyFlag[]>
   /**
-   * The UTC days on which distinct ids called flags that have moved to another person since a time. Each day comes with the
-   * time at which the last such id moved, all in epoch ms.
+   * The UTC days on which flags were called by distinct ids that have moved to another person since a time. Each day comes
+   * with the time at which the last such id moved, all in epoch ms.
    */
   listMovedDays(projectId: number, movedFromMs: number, signal?: AbortSignal): Promise<ReadonlyMap<number, number>>
   /** The cached counts of these buckets that are still correct, each with a time before it was counted. */

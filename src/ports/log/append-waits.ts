@@ -33,7 +33,7 @@ export class AppendWaits {
       const chunk = await readNow()
       const leftMs = untilMs - performance.now()
       if (chunk.nextOffset !== fromOffset || leftMs <= 0 || signal?.aborted) return chunk
-      // Records appended during the read may be missing in the chunk.
+      // Do not sleep after a wake-up during the read: the chunk may lack records that were appended meanwhile.
       if (this.#wakeUpCount(stream) === wakeUpCount) await this.#sleep(stream, Math.min(leftMs, this.#pollMs), signal)
     }
   }

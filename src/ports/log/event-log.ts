@@ -21,7 +21,7 @@ export interface EventLogWriter {
    * The condition that an append would most likely meet now. It is for readiness; do not decide by it whether to append.
    */
   condition(): LogCondition
-  /** How many records wait for their append to resolve, by stream, as far as the log has assigned one. */
+  /** How many records wait for their append to resolve, by stream; leaves out records without a stream so far. */
   waitingRecords(): ReadonlyMap<LogStream, number>
   close(): Promise<void>
 }

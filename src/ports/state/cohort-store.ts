@@ -35,7 +35,7 @@ export interface CohortStore {
   findCohort(projectId: number, cohortId: number): Promise<Cohort | null>
   /** Newest first, without deleted cohorts; `search` matches names, ignoring case. */
   listCohorts(projectId: number, query: { limit: number; offset: number; search?: string }): Promise<Page<Cohort>>
-  /** Changes neither version nor revision. Writes nothing if the version is outdated, since its filters may differ. */
+  /** Changes neither version nor revision. Writes nothing for an outdated version, which may have had other filters. */
   saveCohortCount(
     cohort: Pick<Cohort, 'projectId' | 'id' | 'version'>,
     count: number,

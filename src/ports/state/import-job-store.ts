@@ -87,7 +87,7 @@ export interface ImportJobStore {
 /** A job with work for the worker. */
 export type OpenImportWork = ImportJob & { readonly isProjectGone: boolean }
 
-/** What a job keeps separate until it is published, by kind, without what has already been published. */
+/** The items, by kind, that a job keeps separate until it is published, without those already published. */
 export interface StagedItems {
   /** In the order in which the links are applied: by time, then by uuid. */
   readonly links: { readonly id: number; readonly link: ImportLink }

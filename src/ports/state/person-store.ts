@@ -31,8 +31,8 @@ export interface PersonFilters {
   readonly uuid?: string
   readonly search?: string
   /**
-   * The JSON text of the properties contains at least one of each list. Excludes only persons that do not match the
-   * filters on properties: false positives are possible.
+   * The JSON text of the properties must contain at least one entry of each list. Excludes only persons that do not match
+   * the filters on properties: false positives are possible.
    */
   readonly propertyParts?: readonly (readonly TextParts[])[]
 }
@@ -68,7 +68,7 @@ export interface PersonStore {
 export interface PersonRepairStore {
   /**
    * Stores a request. From now on until it is done, unless it is only a preview, chunks that use a person of the project
-   * count as changing it.
+   * count as changing that person.
    * @returns null if `openMax` requests of the project already wait or, for a rebuild, if another rebuild waits.
    */
   requestRepair(

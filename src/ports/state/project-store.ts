@@ -1,5 +1,5 @@
-// Projects: the tokens by which capture and evaluation find them, and their settings. Flag definitions carry a copy to
-// every front, so every write raises the revision.
+// Projects: the tokens by which capture and evaluation find them, and their settings. Every front has a copy, which it
+// loads along with flag definitions, so every write raises the revision.
 
 import type { Change } from '#core/author.ts'
 import type { PersonalKey } from '#core/personal-key.ts'

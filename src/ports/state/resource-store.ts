@@ -68,7 +68,7 @@ export interface ResourceStore {
     change: Change,
     basedOn?: Item<N>,
   ): Promise<Result<Written<Item<N>>, FlagWriteRefusal | 'not_found'>>
-  /** The flag of the last experiment on it loses its mark `has_experiment`. */
+  /** If no other experiment uses the flag of this one, the flag loses its mark `has_experiment`. */
   deleteResource<N extends ResourceName>(
     name: N,
     projectId: number,

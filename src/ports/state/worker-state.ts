@@ -14,7 +14,9 @@ export interface FollowedLog {
   readonly place: string
   /** The previously followed log; null if there was none. */
   readonly formerId: string | null
-  /** The positions when this log was bound, as JSON by stream. While they are unchanged, nothing of it was processed. */
+  /**
+   * The positions when this log was bound, as JSON by stream. While they are unchanged, nothing of this log was processed.
+   */
   readonly begunAt: string
 }
 

@@ -132,7 +132,7 @@ export function createEventAppender(options: EventAppenderOptions) {
     try {
       await (kept.appended === null ? events : Promise.all([events, kept.appended]))
     } catch (error) {
-      // When records went to both logs, one of them may have stored its part.
+      // When records went to both logs, one log may have stored its records although the other failed.
       settle(project.id, units, importUnits, units > 0 && importUnits > 0)
       return settleUnstored(project, request, kept, unavailable(error))
     }

@@ -98,7 +98,8 @@ export function createCaptureService(options: CaptureOptions) {
       const tally = tallyItems(table, !isReplay)
       const reading = read(table)
       const answer = reading instanceof Promise ? await reading : reading
-      // A v1 request of which quotas leave no event is refused as a whole. Source: docs/wire/ingestion.md 4.2.
+      // A v1 request of which quotas leave no event is refused as a whole, so its rejects are not kept. Source:
+      // docs/wire/ingestion.md 4.2.
       const keepsRejects = !isReplay && (protocol === 'v0' || findLeftOutReason(table) === null)
       if (tally.others.size > 0) await runInSlices(compactTable(table))
       const areDropsFinal = protocol === 'v1'
@@ -166,7 +167,7 @@ export function createCaptureService(options: CaptureOptions) {
       freeOutcomeTable(table)
       return { kind: 'unknown_project' }
     }
-    // On v0 the verdicts show that the key is unknown; v1 answers as if the key were known.
+    // On v0 a verbose answer shows that the key is unknown; v1 answers as if the key were known.
     if (protocol === 'v0') setEveryOutcomeCode(table, unknownKeyCode)
     const answer = await read(table)
     freeOutcomeTable(table)

@@ -245,7 +245,7 @@ class Settler {
     if (ip === '') return 'cookieless_missing_ip'
     if (host === '') return 'cookieless_missing_host'
     const day = findVisitorDay(timestampMs, timezone, this.#project.timezone)
-    // A replayed event arrived before, when its day may have been open.
+    // Judged by the time of acceptance: for a replayed event, the day may have been open only when the event first arrived.
     if (!isDayOpen(day.day, capturedAtMs)) return 'cookieless_timestamp_out_of_range'
     const salt = this.salts.get(day.day) ?? this.#options.salts.knownSalt(day.day)
     if (salt === null) return { kind: 'missing_salt', day: day.day }
@@ -258,7 +258,8 @@ class Settler {
     const { ip, host, extra, userAgent } = facts
     const project = this.#project
     const known = this.#recent.get(salt)?.byUserAgent.get(userAgent)?.get(ip)
-    // Few visitors see pages of several projects or hosts within half a minute, or in several zones.
+    // One entry per user agent and address is enough: few visitors see several projects or hosts within half a minute, or
+    // have several zones.
     const isSame = known !== undefined && known.project === project && known.startMs === day.startMs
     if (isSame && known.host === host && known.extra === extra) return known
     const visitor = hashVisitorOfDay(day, salt, project, facts)

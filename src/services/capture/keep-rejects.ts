@@ -67,7 +67,9 @@ export function createRejectKeeper(options: RejectKeeperOptions) {
     },
   }
 
-  /** Counts a refused request and stores it, in the background; one that the log does not accept is counted instead. */
+  /**
+   * Counts a refused request and stores it, in the background; a request that the log does not accept is counted instead.
+   */
   function keep(project: Project, input: RefusedInput, receivedAtMs: number): void {
     const { reason, body, eventCount = 1, item = unreadItem, historicalMigration = false } = input
     const granted = take(project.id, 1, clock.nowMs())

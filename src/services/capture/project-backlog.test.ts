@@ -45,7 +45,7 @@ describe('the backlog of one project', () => {
     world.untilMs = 1_001_001
     assert.ok(store(1, 100))
   })
-  it('follows the progress of the second cursor if the project is deferred', () => {
+  it('uses the separate position of a deferred project to decide which of its events still wait', () => {
     const { world, store } = startBacklog()
     assert.ok(store(1, 100))
     assert.ok(store(2, 100))
@@ -57,7 +57,7 @@ describe('the backlog of one project', () => {
     world.deferred = { projectIds: [1], appendedBeforeMs: 1_000_001 }
     assert.ok(store(1, 1))
   })
-  it('is limited to equal shares for projects that import at the same time, whatever one of them had before', () => {
+  it('is limited to equal shares for projects that import at the same time, however much each had waiting before', () => {
     const { world, backlog, store } = startBacklog({ isShared: true })
     assert.ok(store(1, 100))
     assert.ok(store(2, 40), 'a later project has a share')
@@ -87,7 +87,7 @@ describe('the backlog of one project', () => {
     backlog.settle(1, units, false)
     assert.equal(backlog.take(1, records(100)), 100)
   })
-  it('causes no refusal while the worker waits for a store or has not reported, or no other project is affected', () => {
+  it('causes no refusal while the worker waits for a store or has not reported, nor if it affects no other project', () => {
     for (const over of [{ isProcessing: false }, { untilMs: null }, { hasOthers: false }]) {
       const { world, store } = startBacklog()
       Object.assign(world, over)

@@ -91,7 +91,10 @@ export async function runExport<Row>(options: RunExportOptions<Row>): Promise<st
   return next
 }
 
-/** The first rows of a batch, one at a time: objects that live while the next batch is awaited become old garbage. */
+/**
+ * The first rows of a batch, one at a time: V8 would move objects kept while the next batch is awaited to its old
+ * generation, which is costly to clean.
+ */
 function takeRows<Row>(batch: Iterable<Row>, limit: number) {
   const rest = batch[Symbol.iterator]()
   const taken = {

@@ -20,7 +20,7 @@ export interface DefinitionCacheOptions<T> {
    */
   readonly compile: (definitions: ProjectDefinitions, previous: T | null) => MaybePromise<T>
   readonly logger: Logger
-  /** Called when another revision becomes served: something changed, in any process, if only a key. */
+  /** Called when another revision becomes served: something changed, in any process, even if only a key. */
   readonly onRevision?: (changes: ServedChanges) => void
   /** How often to ask for the revision, ms. */
   readonly pollMs: number
@@ -36,7 +36,7 @@ export interface ServedChanges {
 /** How long `lookForChanges` may delay a request. */
 const lookMsMax = 1_000
 
-/** While the state, which is polled about twice a second, cannot be read, one line is logged in this time. */
+/** While the state cannot be read, one line is logged per this time, since the state is polled about twice a second. */
 const complaintPauseMs = 10_000
 
 /** Loads everything, then follows changes. @throws PortError when the first load fails. */
@@ -79,7 +79,8 @@ export async function startDefinitionCache<T>(options: DefinitionCacheOptions<T>
    * @throws PortError when definitions cannot be read; `unavailable` when the store has lost the write since.
    */
   async function catchUp(revision: number): Promise<void> {
-    // Either the write is loaded already, or the served revision is from before the store came back as an older copy.
+    // Either the write is loaded already, or the store came back as an older copy and reuses revisions that are served
+    // here.
     if (revision <= served) await askForRevision()
     await refreshUpTo(revision)
     if (served >= revision) return

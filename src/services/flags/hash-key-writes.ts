@@ -28,8 +28,8 @@ interface WaitingWrite extends QueuedJob {
 }
 
 /**
- * Rows that the writes under way write together; one write may exceed it. SQLite writes one person's rows within a few
- * milliseconds, so this many take some tens of milliseconds.
+ * How many rows the writes under way may write together; a single write may exceed this. SQLite writes one person's rows
+ * within a few milliseconds, so this many take some tens of milliseconds.
  */
 const rowsAtOnceMax = 1_000
 /** How many writes of all projects may wait. */

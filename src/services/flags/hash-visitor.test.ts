@@ -80,12 +80,12 @@ describe('a cookieless visitor', () => {
     assert.deepEqual(await idsOf({ shown: { userAgent: 'x'.repeat(1_001) } }), idsFor(hashOf({ userAgent })))
   })
 
-  it('belongs to the day in the project’s zone unless it names one, and keeps a device id that was sent', async () => {
+  it('belongs to the day in its own time zone, or else in the project’s, and keeps a device id that was sent', async () => {
     assert.deepEqual(await idsOf({ projectZone: 'Pacific/Auckland' }), idsFor(hashOf({}, '2026-01-16')))
     assert.deepEqual(await idsOf({ deviceId: 'd' }), { ...idsFor(hashOf()), deviceId: 'd' })
   })
 
-  it('gets a new identity for each $identify if the project keeps state, and keeps one device', async () => {
+  it('gets a new id with each $identify if the project keeps state, and keeps the same device id', async () => {
     const asked: unknown[] = []
     const visitors: CookielessVisitors = {
       countIdentifies: async (...visitor) => {

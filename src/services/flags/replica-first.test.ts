@@ -103,7 +103,7 @@ describe('look-ups on a replica', () => {
     assert.equal(guard.isDown(), false)
   })
 
-  it('are counted as failures of the named replica, and logged once a minute, however often it comes and goes', async () => {
+  it('that fail are counted for the named replica and logged once a minute, however often it comes and goes', async () => {
     const { world, lines, metrics, source } = start(fails)
     const failureLine = 'reading the replica: unavailable; the primary is read'
     for (let second = 0; second < 59; second++) {

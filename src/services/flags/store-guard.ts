@@ -47,8 +47,8 @@ export const storeLimits = {
 }
 
 /**
- * A call whose time limit is at least this share of the guard's limit is judged when it times out: waiting longer is not
- * worth another timer.
+ * A call whose time limit is at least this share of the guard's limit counts as a failure of the store once it times out:
+ * waiting until the guard's limit is not worth another timer.
  */
 const judgedAtOncePart = 0.9
 

@@ -30,7 +30,7 @@ describe('a closed import job', () => {
     })
   })
 
-  it('is drained once the worker has processed all records in the log from before fronts stopped accepting its events', async () => {
+  it('is drained once the worker has processed all records that were in the log when fronts stopped accepting its events', async () => {
     ;[position, nowMs] = [90, job.updatedAtMs + 2_999]
     assert.equal(await isDrained(job), false)
     endOffset = 120
@@ -56,7 +56,7 @@ describe('a closed import job', () => {
     assert.equal(await isDrained(job), true)
   })
 
-  it('waits for the log’s end at that time when it is closed again', async () => {
+  it('waits again, for the end that the log has by then, if it is closed a second time', async () => {
     nowMs = job.updatedAtMs + 5_000
     assert.equal(await isDrained(job), false)
     ;[endOffset, position] = [300, 150]

@@ -69,7 +69,9 @@ export async function findConnectedIds(
   }
 }
 
-/** The ids of all links between these ids and others. Such a link came after these were found to be all connected ids. */
+/**
+ * The ids of all links between these ids and others; such links are newer than the search that found these ids connected.
+ */
 export async function findNewlyLinkedIds(
   projectId: number,
   distinctIds: readonly string[],

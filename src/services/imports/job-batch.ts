@@ -63,9 +63,12 @@ export class NotOwnerError extends Error {}
 
 export const textBytesMax = 64 * 1024 * 1024
 const conflictTryCount = 50
-/** After this many conflicts a batch is halved: live events change few of its persons at a time. */
+/** After this many conflicts a batch is halved, since live events change few of its persons at a time. */
 const conflictsOfWholeMax = 3
-/** After this many conflicts, a single item is left as it is if its caller allows that: the rest of the job waits for it. */
+/**
+ * After this many conflicts, a single item is left as it is if its caller allows that, since the rest of the job waits for
+ * it.
+ */
 const conflictsOfOneMax = 16
 const conflictBackOff = { firstMs: 50, longestMs: 800 }
 
@@ -94,7 +97,8 @@ export async function runJobBatch<Item>(
   if (items.length === 0) return
   const { underWay } = deps
   const isOne = items.length === 1
-  // Anybody with the project's key can link large persons with this one, and send events of it without end.
+  // An item may never be computable: anybody with the project's key can link large persons with this one, or send its
+  // events without end.
   const mayGiveUp = !isOne || computeUnanswered !== undefined
   const subjects = subjectsOf(items)
   const published = new Map<string, PersonIdOverride>()

@@ -49,7 +49,7 @@ export function createJob(
 ): Promise<Result<DescribedImportJob, TooManyJobs>> {
   const limits = { openMax: openJobsMax, perDayMax: jobsPerDayMax, keptMax: keptJobsMax }
   const random = () => new DataView(randomBytes(4).slice().buffer).getUint32(0)
-  // Another job may have the id: the next try draws another.
+  // If another job has the id, the next try draws a new id.
   return retryOnConflict(() =>
     management.createImportJob({ ...job, publicId: createPublicImportJobId(random) }, limits, change),
   )

@@ -11,9 +11,7 @@ interface PersonsDeps {
   readonly management: Pick<PersonStore, 'findPersonsOfIds'> & Pick<CohortMemberStore, 'listPersonsBelow'>
 }
 
-/**
- * Works like `CohortMemberStore.listPersonsBelow`. Filters other than those by id select persons by what is stored of them.
- */
+/** Works like `CohortMemberStore.listPersonsBelow`. Filters other than those by id test only what is stored of a person. */
 export async function listPersonsWithJob(
   deps: PersonsDeps,
   project: Project,

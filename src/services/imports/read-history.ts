@@ -12,11 +12,14 @@ import type { ImportWorkDeps } from './job-batch.ts'
 /** Distinct ids whose links are looked up at once. */
 export const pageSize = 10_000
 /**
- * Distinct ids, or groups, per transaction: the live stream waits while it commits. Smaller ones cost more, since the event store
- * looks through the project's events for each.
+ * Distinct ids, or groups, per transaction: the live stream waits while it commits. Smaller batches cost more, since the
+ * event store searches all of the project's events for each.
  */
 const batchSizeMax = 5_000
-/** A batch is to fill about this share of a reading, so that the event store hardly ever refuses to list its events at once. */
+/**
+ * A batch should fill about this share of what one reading may find, so that the event store hardly ever refuses to list
+ * its events.
+ */
 const filledShare = 0.7
 
 /** How many items the next batch may have, judged by how much of a reading the items of the last batches filled. */
@@ -27,7 +30,7 @@ export class BatchSize {
     return Math.min(batchSizeMax, filledShare / this.#shareOfItem)
   }
 
-  /** @param share of what a reading may find at most. */
+  /** @param share how much of what a reading may find at most was found. */
   learn(share: number, itemCount: number): void {
     this.#shareOfItem = Math.max(share / itemCount, this.#shareOfItem / 2)
   }
@@ -64,7 +67,7 @@ export async function readHistory(
   const cuts = distinctIds === undefined ? [] : await jobs.listCuts(projectId, distinctIds)
   const progress = await findAllProgress(jobs, log)
   const stored = distinctIds?.length === 0 ? [] : await store.readHistory(projectId, subjects)
-  // Other events change nothing yet; they will be processed with what this commit makes.
+  // Events not processed yet have changed nothing; they will be applied to the result of this commit.
   const processed = stored.filter(event => isOfProcessed(event, projectId, progress))
   const events = withoutPast(processed, await jobs.listErasedPasts(projectId, distinctIds ?? []))
   const published = new Map<number, PublishedJob>()
@@ -78,7 +81,7 @@ export async function readHistory(
   return { project, groupTypes, of, cuts, items: orderHistory(events, published), events, share: shareOf(stored) }
 }
 
-/** What share of the maximum of a reading these events are, 0 to 1. */
+/** The share of the maximum of one reading that these events take, 0 to 1. */
 function shareOf(events: readonly HistoricEvent[]): number {
   const changing = events.filter(({ changesJson, linkedId }) => changesJson !== '{}' || linkedId !== '')
   const rowCount = Math.max(changing.length, events.length - changing.length)

@@ -26,7 +26,7 @@ import { type ImportWorkDeps, runJobBatch } from './job-batch.ts'
 import { isQueryFailure, retryQuery } from './query-failures.ts'
 import { BatchSize, groupIntoBatches, pageSize, readHistory } from './read-history.ts'
 
-/** No mark of a property names this job. */
+/** A job id that no property mark contains. */
 const noJobId = -1
 
 const unchanged: PublishedBatch = { overrides: [], changes: noChunkChanges }
@@ -61,13 +61,14 @@ async function splitOne(
     if (person === undefined || !isStill) return unchanged
     const batch = createBatch(projectId, loaded, published)
     const { found } = await findConnectedIds(projectId, ids, deps, signal)
-    // `findConnectedIds` stops early at an abort, and this split cannot be repeated with more of the events.
+    // After an abort, `findConnectedIds` may have stopped early, and a split made from only some of the events cannot be
+    // made again.
     if (signal.aborted) return unchanged
     const read = (some: readonly string[]) => readHistory(batch, deps, { distinctIds: some })
     const history = await retryQuery(() => read(found.flat()), { random: deps.random, signal }).catch(
       (cause: unknown) => {
         if (!isQueryFailure(cause) || signal.aborted) throw cause
-        // The ids are still separated; what the person has stays with the main id.
+        // Without readable events the ids are still separated; the person's values stay with the main id.
         return read([])
       },
     )
@@ -135,7 +136,7 @@ async function rebuild(
   }
 
   async function rebuildUnits(units: readonly (readonly string[])[]): Promise<void> {
-    /** By the first unit of each part, as in `undoUnits`. */
+    /** By the first unit of each (half) batch, as in `undoUnits`. */
     const parts = new Map<readonly string[], { part: RepairReport; share: number; erasures: number }>()
     await runJobBatch(
       deps,
@@ -239,7 +240,7 @@ function describe({ persons, mappings, imports }: PublishedBatch['changes'], loa
   }
 }
 
-/** Names of properties, and of fields in the private API. */
+/** Names of the changed properties, and of the changed fields in the private API. */
 function changedKeys(before: Person | undefined, after: Person): string[] {
   const names = new Set([...Object.keys(before?.properties ?? {}), ...Object.keys(after.properties)])
   const keys = [...names].filter(key => !isSameJson(before?.properties[key], after.properties[key]))

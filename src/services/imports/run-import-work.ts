@@ -194,7 +194,7 @@ export function createImportWork({ retentionClock, ...options }: ImportWorkOptio
     if (job.state === 'discarding' && isUndoStep(step)) return runUndoStep(job, step, deps, signal)
     if (step !== 'draining') throw new Error(`import job ${job.id} is ${job.state} at the unknown step ${step}`)
     if (!(await drain.isDrained(job))) return 'waits'
-    // Without being published, a job has changed no person and no group of the project.
+    // Without being published, a job has changed no person and no group of the project, so there is nothing to undo.
     if (job.state === 'discarding') return job.publishedAtMs === null ? 'rows' : 'undo'
     await noteMissingRows(job, deps, signal)
     return 'links'

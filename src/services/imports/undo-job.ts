@@ -1,6 +1,6 @@
 // Discards a job. An unpublished job has only a staging overlay and pending rows. A published one is undone first: persons
-// and groups become what their events without the job's make of them. The undo can be repeated, so after a crash it begins
-// again; the job's rows are deleted afterwards, as they show what to undo. Source:
+// and groups become what their events, without those of the job, make of them. The undo can be repeated, so after a crash
+// it begins again; the job's rows are deleted afterwards, as they show what to undo. Source:
 // docs/decisions/0081-a-person-is-a-fold.md.
 
 import type { ImportNote, UndoRefusal } from '#core/imports/import-changes.ts'

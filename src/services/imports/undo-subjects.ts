@@ -23,7 +23,7 @@ const notReadable: UndoRefusal = 'undo_left:events_not_readable'
 interface Kind<Item> {
   list(after: Item | null): Promise<readonly Item[]>
   findUnits(items: readonly Item[]): Promise<Components<Item>>
-  /** Those of these items that an event links with others. Such an event came after `findUnits`. */
+  /** The items that an event links with other items; such an event arrived after `findUnits`. */
   findOpen(items: readonly Item[]): Promise<readonly Item[]>
   subjectsOf(items: readonly Item[]): Pick<ChunkSubjects, 'distinctIds' | 'mergingDistinctIds' | 'groups'>
   historyOf(items: readonly Item[]): HistorySubjects
@@ -36,7 +36,10 @@ const shownIdsMax = 20
 /** Counts what an undo leaves, by reason. */
 export class LeftBehind {
   readonly #counts = new Map<string, { count: number; samples: JsonObject[] }>()
-  /** Several pages and batches may have ids of one person. Beyond some number, such a person may count again. */
+  /**
+   * Persons counted so far, since several pages and batches may have ids of one person. Beyond a maximum, a person may
+   * count again.
+   */
   readonly #seen = new Set<string>()
 
   add({ reason, details }: Note): void {
@@ -54,7 +57,7 @@ export class LeftBehind {
   }
 }
 
-/** Adds what is left to `left`. @throws PortError, NotOwnerError */
+/** Adds to `left` what the undo leaves unchanged. @throws PortError, NotOwnerError */
 export function undoPersons(
   job: ImportJob,
   deps: ImportWorkDeps,
@@ -123,7 +126,7 @@ async function undoAll<Item>(
 
 interface Undone<Item> {
   readonly notes: readonly Note[]
-  /** How much of what readings may find was found: 1 for each full reading. */
+  /** How much of what the readings may find at most was found, summed: a full reading adds 1. */
   readonly share: number
   /** Units that have been linked with others since they were found; they were left unchanged. */
   readonly open: readonly (readonly Item[])[]
@@ -137,7 +140,7 @@ async function undoUnits<Item>(
   units: readonly (readonly Item[])[],
 ): Promise<Undone<Item>> {
   const { id, projectId } = job
-  /** By the first unit of each part: a part that conflicts, or is halved, is computed again. */
+  /** By the first unit of each (half) batch, since a batch that conflicts or is halved is computed again. */
   const parts = new Map<readonly Item[], Undone<Item>>()
   await runJobBatch(
     deps,

@@ -21,9 +21,9 @@ export interface CohortIssue {
   readonly message: string
 }
 
-/** Members of all static cohorts of a query, which are sent with it. */
+/** How many members all static cohorts of a query may have together: the members are sent with the query. */
 export const cohortMembersMax = 20_000
-/** Cohorts of a query with those that they refer to, directly or not. */
+/** How many cohorts a query may use, including those that they refer to, directly or not. */
 const cohortsMax = 50
 
 class Refused extends Error {}

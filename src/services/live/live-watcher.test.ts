@@ -21,7 +21,7 @@ describe('the live view', () => {
     assert.ok(all.of('skipped').length <= 5, 'sent once a second')
   })
 
-  it('shows nothing to a watcher that is too slow until the buffer is read, and counts the events of that time', async () => {
+  it('shows nothing more to a slow watcher until it has read the buffer, and counts the events in the meantime', async () => {
     const { watch, accept, time } = aView()
     const [slow, quick] = [await watch({}, false), await watch()]
     const large = { setJson: 'x'.repeat(60 * 1024) }

@@ -14,12 +14,12 @@ import type { DefinitionLinkReader, FlagStore } from '#ports/state/flag-store.ts
 /** Reads what a definition refers to. */
 export type ReferenceReader = DefinitionLinkReader & Pick<FlagStore, 'listFlagsById'>
 
-/** Flags in memory at a time: one may have a megabyte. */
+/** How many flags are in memory at a time: a single flag may have a megabyte. */
 const readTogether = 20
 
 /**
- * Finds references to what does not exist or refers back, and filters that lead to flags whose document has another
- * version than 1. Such a flag has a typed value, which no filter can test.
+ * Finds references to something that does not exist or that refers back, and filters that lead to flags whose document has
+ * another version than 1. Such a flag has a typed value, which no filter can test.
  * @param self the definition that has the references.
  */
 export async function findReferenceIssues(

@@ -118,7 +118,7 @@ async function writeCopy(
     ...(isDisabled && { active: false }),
   }
   const how = { skipValidation: false, keepsIdentity: true, change }
-  // Seeds and experiments stay as in the target's flag when it was read.
+  // Seeds and experiments stay as they were in the target's flag when it was read.
   return there === null
     ? createFlag(deps, projectId, fields, how)
     : updateFlag(deps, there, fields, { ...how, ...(isOfRules && { expectedVersion: there.version }) })

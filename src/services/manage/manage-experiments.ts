@@ -69,8 +69,8 @@ export type ExperimentRefusal =
 
 /**
  * Uses the flag with this key unchanged. If there is none, creates one from `flagConfig`, on for everyone, with the
- * variants `control` and `test` at 50 % each unless it names others. The flag becomes active when the experiment has a
- * start, unless `flagActive` is false.
+ * variants `control` and `test` at 50 % each unless `flagConfig` names others. The flag becomes active when the experiment
+ * has a start, unless `flagActive` is false.
  */
 export function createExperiment(
   deps: ManageExperimentsDeps,

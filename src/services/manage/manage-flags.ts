@@ -141,7 +141,7 @@ export async function prepareChange(
   options: Omit<UpdateOptions, 'change'>,
 ): Promise<Result<PreparedChange<never>, InvalidFlag | StaleVersion>> {
   const { expectedVersion: sentVersion } = options
-  // Compared with the rules of another version, the ids in the document would seem to be wrong.
+  // The caller saw another version: compared with the rules of this one, the ids in the document would seem to be wrong.
   if (hasRules(fields) && sentVersion !== undefined && sentVersion !== flag.version)
     return err({ kind: 'stale_version', sentVersion, current: flag })
   const prepared = prepareFlagFields(deps, flag, fields, options)
@@ -166,7 +166,7 @@ export function prepareFlagFields(
   const prepared = prepareFields(deps, flag, fields, options)
   if (!prepared.ok) return prepared
   const patch = prepared.value
-  // An unchanged key is not validated again: it may be older than the rules.
+  // An unchanged key is not validated again: it may be older than the rules for keys.
   const { key, ...others } = patch
   const toValidate: FlagToValidate = key === flag.key ? others : patch
   const issues = [...validateFlag(toValidate, flag.filters), ...findArchivedIssues(fields, flag)]
@@ -233,8 +233,8 @@ function prepareFields<T extends FlagFields>(
 }
 
 /**
- * @param prepare called again if another writer came first: with the newest flag when that flag was changed, unless the
- * caller expects a version: the change is then refused.
+ * @param prepare called again if another writer came first, with the newest flag if that flag was changed. A caller that
+ * expects a version gets a refusal instead when the flag was changed.
  */
 export async function writeFlagWithRetry<E extends { readonly kind: string } = never>(
   deps: ManageFlagsDeps,

@@ -79,7 +79,7 @@ export function createPersonalKeyCheck(deps: {
     const askedIn = generation
     const key = await deps.management.findPersonalKeyByHash(hash)
     if (key === null) remembered.delete(hash)
-    // Keys changed during the look-up: answer this once, remember nothing.
+    // If keys changed during the look-up, the key is returned this once but not remembered.
     if (askedIn === generation) remember(hash, key)
     if (key === null) return null
     digests.keep(secret, hash)

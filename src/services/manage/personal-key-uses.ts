@@ -15,7 +15,7 @@ export interface PersonalKeyUsesOptions {
   readonly clock: Clock
   readonly logger: Logger
   readonly metrics: Pick<Metrics, 'dependencyFailures'>
-  /** How long after the first unwritten use all of them are written: longer than that request takes. */
+  /** How long after the first unwritten use all unwritten uses are written: longer than the request of that use takes. */
   readonly delayMs: number
 }
 

@@ -56,7 +56,7 @@ export interface ChunkDeps {
   readonly cursor: string
   /** Whether a halved chunk continues after its first half; otherwise the rest is read again. Default: always. */
   readonly mayGoOn?: () => boolean
-  /** The offset of that position as known to this worker: the end of the last part passed to `onCommitted`. */
+  /** The offset of the cursor's position as known to this worker: the end of the last part passed to `onCommitted`. */
   readonly position: () => number
   readonly onCommitted: (outcomes: readonly ChunkOutcome[], part: CommittedPart) => void
   readonly faultPoint?: (name: FaultPoint) => void | Promise<void>

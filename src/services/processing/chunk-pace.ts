@@ -54,7 +54,7 @@ export class ChunkPace {
     else if (chunk.largestShare > 1) this.#grow(chunk)
     else if (chunk.committedCount < recordCount) this.#resize(cursor, chunk.committedCount)
     else if (recordCount === recordCountMax) this.#grow(chunk)
-    // A chunk without records only skipped deferred projects, and creates no part in the event store.
+    // A chunk without records only skipped deferred projects, and creates no data part in the event store.
     if (recordCount === 0 || recordCount >= recordCountMax / 4) return
     this.#restUntilMs.set(cursor.name, chunk.startedMs + this.#limits.restMs)
     if (cursor.traffic === 'live' && !cursor.takesDeferred) this.#noteTrickle(chunk.startedMs)

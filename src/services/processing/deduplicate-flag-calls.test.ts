@@ -139,7 +139,7 @@ describe('a project that deduplicates its flag calls', () => {
     assert.equal(world.person('ada')?.properties.a, undefined)
   })
 
-  it('does so only because of its setting, since other projects store every call', async t => {
+  it('leaves out repeats only if the project’s setting says so; other projects store every call', async t => {
     const world = aWorld()
     await world.process(t, [called(), called()])
     assert.deepEqual([world.events.rows.size, world.events.deduplicated.size], [2, 0])

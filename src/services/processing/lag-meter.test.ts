@@ -12,7 +12,7 @@ import { createLagMeter } from './lag-meter.ts'
 import { type StreamCursor, StreamCursors } from './stream-cursors.ts'
 
 describe('the lag of a stream while a project is deferred', () => {
-  it('is measured from the second cursor, and the progress of both cursors is reported to fronts', async () => {
+  it('is measured from that project’s own position, and fronts learn the progress of both positions', async () => {
     const startedMs = Date.parse('2026-11-01T00:00:00Z')
     const clock = fixedClock(startedMs)
     const log = createMemoryEventLog({ nowMs: clock.nowMs })

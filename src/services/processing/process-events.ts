@@ -188,7 +188,7 @@ export function createProcessor(options: ProcessorOptions) {
       const chunk = await retryPatiently(signal, 'waiting_for_log', () => read(cursor))
       if (chunk === null) return null
       if (isNew(cursor, chunk)) return { cursor, chunk }
-      // A second cursor without new records may only have reached the first.
+      // Not for a second cursor: when it has no new records, it may merely have caught up with the first.
       if (!cursor.takesDeferred) perhapsTried.delete(cursor.name)
     }
     return null

@@ -25,7 +25,7 @@ async function aWorldOfFatPersons() {
 }
 
 describe('large chunks', () => {
-  it('are split so that no more person text is loaded than allowed, and every event is stored once', async t => {
+  it('are split if they would load more text of persons than allowed, and every event is stored once', async t => {
     const { world, ids } = await aWorldOfFatPersons()
     const store = memoryChunkStore(world.state)
     const loads: (number | 'too_large')[] = []
@@ -64,7 +64,7 @@ describe('large chunks', () => {
     assert.deepEqual(world.outcomeTotals(), { stored: 65, dropped: 0, rejected: 0 })
   })
 
-  it('are followed by smaller chunks', async t => {
+  it('that had to be split are followed by smaller chunks', async t => {
     const { world } = await aWorldOfFatPersons()
     await world.append(Array.from({ length: 600 }, (_, n) => aCapturedEvent(n + 100, { distinctId: `fat-${n % 64}` })))
     const counts: number[] = []

@@ -2,7 +2,7 @@
 
 export const processorLimits = {
   /**
-   * Records of one chunk. A part of the event store costs about the same for 2,000 rows as for 10,000, so large chunks
+   * Records of one chunk. A data part in the event store costs about the same for 2,000 rows as for 10,000, so large chunks
    * reduce a lag faster.
    */
   recordCountMax: 10_000,
@@ -20,13 +20,15 @@ export const processorLimits = {
    */
   importChunkMs: 50,
   /**
-   * Replaces `importChunkMs` while no live events arrive; the next live event may wait this long. Larger parts cost the
-   * event store less.
+   * Replaces `importChunkMs` while no live events arrive; the next live event may wait this long. Larger chunks make larger
+   * data parts, which cost the event store less.
    */
   loneImportChunkMs: 500,
   /** Imports count as alone if the last live chunk began this long ago. */
   loneAfterMs: 5_000,
-  /** How long a chunk may hold live events: a chunk that is split into parts ends with the part that exceeds this time. */
+  /**
+   * How long a chunk may hold up live events: a chunk that is split into parts ends with the part that exceeds this time.
+   */
   liveChunkMs: 1_000,
   /** If a stream's next record is older than this, a project that took more than half of a chunk may be deferred. */
   deferringLagMs: 1_000,
@@ -35,7 +37,7 @@ export const processorLimits = {
    * wait for each other, so a burst of ordinary events must not queue behind a project that takes minutes.
    */
   deferringUsualLagMs: 10_000,
-  /** The minimum time between chunks that are far from full: a trickle must not create a part per event. */
+  /** The minimum time between chunks that are far from full: a trickle of events must not create a data part for each. */
   restMs: 100,
   /** An insert that takes longer than this is reported as if the event store were down. */
   slowStoreMs: 5_000,

@@ -68,7 +68,7 @@ test('a worker stops loading overrides published by earlier workers once there c
   assert.equal(asked.length, 1)
 })
 
-test('a worker that defers a project loads overrides published for records of its second cursor', async t => {
+test('a worker that defers a project also loads overrides that were published for the deferred records', async t => {
   const world = aWorld()
   world.state.projects.set(2, aProject({ id: 2 }))
   await world.append(['a', 'b', 'other'].map(id => anEvent('e', id)))

@@ -78,8 +78,8 @@ export async function restoreEvents(
 }
 
 /**
- * Inserts the overrides of every distinct id: the state has them all, and it is unknown which the event store lost. Erasures
- * wait for pages that were read before them.
+ * Inserts the overrides of every distinct id: the state has them all, and it is unknown which the event store lost.
+ * Erasures wait until pages of overrides that were read before them are inserted.
  */
 export async function restoreOverrides(
   state: Pick<EventStoreMarks, 'listOverrides'>,

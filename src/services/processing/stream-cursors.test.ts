@@ -62,7 +62,7 @@ function aStream() {
 }
 
 describe('the two cursors of a stream', () => {
-  it('are used so that the second one processes a deferred project, from its deferral up to the first cursor', async () => {
+  it('let the second process a deferred project from where it was deferred up to the first cursor', async () => {
     const { append, startWorker } = aStream()
     await append(1, 2, 1, 2, 1, 2)
     const { cursors, first, second, step } = await startWorker()

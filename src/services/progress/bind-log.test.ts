@@ -109,7 +109,7 @@ describe('bindLog', () => {
     assert.equal(done.length, 3)
   })
 
-  it('records the position of a stream’s second cursor too', async () => {
+  it('records the position of the second cursor of a stream too', async () => {
     const deferral = { offset: 30, projects: [{ projectId: 2, fromOffset: 20 }] }
     const { done, result } = bound({ id: null, hasSegments: false }, followed(), 'PostgreSQL at db', deferral)
     assert.ok((await result).ok)

@@ -29,8 +29,8 @@ export type LogBinding =
  */
 export function decideWhichLogToFollow(found: FoundLog, followed: FollowedLog | null, begunAt: string): LogBinding {
   if (found.id !== null && found.id === followed?.id) return { kind: 'go_on' }
-  // Another id of an empty log is left over from an interrupted start, perhaps with another state. Replace it: if two states
-  // followed the same id, each would process events that the other accepted.
+  // If an empty log has another id, that id is left over from an interrupted start, perhaps with another state. Replace it:
+  // if two states followed the same id, each would process events that the other accepted.
   if (!found.hasSegments) return { kind: 'follow', id: null }
   // After a start with the wrong folder, the state may return to its former log if nothing was processed since.
   if (found.id !== null && found.id === followed?.formerId && followed.begunAt === begunAt)

@@ -26,7 +26,7 @@ const usualWaitMs = 2_000
 export async function isCaughtUp(deps: CaughtUpDeps, projectId: number): Promise<boolean> {
   if (!deps.isProcessing()) return false
   const nowMs = deps.clock.nowMs()
-  // If the clock was set back since the start, the start time is not comparable.
+  // If the clock was set back since the start, the start time is not comparable and is ignored.
   const dueMs = Math.max(deps.startedAtMs > nowMs ? 0 : deps.startedAtMs, nowMs - usualWaitMs)
   for (const { stream } of await deps.log.streams()) {
     const { offset, deferral } = await findStreamProgress(deps.positions, stream)

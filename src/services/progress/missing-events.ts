@@ -1,4 +1,4 @@
-// Makes events that the event store lost known to each front: the worker records them in the state store, fronts read them.
+// Tells each front which events the event store lost: the worker records them in the state store, and fronts read them.
 
 import { PortError } from '#ports/port-error.ts'
 import type { EventStoreMarks } from '#ports/state/worker-state.ts'
@@ -29,7 +29,7 @@ export function startMissingEventsReader(options: {
       spanCount = (await marks.findEventStoreMark())?.missing.length ?? 0
     } catch (cause) {
       if (!(cause instanceof PortError)) throw cause
-      // Components that need the state store report at a higher level that it cannot be reached.
+      // Only a debug line: components that need the state store report at a higher level that it cannot be reached.
       logger.debug({ err: cause }, 'cannot read what the event store lost')
     }
   }

@@ -33,7 +33,7 @@ export interface CohortPersonsDeps extends FindPersonsDeps {
 export type NoMembers = UnknownReason | 'not_served'
 
 /**
- * Members with an id above `after`, ascending: a slice of a page, which may be short or empty before the last.
+ * Members with an id above `after`, ascending: a slice of a page. Slices before the last one may be short or empty, too.
  * @param encode encodes one member.
  * @throws TooManyScansError
  */
@@ -134,7 +134,7 @@ export function createCohortCounter(deps: CohortPersonsDeps) {
       if (counting.size >= waitingCountMax) return Promise.resolve(err('too_many'))
       const result = last.then(() => countAndSave(deps, cohort)).finally(() => counting.delete(cohort.id))
       counting.set(cohort.id, result)
-      // The caller may no longer wait for the result.
+      // Errors are handled here, since the caller may no longer wait for the result.
       last = result.catch((error: unknown) => {
         deps.logger.warn({ err: error, cohortId: cohort.id }, 'cannot count the members of a cohort')
       })
@@ -157,7 +157,7 @@ async function countDynamic(deps: CohortPersonsDeps, { projectId, id }: Cohort):
   const served = deps.servedProject(projectId)
   if (served === null) return err('not_served')
   const members = { probe: createMemberProbe(served, id), population: { kind: 'persons' } } as const
-  // The caller may no longer wait for the count, but it is saved.
+  // Never aborted: the count is saved even if the caller no longer waits for it.
   const watch = { nowMs: deps.clock.nowMs(), signal: new AbortController().signal }
   const counted = await countMatchingSubjects(deps, served.definitions, members, watch)
   return counted.ok ? ok(counted.value.holding) : counted

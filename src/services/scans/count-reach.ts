@@ -25,7 +25,7 @@ export interface ScanWatch {
   readonly signal: AbortSignal
 }
 
-/** How many subjects match a condition. @returns err when the condition can be evaluated for no subject. */
+/** How many subjects match a condition. @returns err when the condition cannot be evaluated for any subject. */
 export async function countMatchingSubjects(
   deps: CountReachDeps,
   definitions: ProjectDefinitions,

@@ -28,7 +28,7 @@ export interface PersonSearch<T> {
   readonly test: PersonTest
   /**
    * Reads the persons after a given person, in the order of the list.
-   * @returns also where to continue, unless that is after the last of them.
+   * @returns also where to continue, unless it is after the last of the returned persons.
    */
   readonly read: (
     after: number,
@@ -56,7 +56,7 @@ const lookMsMax = 1_000
 /** Limits the properties of one slice of a page, as in any list of persons; a single person may exceed it. */
 const sliceCharsMax = 1024 * 1024
 
-/** A slice of a page, which may be short or empty before the last. @throws TooManyScansError */
+/** A slice of a page. Slices before the last one may be short or empty, too. @throws TooManyScansError */
 export function findPersons<T>(
   deps: FindPersonsDeps,
   search: PersonSearch<T>,

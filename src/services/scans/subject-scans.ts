@@ -108,7 +108,7 @@ export async function* scanSubjects(
       }))
       yield { subjects, offCount: 0 }
       if (!page.hasMore) return
-      // Empty when all groups of a page were deleted while it was read.
+      // `results` is empty when all groups of a page were deleted while the page was read.
       afterKey = page.results.at(-1)?.key ?? afterKey
     }
   }
@@ -128,7 +128,7 @@ export async function* scanSubjects(
       otherIds: person.distinctIds.slice(1).map(({ distinctId }) => distinctId),
     }))
     yield { subjects, offCount: leftOutCount }
-    // When few are left out, checking the texts costs more than it saves.
+    // When few subjects are left out, checking the texts costs more than it saves.
     isNarrowed &&= leftOutCount >= results.length
     afterPersonId = nextBehindId
   }

@@ -73,7 +73,7 @@ describe('the cached salts of cookieless visitors', () => {
     assert.equal(salts.saltOf('2026-11-28'), other)
   })
 
-  it('stay known while the store is unavailable, but as a new array, which releases cached visitors of the old one', async () => {
+  it('remain known while the store is unavailable, in a new array, so that cached visitors are released', async () => {
     let isAway = false
     const { salts, time } = saltsOver(async (_day, fresh) => {
       if (isAway) throw new PortError('state', 'unavailable')

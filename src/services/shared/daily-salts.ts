@@ -8,7 +8,7 @@ import type { CookielessSalts } from '#ports/state/cookieless-visitors.ts'
 
 export type DailySalts = ReturnType<typeof createDailySalts>
 
-/** A worker deletes once a minute, and must notice in the next round that a salt was restored. */
+/** Less than the minute between two deletions by a worker, so that the next deletion notices that a salt was restored. */
 const lookEveryMs = 30_000
 /** While the store is unavailable, one request per second and day waits for it. */
 const restMs = 1_000

@@ -4,7 +4,7 @@ import { PortError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { waitOrStop } from './wait-or-stop.ts'
 
-/** While a task keeps failing, it logs at most one line in this time. */
+/** While a task keeps failing, it logs at most one line per this time. */
 const complaintPauseMs = 60_000
 
 /** A task that one worker repeats for all. */

@@ -38,7 +38,7 @@ describe('a slice queue', () => {
     assert.equal(steps.join(''), `${'a'.repeat(11)}bc${'a'.repeat(14)}${'b'.repeat(24)}${'c'.repeat(7)}`)
   })
 
-  it('returns a result at once for work that ends before its first time check, whoever waits', async () => {
+  it('returns a result at once for work that ends before its first time check, even while other work waits', async () => {
     const { queue, pieces, turnsUntilIdle } = world()
     const long = queue.run(pieces('long', 100))
     assert.equal(

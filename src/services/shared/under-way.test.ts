@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { UnderWay } from './under-way.ts'
 
-it('waits for calls that had already begun, even if they fail, but not for calls that begin later', async () => {
+it('stopping waits for calls that have already begun, even if they fail, but not for those that begin later', async () => {
   const underWay = new UnderWay()
   const first = Promise.withResolvers<void>()
   const later = Promise.withResolvers<void>()

@@ -19,7 +19,7 @@ describe('an optimistic write', () => {
     }
   })
 
-  it('returns the result of the thirtieth try, even if it is late', async () => {
+  it('returns the result of the thirtieth try, even if another writer came first again', async () => {
     const { write, tries } = writeBehind(30)
     assert.deepEqual([await writeOptimistically(write, isLate), tries()], ['late', 30])
   })
@@ -34,7 +34,7 @@ describe('a write that the store may report as a conflict', () => {
     await assert.rejects(retryOnConflict(writeBehind(5, loseBy('conflict')).write), { code: 'conflict' })
   })
 
-  it('does not run again after another failure', async () => {
+  it('does not run again after a failure other than a conflict', async () => {
     const { write, tries } = writeBehind(1, loseBy('timeout'))
     await assert.rejects(retryOnConflict(write), { code: 'timeout' })
     assert.equal(tries(), 1)

@@ -4,7 +4,7 @@ import { PortError } from '#ports/port-error.ts'
 
 /** One writer succeeds in each round, so this many may write at the same time without a failure. */
 const triesMax = 30
-/** The store itself repeats what it rolled back because of another transaction. */
+/** Few tries are enough: the store itself repeats what it rolled back because of another transaction. */
 const conflictTriesMax = 5
 
 /**

@@ -18,7 +18,7 @@ export function createOldCountsRemoval({
 }) {
   async function round(): Promise<void> {
     const firstKept = utcDay(clock.nowMs() - (keptDays - 1) * dayMs)
-    // Days in the future come from a clock that was ahead, perhaps by years.
+    // Days far in the future come from a clock that was ahead, perhaps by years, and are deleted too.
     const lastKept = clock.isTrusted() ? utcDay(clock.nowMs() + keptDays * dayMs) : null
     await store.deleteWarningsOutside(firstKept, lastKept)
     await store.deleteRefusedOutside(firstKept, lastKept)

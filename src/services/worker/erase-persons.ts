@@ -147,7 +147,7 @@ export function createErasureWorker(options: ErasureWorkerOptions) {
 
   function removeRows(erasures: readonly PersonErasure[]): Promise<'done' | 'under_way'> {
     return events.removeErased(erasures, async emptied => {
-      // Recorded with the first erasure, since they are removed together.
+      // Recorded with the first of the erasures, since all of them are removed together.
       await state.noteEmptied(erasures[0]!.id, emptied)
       await faultPoint?.('noted')
     })
@@ -155,7 +155,7 @@ export function createErasureWorker(options: ErasureWorkerOptions) {
 
   /** Whether all records of the project that the log had at the time of the erasure are processed. */
   function isInStores(erasure: ErasureOutline, progress: ReadonlyMap<LogStream, Progress>): boolean {
-    // Another log has no records from that time.
+    // Another log has no records from that time, so none can be unprocessed.
     if (erasure.logId !== logId) return true
     return Object.entries(erasure.endOffsets).every(([stream, endOffset]) => {
       const ofStream = progress.get(stream)
@@ -163,7 +163,7 @@ export function createErasureWorker(options: ErasureWorkerOptions) {
     })
   }
 
-  /** Empty parts are about to disappear and must not count as lost: remove them from the mark first. */
+  /** Empty data parts are about to disappear and must not count as lost, so they are removed from the mark first. */
   async function finish(done: readonly PersonErasure[]): Promise<void> {
     const mark = await state.findEventStoreMark()
     const emptied = await state.listEmptied()

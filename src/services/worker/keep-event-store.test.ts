@@ -26,7 +26,7 @@ it('missing rows of an import job that was discarded or no longer exists are not
   assert.deepEqual(lost, held.slice(0, 2))
 })
 
-it('erasures unknown to the state are looked for only if rows may have been written after the mark', async () => {
+it('erasures unknown to the state are looked for only if rows were written since the store was last checked', async () => {
   const held = [
     { ...rangeOf('events', '0-202611'), from: 1, to: 4 },
     { ...rangeOf('events', '0-202611'), from: 5, to: 9 },

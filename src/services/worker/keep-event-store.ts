@@ -53,7 +53,7 @@ export interface EventStoreKeeperOptions extends Omit<RestoreDeps, 'jobs'> {
 /** Tables from which usage is counted. */
 const chargedTables: ReadonlySet<string> = new Set(['events', 'deduplicated_flag_calls', 'replay_messages'])
 
-/** Their partitions begin with the import job; `0-` has live events. */
+/** Tables whose partition names begin with the import job's number; `0-` has live events. */
 const importTables: ReadonlySet<string> = new Set(['events', 'events_pending'])
 
 type Positions = ReadonlyMap<LogStream, Progress>
@@ -106,7 +106,7 @@ export function createEventStoreKeeper(options: EventStoreKeeperOptions) {
     await leaveMark(mark, positions, gone)
   }
 
-  /** An older copy of the state counts fewer erasures than rows stored after it was made. */
+  /** An older copy of the state has a lower count of erasures than the rows that were stored after the copy was made. */
   async function catchUpErasures(): Promise<void> {
     await marks.raiseErasureCounts(await events.findErasureCounts())
   }
@@ -187,7 +187,8 @@ export function createEventStoreKeeper(options: EventStoreKeeperOptions) {
   }
 
   /**
-   * Writes the store's mark first: if the state's is never saved, the store's mark still names the state's (`former`).
+   * Writes the store's mark first: if the state's new mark is never saved, the store's mark still names the state's current
+   * one (`former`).
    */
   async function leaveMark(
     former: EventStoreMark | null,

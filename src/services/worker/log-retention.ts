@@ -27,7 +27,7 @@ export function createLogRetention(options: {
    * packs.
    */
   readonly mayRun?: () => Promise<boolean>
-  /** While true, nothing is deleted by age, because it may still be needed. Default: never true. */
+  /** While true, nothing is deleted by age, because the records may still be needed. Default: never true. */
   readonly isHeld?: () => boolean
 }) {
   const { log, positions, clock, logger, retentionMs, mayRun } = options
@@ -70,7 +70,8 @@ export function createLogRetention(options: {
         repeat(everyMs, 'log retention', mayRun, async () => {
           if (options.isHeld?.() !== true) await deleteNow()
         }),
-        // Runs without the lease, which cannot be written on a full disk. Two workers on a disk would delete the same files.
+        // Runs without the lease, which cannot be written on a full disk. Two workers on one disk do no harm: they would
+        // delete the same files.
         repeat(reclaimEveryMs, 'reclaiming log space', undefined, reclaimSpaceNow),
         repeat(packEveryMs, 'compressing the log', mayRun, () => log.pack(signal)),
       ])

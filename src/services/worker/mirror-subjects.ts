@@ -32,7 +32,9 @@ export type MirrorFaultPoint = 'begun' | 'emptied' | 'written' | 'noted' | 'sett
 
 /** How long changes are collected while more keep arriving. */
 const pauseMs = 200
-/** Applies while no changes are known: other workers change persons too, and the private API deletes groups. */
+/**
+ * How often to look for changes while none are known: other workers change persons too, and the private API deletes groups.
+ */
 const pollMs = 1_000
 const compareEveryMs = 10_000
 
@@ -209,11 +211,11 @@ function findLossReason(
   emptied: readonly HeldRange[],
 ): string | null {
   if (fill === null) return 'they were never copied'
-  // A fill that has begun is perhaps not yet recorded in the event store.
+  // A fill that has begun is perhaps not yet recorded in the event store, so its absence is not a loss.
   if (fill.phase === 'begun') return null
   if (held.fillId !== fill.id) return 'the event store was replaced'
   if (held.version !== null && held.version < fill.rowsVersion) return 'the event store is an older copy'
-  // One step may have written its rows without recording its version.
+  // A version higher by 1 is normal: one step may have written its rows without recording its version.
   if (held.version !== null && held.version > version + 1) return 'the state is an older copy'
   if (fill.phase === 'complete' && !held.isComplete) return 'the event store is an older copy'
   if (

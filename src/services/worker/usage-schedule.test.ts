@@ -137,7 +137,7 @@ describe('usage', () => {
     assert.equal(asked.length, 3)
   })
 
-  it('is computed for other projects if one project takes too long, and later for that one from its first missed day', async () => {
+  it('is computed for other projects if one project takes too long, and afterwards for that one from its first missed day', async () => {
     const { schedule, process, failing, asked, clock } = aSchedule([])
     failing.add(1)
     await assert.rejects(schedule.round(), /too slow/)

@@ -63,7 +63,7 @@ export function createUsageSchedule(options: {
       // Days on which no worker ran get their figures now, and are frozen with them.
       const lateFrom = chooseEarlierDay(fromDay, utcDay(nowMs - lateMsMax))
       for (const projectId of await usage.listProjectIds()) markDue(projectId, lateFrom)
-      // The others are deleted projects.
+      // Every project that is not due by now was deleted.
       for (const [projectId, recordCount] of recordCounts) if (!due.has(projectId)) computed.set(projectId, recordCount)
     } else
       for (const [projectId, recordCount] of recordCounts)

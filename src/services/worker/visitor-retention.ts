@@ -27,7 +27,8 @@ export function createVisitorRetention({
     let justGone: readonly string[] = []
     try {
       // If the clock here is ahead, a front whose day is still open recreates the salt until the next round. The visitors
-      // of that salt must be known until then; otherwise a visitor that identified would be taken for the visitor before.
+      // of that salt must be known until then; otherwise a visitor that identified would be taken for the visitor that it
+      // was before.
       justGone = await salts.deleteSaltsExcept(kept)
     } finally {
       while (!signal.aborted && (await visitors.deleteVisitorsExcept(kept, justGone, rowsAtOnceMax)) > 0);

@@ -47,7 +47,7 @@ describe('the address of a client', () => {
     assert.equal(findGeoipAddress({}, '10.1.2.3'), '10.1.2.3')
     assert.equal(findGeoipAddress({ 'x-forwarded-for': '999.1.1.1' }, undefined), '')
   })
-  it('is taken from a forwarding header only if the peer is trusted, except when a location is looked up', () => {
+  it('is taken from a forwarding header only if the peer is trusted; for location look-ups, from any peer', () => {
     const headers = { 'x-forwarded-for': '198.51.100.1, 10.0.0.1' }
     for (const read of [
       findClientAddress,
@@ -68,7 +68,7 @@ describe('the address of a client', () => {
       assert.equal(read({ 'x-forwarded-for': ' [2001:db8::1]:80' }, '127.0.0.1', loopback), '2001:db8::1')
     }
   })
-  it('belongs to the network of one sender, and to a block that is usually assigned together', () => {
+  it('leads to the network of a single sender, and to a larger block that is usually assigned as a whole', () => {
     for (const [address, network, neighbourhood] of [
       ['10.1.2.3', '10.1.2.3', '10.1.2.0/24'],
       ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64', '2001:db8:1::/48'],

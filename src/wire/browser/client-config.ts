@@ -19,7 +19,7 @@ export interface ClientConfig {
   readonly isOverRecordingQuota: boolean
   /** Makes SDKs send leaner flag-called events. */
   readonly minimalFlagCalledEvents: boolean
-  /** Only `/decide` answers it; null when it is not set. */
+  /** Only `/decide` returns it; null when it is not set. */
   readonly flagsPersistenceDefault: boolean | null
   /** JSON list of all surveys, for `/api/surveys/`. */
   readonly allSurveys: string

@@ -56,7 +56,8 @@ const threadBytesMaxMin = 1024 * 1024
  */
 export function gunzip(bytes: Buffer, outputBytesMax: number): Inflated {
   const claimed = bytes.length > gzipTrailerBytes ? bytes.readUInt32LE(bytes.length - gzipTrailerBytes) : 0
-  // The output of a body that turns out too large would live until the next full garbage collection, and cause it.
+  // A body that claims too large a size is not unpacked: its output would live until the next full garbage collection, and
+  // cause it.
   if (startsAsGzip(bytes) && claimed > outputBytesMax && outputBytesMax < threadBytesMaxMin)
     return { kind: 'too_large' }
   // One byte more than the output, because otherwise the engine needs another chunk to see the end.
@@ -102,7 +103,10 @@ export function inflateEncoding(encoding: string, bytes: Buffer, outputBytesMax:
   }
 }
 
-/** Without a checksum, the first part of any body may decode, even of JSON after a line break; that is `broken`. */
+/**
+ * Raw deflate has no checksum, so the beginning of any body may decode, even JSON after a line break. Such a body is
+ * `broken`.
+ */
 function inflateRaw(bytes: Buffer, options: ZlibOptions): Inflated {
   let bytesRead = 0
   const inflated = inflateWith(() => {

@@ -121,7 +121,7 @@ export class KeyTable<Name extends string> {
       if (length === this.#lengthMax) return null
       let unit = json[at++]!
       if (unit === backslash) {
-        // Only the long form can escape a character of a known key.
+        // Only the long form of an escape (`\u…`) can stand for a character of a known key.
         if (json[at] !== lowerU) return null
         unit = readHexUnit(json, at + 1)
         at += 5

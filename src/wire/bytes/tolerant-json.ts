@@ -123,7 +123,7 @@ class TolerantParser {
     const sign = word.startsWith('-') ? '-' : ''
     if (/^0[xX]/.test(unsigned)) return parseNumberOrLiteral(sign + BigInt(unsigned).toString())
     if (/^0\d/.test(unsigned)) throw this.#unexpected()
-    // JSON does not allow `.5` and `5.`.
+    // JSON does not allow `.5` and `5.`, so a zero is added.
     return parseNumberOrLiteral(sign + unsigned.replace(/^\./, '0.').replace(/\.(?=$|[eE])/, ''))
   }
 

@@ -38,7 +38,7 @@ export interface V1HeaderRefusal {
 /** Every answer returns this header. */
 export const requestIdHeader = 'posthog-request-id'
 
-/** Names as in the error for missing headers; Node's own are in lower case. */
+/** Names as in the error for missing headers; Node's own names are in lower case. */
 const requiredHeaders = [
   'PostHog-Sdk-Info',
   'PostHog-Attempt',
@@ -49,7 +49,7 @@ const requiredHeaders = [
 ].map(name => ({ name, key: name.toLowerCase() }))
 
 const attemptMax = 0xffff_ffff
-/** A longer one is ignored, since it would be copied into every event of the batch. */
+/** A longer header is ignored, since it would be copied into every event of the batch. */
 const sdkInfoLengthMax = 200
 
 /**

@@ -56,7 +56,7 @@ export function prepareV1Inline(
   return prepareWithinLimits(input, received, inlineV1Limits, visitorsOf)
 }
 
-/** For a thread: reads bodies up to the wire's limits. */
+/** For a thread: reads bodies up to the protocol's limits. */
 export function prepareV1Capture(input: V1CaptureInput, received: ReceivedRequest): PreparedV1Capture {
   const prepared = prepareWithinLimits(input, received, threadLimits)
   return prepared.kind === 'too_much_work' ? refuseBatch(v1CaptureErrors.decodedTooLarge) : prepared

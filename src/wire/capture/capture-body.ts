@@ -85,7 +85,7 @@ export function readCaptureBody(input: CaptureBody, outputBytesMax: number): Res
   compression ??= headerCompression
   if (inForm && compression === 'gzip' && looksLikeBase64(payload)) {
     const decoded = decodeBase64(payload)
-    // posthog-js 1.78 announces gzip and sends base64 of plain JSON.
+    // Otherwise it is not gzip: posthog-js 1.78 announces gzip but sends base64 of plain JSON.
     if (decoded !== null && startsAsGzip(decoded)) payload = decoded
     else if (decoded !== null) compression = null
   }

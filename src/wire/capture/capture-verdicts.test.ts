@@ -67,7 +67,7 @@ describe('the results for the items of a request', () => {
     assert.deepEqual(body.counts, { ok: 2, warning: 1, drop: 0, reject: 1 })
   })
 
-  it('leave out accepted items first, and then list the first of the remaining items if there are too many', () => {
+  it('leave out accepted items first if there are too many, and then the last of the other items', () => {
     const items = many(3 * verdictCountMax, row => sent(row, row < 2 * verdictCountMax ? noId : {}))
     const { events, body } = answerOf(tableOf(items))
     assert.equal(events.length, verdictCountMax)
@@ -91,7 +91,7 @@ describe('the results for the items of a request', () => {
     assert.deepEqual([status, body.code, body.type], [413, 'payload_too_large', 'validation_error'])
   })
 
-  it('become drops for events that a quota left out', () => {
+  it('are drops for events that a quota left out', () => {
     const items = () => tableOf([sent(0), sent(1, unreadable), sent(2, heatmap), sent(3, noId)])
     const all = answerOf(leaveOut(items(), [0, 1, 2]))
     assert.deepEqual(all.body.counts, { ok: 0, warning: 0, drop: 3, reject: 1 })

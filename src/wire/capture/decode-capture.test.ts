@@ -24,7 +24,7 @@ function inputOfBody(body: string | Buffer, verbose = false): CaptureInput {
   }
 }
 
-it('the event loop and a thread decode a request to the same table, with its body only if an item may be refused', () => {
+it('the event loop and a thread decode a request to the same table, and keep its body only if an item may be refused', () => {
   const bodies: [readonly object[], boolean, boolean][] = [
     [[good], false, false],
     [[good, { event: 'e' }], false, true],

@@ -62,7 +62,7 @@ export const inlineLimits: DecodeLimits = {
   decodedBytesMax: 256 * 1024,
   itemCountMax: 256,
   parsedBytesMax: 64 * 1024,
-  // Hardly any client sends an id that is a list or an object.
+  // Low, because hardly any client sends an id that is a list or an object.
   structuredIdBytesMax: 8 * 1024,
 }
 /** The properties of events that are judged one by one are parsed, too. */

@@ -188,7 +188,7 @@ describe('outlineRequest', () => {
     }
     assert.ok(outlined > 1_000, `${outlined} of them are JSON`)
   })
-  it('finds members about visitors at the same places as a search', () => {
+  it('finds the members that concern visitors at the same positions as a search of the whole text', () => {
     const others = objectText([...visitorNames, '$lib'], name => (name === '$distinct_id' ? scalar : anyValue))
     let told = 0
     fc.assert(

@@ -30,7 +30,7 @@ const { quote, openBracket, closeBracket, openBrace, lowerT } = ascii
 export interface RequestOutline {
   /** A list of items, or an object; every object has only the fields that are read. */
   readonly root: readonly Fields[] | Fields
-  /** The parts of the items: of those under `listKey`, or of the root when that is null. */
+  /** The parts of the items under `listKey`, or of the root when `listKey` is null. */
   readonly slices: ItemSlices
   readonly listKey: ListKey | null
 }
@@ -170,7 +170,8 @@ class OutlineReader {
     if (this.#json[start] !== openBrace) throwNotWalkable()
     const fields = createEmptyFields()
     const end = walkObject(this.#json, start, nestingDepthMax + 1, keys, (name, valueStart) => {
-      // A repeated key, of which only the last counts, is unusual, and it could be repeated tens of thousands of times.
+      // Left to `JSON.parse`: a repeated key, of which only the last counts, is unusual, and may be repeated tens of
+      // thousands of times.
       if (fields[name] !== undefined) throwNotWalkable()
       fields[name] = this.#valueOf(name, valueStart)
       const part = sliceIndexOf(name)
@@ -204,7 +205,7 @@ class OutlineReader {
       return noElements
     }
     if (first === openBracket) {
-      // No client sends a list under both names.
+      // Left to `JSON.parse`: no client sends a list under both names.
       if ((name !== 'batch' && name !== 'data') || this.#listKey !== null) throwNotWalkable()
       this.#listKey = name
       return this.#items(start)

@@ -57,7 +57,7 @@ export function readHeardTag({ flagConfigEtag }: RawQuery): string | null {
   return typeof flagConfigEtag === 'string' && flagConfigEtag !== '' ? flagConfigEtag : null
 }
 
-/** A path that a proxy stripped. Other text is not accepted: a client could choose any address. */
+/** The form of a path that a proxy stripped. Other text is not accepted, since a client could then choose any address. */
 const prefixForm = /^(?:\/[\w.~-]{1,100}){1,8}$/
 
 /**

@@ -40,7 +40,7 @@ export function parseDecideRequest(body: JsonValue, context: DecideContext): Res
   }
 }
 
-/** Thrown by the readers below and caught above. A single object, since bad bodies come in floods. */
+/** Thrown by the readers below and caught above. A single shared object, because bad bodies come in floods. */
 const wrongType = new Error('wrong JSON type')
 
 function readRequest(body: JsonObject, context: DecideContext): EvaluationRequest {

@@ -40,7 +40,7 @@ function* encodeInSteps(evaluation: FlagEvaluation, options: AnswerOptions): Ste
     return assembleEvaluated(`"flags":{${entries}}`, evaluation, options)
   }
   yield* (options.shape === 'V3' ? records : texts).prepareAll(evaluation)
-  // Joining texts that are already prepared takes a tenth of the time.
+  // Joining texts that are already prepared takes a tenth of the time of making them, so it needs no steps.
   return assembleEvaluated(encodeFlagsPart(evaluation, options.shape), evaluation, options)
 }
 

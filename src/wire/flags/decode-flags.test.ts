@@ -77,7 +77,7 @@ describe('many values in a /flags request', () => {
     }
   })
 
-  it('are not counted inside strings, and fewer values are decoded at once, even with number literals to keep', () => {
+  it('are not counted inside strings; a request with few values is decoded at once, even with number literals to keep', () => {
     const few = requestText(`{"a":[${'1.0,'.repeat(inlineFlagsValuesMax - 100)}1e5]}`)
     assert.ok(decodeFlagsInline(bodyOf(few), context).ok)
     assert.ok(decodeFlagsInline(bodyOf(requestText(`{"a":${JSON.stringify(many)}}`)), context).ok)

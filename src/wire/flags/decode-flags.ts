@@ -17,8 +17,8 @@ import { decodeFlagsBody, type FlagsBody } from './flags-body.ts'
  */
 export const inlineFlagsBytesMax = 64 * 1024
 /**
- * How many values the event loop parses. As properties of different names they take half a millisecond, as number
- * literals to keep up to two. SDKs send fewer. Source: ours.
+ * How many values the event loop parses. As properties of different names they take half a millisecond; as number literals
+ * that must be kept, up to two. SDKs send fewer. Source: ours.
  */
 export const inlineFlagsValuesMax = 2 * 1024
 

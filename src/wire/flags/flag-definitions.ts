@@ -188,7 +188,7 @@ function filtersForClients(flag: Flag, rewrite: DependencyRewrite): JsonObject |
   try {
     readStoredFilters(flag.filters)
   } catch {
-    // This was logged when the project was compiled. The client asks the server, which leaves the flag out as well.
+    // The fault was logged when the project was compiled. The client asks the server, which leaves the flag out as well.
     return null
   }
   const multivariate = ownValue(flag.filters, 'multivariate')

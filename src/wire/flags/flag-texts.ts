@@ -14,7 +14,10 @@ import {
 } from '#core/flags/evaluation/flag-outcome.ts'
 
 export interface FlagTexts {
-  /** For `featureFlags` in V1. Unknown flags are left out: clients merge answers, and a false would overwrite. */
+  /**
+   * For `featureFlags` in V1. Unknown flags are left out: clients merge answers, and a false would overwrite an earlier
+   * value.
+   */
   readonly value: string
   /** For `featureFlagPayloads`. */
   readonly payload: string

@@ -24,7 +24,9 @@ type Entry =
   | { readonly kind: 'evaluated'; readonly flag: CompiledFlag; readonly position: number; readonly texts: Texts }
   | FixedEntry
 
-/** The answer of a flag that is inactive or cannot be evaluated, the same for all; null before the first request. */
+/**
+ * The answer of a flag that is inactive or cannot be evaluated, the same for all subjects; null before the first request.
+ */
 interface FixedEntry {
   readonly kind: 'fixed'
   readonly flag: Flag

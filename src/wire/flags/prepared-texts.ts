@@ -12,7 +12,7 @@ export const flagsPerStep = 128
 /** The cached texts of one flag's outcomes, by slot. */
 export type KeptTexts<T> = (T | undefined)[]
 
-/** A flag of a hundred rules may have its large default in the text of each of them. */
+/** Bounds a flag's cached texts: a flag of a hundred rules may have its large default value in the text of each rule. */
 const charsOfFlagMax = 1024 * 1024
 /**
  * Stored apart from the texts: an answer reads hundreds of them, and each further step to a text costs as much as

@@ -58,7 +58,7 @@ export function readTrendsQuery(query: JsonObject): Result<TrendsQuery, WireErro
   })
 }
 
-/** Persons and groups of several buckets are fewer than their sum. */
+/** Persons and groups cannot be added up: over several buckets, they are fewer than the sum of the buckets. */
 function isAdditiveMath(math: TrendMath): boolean {
   return math.kind === 'events' || (math.kind === 'numbers' && math.aggregate === 'sum')
 }

@@ -64,7 +64,10 @@ export function buildItemSchema<X extends TProperties>({ fields }: Pick<Resource
   return Type.Object({ ...properties, ...extra }) as unknown as TObject<X>
 }
 
-/** Bodies may set what answers show, and null for an initial value; limits of a text may be newer than what is stored. */
+/**
+ * Answers use the schemas of bodies, without null (which stands for an initial value) and without limits of texts, which
+ * may be newer than stored texts.
+ */
 function valueSchema({ kind, schema, fields }: Field): TSchema {
   const set = schema && withoutNull(schema)
   switch (kind) {

@@ -10,8 +10,8 @@ export const uuidSchema = Type.String({ format: 'uuid' })
 export const idSchema = Type.Integer({ minimum: 1, maximum: 999_999_999_999_999 })
 export const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
 /**
- * Any JSON object, with the client's literals kept.
- * @param names its members that mean something here; misspelt ones in a body are refused.
+ * Any JSON object, with the client's literals kept. @param names the members of the object that Pennon uses; a misspelt one
+ * in a body is refused.
  */
 export const jsonObjectSchema = (description?: string, names: readonly string[] = []) =>
   Type.Unsafe<JsonObject>({

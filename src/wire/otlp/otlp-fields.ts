@@ -17,7 +17,10 @@ export interface OtlpField {
 /** `item`: a counted item. `attribute`, `name`, `value`: an attribute of a resource, and its parts. */
 export type FieldRole = 'path' | 'item' | 'resource' | 'attribute' | 'name' | 'value'
 
-/** Whether a value of another type makes the request unreadable; nothing depends on the attributes of a resource. */
+/**
+ * Whether a value of another type makes the request unreadable. False for attributes of a resource, on which nothing
+ * depends.
+ */
 export function isOnPath({ role }: OtlpField): boolean {
   return role === 'path' || role === 'item'
 }

@@ -19,7 +19,7 @@ export interface OtlpInput extends Pick<OtlpPath, 'signal' | 'bytesMax'> {
 }
 
 export type ReadOtlp =
-  /** `form` is the one that was read. */
+  /** `form` is the form in which the body was read. */
   | ({ readonly kind: 'read'; readonly form: OtlpForm } & OtlpCount)
   | { readonly kind: 'unreadable' }
   | { readonly kind: 'too_large' }

@@ -53,7 +53,7 @@ export function knownPersonsContract(engine: string, open: OpenSqlState): void {
       for (const [name, properties] of Object.entries(shown(world))) assert.deepEqual(properties, { plan: 'pro' }, name)
     })
 
-    it('a worker that lost its stream stops here even when no row has a person, and the next worker finishes', async t => {
+    it('a worker that lost its stream stops before the next step even if no row has a person; the next worker finishes', async t => {
       const world = await importWorld(t, open)
       const { events, chunks, management } = world
       const job = await world.createJob()

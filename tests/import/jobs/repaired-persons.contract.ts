@@ -223,7 +223,7 @@ export function repairedPersonsContract(engine: string, open: OpenSqlState, numR
         assert.deepEqual({ ...(await world.repair(rebuildAll)), idCount: 0 }, emptyReport)
       }))
 
-    it('leaves values that no event explains, and the assignments, with the main distinct id', async t => {
+    it('leaves the assignments, and values that no event explains, with the person of the main distinct id', async t => {
       const world = await importWorld(t, open)
       await world.apply(
         anEvent('e', 'a', { $set: { k: 'a' } }, { timestampMs: day }),

@@ -245,7 +245,7 @@ export function unreadableEventsContract(engine: string, open: OpenSqlState): vo
       assert.equal((await world.management.findImportJob(waiting.id))?.state, 'published')
     })
 
-    it('a person is noted once even if its ids are on different pages', async t => {
+    it('a person gets a single note even if its ids are on different pages', async t => {
       const { world, job, events } = await prepare(t)
       world.forget(events.link)
       const onePerPage: Partial<Events> = {

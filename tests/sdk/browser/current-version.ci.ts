@@ -98,7 +98,7 @@ describe('posthog-js from Pennon', { skip }, () => {
     await visitor.close()
   })
 
-  it('keeps the flags of the last visit while flags are unavailable, and marks events accordingly', async () => {
+  it('keeps the flags of the last visit while flags are unavailable, and events of flag calls contain the error', async () => {
     const visitor = await site.open(currentScript())
     const known = await ask<object>(visitor, 'shown.values()')
     const headers = { 'access-control-allow-origin': site.shop.url, 'access-control-allow-credentials': 'true' }

@@ -16,7 +16,7 @@ function keysOf(bytes: Uint8Array) {
   }))
 }
 
-it('each event and reject of a run is found with its key, in any script', () => {
+it('each event and reject in encoded records is found with its key, in any script', () => {
   const encoder = new RecordEncoder()
   const places = [0]
   const note = () => void places.push(encoder.bytes)
@@ -46,7 +46,7 @@ it('the key of a recording is found', () => {
   assert.deepEqual(keysOf(bytes), [{ start: 0, end: bytes.length, projectId: 3, distinctId: odd.distinctId }])
 })
 
-it('bytes that are not a run of records are refused', () => {
+it('bytes that are not encoded records are refused', () => {
   const { bytes } = (() => {
     const encoder = new RecordEncoder()
     encoder.addEvent(aCapturedEvent(1))

@@ -74,7 +74,7 @@ export function buildAnalystSettings(queryTimeoutSeconds: number, scope: SqlScop
     optimize_move_to_prewhere_if_final: 0,
     // Otherwise a later copy in another pending job, which the policy leaves out, would hide the copy in this job.
     ...(scope === 'job' && { apply_row_policy_after_final: 0 }),
-    // Caches are shared by all projects.
+    // Off: the query cache is shared by all projects.
     use_query_cache: 0,
     use_query_condition_cache: 0,
     allow_introspection_functions: 0,

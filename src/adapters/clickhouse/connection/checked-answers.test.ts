@@ -36,7 +36,7 @@ describe('an answer of the event store', () => {
   })
 
   for (const [how, read] of Object.entries(readings)) {
-    it(`is accepted, read ${how}, if it has all rows that the server counted or the server sends no count`, async () => {
+    it(`is accepted when read ${how} if it has as many rows as the server counted, or if the server sends no count`, async () => {
       body = '[1]\n[2]\n'
       for (const counted of [{ result_rows: '2' }, { result_rows: 2 }, {}]) {
         summary = counted
@@ -46,7 +46,7 @@ describe('an answer of the event store', () => {
       assert.deepEqual(await read(), [])
     })
 
-    it(`is a store failure if it lacks rows, read ${how}`, async () => {
+    it(`is a store failure when read ${how} if rows are missing`, async () => {
       for (const [text, counted] of [
         ['', 1],
         ['[1]\n', 2],
@@ -59,7 +59,7 @@ describe('an answer of the event store', () => {
   }
 
   for (const how of ['as a whole', 'in turns', 'to be held as bytes'] as const)
-    it(`is aborted by its signal even after the answer has begun, read ${how}`, async t => {
+    it(`is aborted by its signal even after it has begun to arrive, when read ${how}`, async t => {
       const begun = createServer((request, response) => {
         request.resume()
         response.write('[1]\n')

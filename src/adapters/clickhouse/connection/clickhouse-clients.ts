@@ -126,7 +126,7 @@ export function createClickHouseClients(options: ClickHouseClientsOptions): Clic
       const either = signal === undefined ? limit : AbortSignal.any([signal, limit])
       try {
         const answer = await call('read', ({ read }) => run(read, either))
-        // A stream that was closed early may look like a stream that has ended.
+        // A stream that was closed early may look like a stream that has ended, so the signals decide.
         either.throwIfAborted()
         return answer
       } catch (error) {
@@ -225,8 +225,8 @@ function openClients(endpoint: ClickHouseEndpoint, queryTimeoutSeconds: number) 
 
 /**
  * Settings that make reads correct whatever the server's defaults: one event in two partitions counts once (`FINAL` merges
- * across partitions before filters and partition pruning apply), and a cancelled request ends its query, which takes both
- * of the last two settings. The embedded engine's read-only user has the same values in its profile. Source: ours,
+ * across partitions before filters and partition pruning apply), and a cancelled request ends its query (both of the last
+ * two settings are needed for that). The embedded engine's read-only user has the same values in its profile. Source: ours,
  * docs/decisions/0006-dedupe-by-reading-final.md.
  */
 function readSettings(queryTimeoutSeconds: number) {
@@ -238,7 +238,7 @@ function readSettings(queryTimeoutSeconds: number) {
     optimize_move_to_prewhere_if_final: 0 as const,
     cancel_http_readonly_queries_on_client_close: 1 as const,
     send_progress_in_http_headers: 1 as const,
-    // The server can only break off an answer that has begun, which would make reaching a limit look like a broken
+    // The answer must not begin early: if a limit is then reached, the server can only break it off, like a lost
     // connection.
     wait_end_of_query: 1 as const,
     // Larger answers go to a file: see `checked-answers.ts`.

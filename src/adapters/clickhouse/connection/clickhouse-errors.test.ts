@@ -50,7 +50,7 @@ describe('failures of the event store', () => {
     assert.equal(isEndpointFailure(new Error('socket hang up')), true)
   })
 
-  it('are not reported as a too large query when other queries hold the memory, or when a write gets none', () => {
+  it('do not count as a query that is too large if other queries use the memory, or if a write gets no memory', () => {
     for (const [code, during, portCode] of [
       ['202', 'read', 'full'],
       ['243', 'read', 'full'],

@@ -95,8 +95,8 @@ export function isUnknownDatabase(error: unknown): boolean {
 }
 
 /**
- * @param during `read`: running out of memory or time is the query's own size; `write`: running out of them is the server's
- * state, like every refusal that is not listed. No row may be lost, so it counts as `unavailable` and is retried.
+ * @param during In a `read`, running out of memory or time means that the query is too large. In a `write`, it means that
+ * the server is overloaded; like every unlisted refusal, it counts as `unavailable` and is retried, so that no row is lost.
  */
 export function toStoreError(thrown: unknown, during: 'read' | 'write'): unknown {
   const error = toEngineError(thrown)
@@ -117,9 +117,9 @@ export function toStoreError(thrown: unknown, during: 'read' | 'write'): unknown
 }
 
 /**
- * The client has no class for these: system errors have a code, everything else that went wrong on the way is a plain Error
- * (a socket that closed, an answer that is not from ClickHouse, the embedded engine's 404 for passwords that it no longer
- * has), and a server that did not prove to be the engine has a separate class. Other errors are our own bugs.
+ * The client has no class for connection errors: system errors have a code, everything else that went wrong on the way is a
+ * plain Error (a socket that closed, an answer that is not from ClickHouse, the embedded engine's 404 for passwords that it
+ * no longer has), and a server that did not prove to be the engine has a separate class. Other errors are our own bugs.
  */
 function isConnectionError(error: unknown): boolean {
   if (!(error instanceof Error)) return false

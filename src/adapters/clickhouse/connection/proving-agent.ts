@@ -74,7 +74,7 @@ function proveServer(socket: Socket, secret: string, place: string, waitMsMax: n
   })
 }
 
-/** The engine sends its answer in chunks. */
+/** The engine sends its answer in chunks; an empty chunk ends it. */
 const endOfAnswer = '\r\n0\r\n\r\n'
 const hashLength = 64
 

@@ -90,7 +90,7 @@ export async function openEventExport(
   }
 }
 
-/** For a place in a day that is read by its key, only the place in time becomes a condition of the list. */
+/** Makes the start in time a condition of the list. A place in key order is not one: `readDayInKeyOrder` applies it. */
 function listQuery({ after, ...query }: EventExportQuery): Omit<EventQuery, 'limit'> {
   const inTime = after?.key === undefined ? after : after.key.base
   return inTime === undefined || inTime === null ? query : { ...query, after: inTime }
@@ -186,7 +186,7 @@ class WindowReader {
 
   async *read(slice: Bucket): AsyncGenerator<Iterable<ExportedEvent>> {
     const { sliceRowsMax, sliceBytesMax } = this.#limits
-    // One bucket holds too much, such as events of an import that all have one time.
+    // Needed when a single bucket exceeds the limits, such as an import whose events all have one time.
     let inPages = slice.bytes > sliceBytesMax || slice.rowCount > sliceRowsMax
     let after: EventCursor | null = null
     for (;;) {
@@ -270,7 +270,7 @@ class WindowReader {
     return ends.flat().sort((a, b) => compareCursors(a, b, descending))[0] ?? null
   }
 
-  /** @throws PortError `full` when it has more rows than a page and was not measured. */
+  /** @throws PortError `full` when the rows, which were not measured before, exceed a page. */
   async #readPage(slice: Bucket, page: Page, isMeasured: boolean): Promise<Iterable<Iterable<ExportedEvent>>> {
     const { descending } = this.#query
     const order = sortDirection(descending)
@@ -279,7 +279,7 @@ class WindowReader {
     const found = await this.#overRanges(
       range => {
         const { conditions, params } = this.#inSlice(slice, range, page)
-        // Reads all copies of the matching events and nothing of other events: FINAL decides which copy wins.
+        // Reads all copies of the matching events, since FINAL has to choose among them, and nothing of other events.
         const where = `PREWHERE uuid IN (SELECT uuid FROM events WHERE ${conditions}) WHERE ${conditions}`
         const events = eventsWithPersonsSql(storedColumns, where, `SELECT distinct_id FROM events WHERE ${conditions}`)
         const withPerson = personId === undefined ? '' : 'WHERE person = {person:UUID}'

@@ -10,7 +10,7 @@ import { compareCursors } from './place-order.ts'
 const limits = { windowRowsMin: 10, dayRowsMax: 20, sliceRowsMax: 5, sliceBytesMax: 50 }
 
 describe('the time windows of an export', () => {
-  it('collect days until they have enough rows, and give a busy day a window of its own', () => {
+  it('span as many days as are needed for enough rows, and a busy day has a window of its own', () => {
     const cases: [
       days: [string, number][],
       expected: [days: string, rows: number, isBusy: boolean][],
@@ -84,7 +84,7 @@ describe('the time windows of an export', () => {
     }
   })
 
-  it('have buckets of at least one millisecond', () => {
+  it('are divided into time buckets whose width depends on the number of rows and is at least one millisecond', () => {
     for (const [spanMs, rowCount, expected] of [
       [86_400_000, 0, 86_400_000 / 64],
       [86_400_000, 1, Math.floor(86_400_000 / (64 + 7))],
@@ -97,7 +97,7 @@ describe('the time windows of an export', () => {
 })
 
 describe('the slices of a window', () => {
-  it('cover the window without gap or overlap, with every row, within their limits', () => {
+  it('cover the window without gaps or overlaps, contain every row, and stay within their limits', () => {
     const bucket = fc.tuple(fc.nat(3), fc.integer({ min: 1, max: 8 }), fc.integer({ min: 1, max: 80 }))
     fc.assert(
       fc.property(fc.array(bucket, { maxLength: 12 }), fc.boolean(), (gaps, descending) => {
@@ -155,7 +155,7 @@ describe('ranges of the sort key', () => {
     assert.deepEqual(await rangesOf(1, []), [wholeRange])
   })
 
-  it('are conditions with parameters as values, and exclude the lower end', () => {
+  it('become SQL conditions with their values as parameters, and exclude the lower end', () => {
     const [above, upTo] = ["a'", 'b'].map(event => ({ event, distinctId: 'id', uuid: 'u' }))
     assert.deepEqual(buildRangeCondition(wholeRange), { condition: 'true', params: {} })
     const { condition, params } = buildRangeCondition({ above: above!, upTo: upTo! })

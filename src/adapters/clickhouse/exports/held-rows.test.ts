@@ -16,7 +16,7 @@ function* inPieces(bytes: Buffer, random: () => number): Generator<Buffer> {
   }
 }
 
-it('holds every row once, in order, however its bytes are divided and wherever blocks end', async () => {
+it('a buffered answer contains every row once and in order, however its bytes are split and wherever blocks end', async () => {
   for (let seed = 1; seed <= 12; seed++) {
     const random = seededRandom(seed)
     const rows = Array.from({ length: 60 }, (_, index) => {

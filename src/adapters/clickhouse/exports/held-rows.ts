@@ -57,12 +57,14 @@ export async function bufferAnswerRows<Row>(
   }
 }
 
-/** @param begun holds the unfinished row at the end of the previous block; afterwards the unfinished row of this block. */
+/**
+ * @param begun at the call, holds the unfinished row of the previous block; at the end, the unfinished row of this block.
+ */
 function* parseRows<Row>(block: Buffer, used: number, begun: Buffer[], read: (json: unknown) => Row): Generator<Row> {
   const bytes = block.subarray(0, used)
   let from = 0
   for (let end = bytes.indexOf(lineFeed); end !== -1; end = bytes.indexOf(lineFeed, from)) {
-    // Decoded row by row: V8 would keep a string of many rows among its old objects, and each row as a slice of it.
+    // Decodes row by row: each row of one long string would be a slice that keeps V8 from freeing the whole string.
     const isWhole = begun.length === 0
     const line = isWhole
       ? bytes.toString('utf8', from, end)

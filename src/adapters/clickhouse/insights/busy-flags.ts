@@ -34,7 +34,7 @@ export async function listBusyFlags(
   })
 }
 
-/** See `FlagUsageUpkeep.listMovedDays`. Each deduplicated call has a stored call with its distinct id and day. */
+/** See `FlagUsageUpkeep.listMovedDays`. Stored calls suffice: each deduplicated call repeats one with its id and day. */
 export async function listDaysOfMovedIds(
   client: ClickHouseClient,
   projectId: number,

@@ -12,7 +12,7 @@ export interface PropertyAccess {
   readonly shown: string
   /** SQL of the type: `String`, `Int64`, `UInt64`, `Double`, `Bool`, `Null`, `Array` or `Object`. */
   readonly type: string
-  /** SQL of the number that a JSON number is. */
+  /** SQL of the value of a JSON number. */
   readonly number: string
   readonly name: NameSql
 }
@@ -42,7 +42,7 @@ export const wideFlagSet = '&&'
 /**
  * A flag's value, which is always a text.
  * @param flag the property's name, with `$feature/`.
- * @param readsMap whether the values of some events are only in the map, which takes several times as long to read.
+ * @param readsMap whether some events have the value only in the map `flags`, which takes several times as long to read.
  */
 export function accessFlag(flag: string, readsMap: boolean, params: QueryParams, name: NameSql): PropertyAccess {
   const encoded = `concat('&', encodeURLComponent(${params.text(flag)}), '=')`
@@ -74,15 +74,15 @@ export function bindSqlValue(value: string, name: string, sql: string): string {
 export const blanks =
   '[\\\\t-\\\\r \\\\x{a0}\\\\x{1680}\\\\x{2000}-\\\\x{200a}\\\\x{2028}\\\\x{2029}\\\\x{202f}\\\\x{205f}\\\\x{3000}\\\\x{feff}]'
 
-/** Texts that the engine reads exactly as they are. */
+/** Texts of numbers short enough that the engine reads them exactly. */
 const plainNumber = '^[+-]?[0-9]{1,15}([.][0-9]{1,15})?$'
 /** All texts that count as numbers. Source: docs/wire/evaluation.md 5.9. */
 const numberForm = '^[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?$'
 const numberWord = '^[+-]?(?i:inf|infinity|nan)$'
 
-/** SQL of the double that a JSON number is, or that a text means; NULL for anything else. */
+/** SQL of a double: the value of a JSON number, or of a text that means a number; NULL for anything else. */
 export function numberSqlOf({ type, text, number, name }: PropertyAccess): string {
-  // The engine reads long numbers from text inexactly, but from JSON exactly. In JSON, a number needs a digit at each end.
+  // The engine reads long numbers exactly only from JSON, so this makes a JSON number, which needs a digit at each end.
   const json = `replaceRegexpOne(replaceRegexpOne(${text}, '^[+]?(-?)', '\\\\10'),
     '^(-?)0*([0-9]+)(?:[.]([0-9]*))?([eE].*)?$', '\\\\1\\\\2.\\\\30\\\\4')`
   const inexact = `toFloat64OrNull(trim(LEADING '+' FROM ${text}))`

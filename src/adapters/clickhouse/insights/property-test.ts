@@ -36,7 +36,7 @@ export function matchesWhenAbsent({ operator, value, matchingVersion: propertyMa
 
 function matchSql(condition: Condition, access: PropertyAccess, context: DateContext, params: QueryParams): string {
   const { operator, value } = condition
-  // The engine's strings cannot hold half of a surrogate pair, which JavaScript finds within a pair.
+  // JavaScript can find half of a surrogate pair inside a text; the engine's strings cannot hold such a half.
   if (!textOf(value).isWellFormed()) throw new UnsupportedPattern()
   if (operator === 'is_set') return '1'
   if (operator === 'is_not_set' || value === null) return '0'

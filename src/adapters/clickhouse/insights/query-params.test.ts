@@ -21,7 +21,7 @@ describe('parameters of a query', () => {
     assert.equal(new Set(names).size, 8)
   })
 
-  it('pass a list as an array, even an empty one, and as several arrays if one field could not hold it', () => {
+  it('pass a list as an array, even an empty one, and split it into several arrays if one field cannot hold it', () => {
     const params = new QueryParams()
     assert.equal(params.list('UUID', []), "CAST([], 'Array(UUID)')")
     assert.match(params.list('String', ['a', 'b']), /^\{\w+:Array\(String\)\}$/)
@@ -33,7 +33,7 @@ describe('parameters of a query', () => {
     assert.deepEqual(Object.values(params.values), [['a', 'b'], [long], [long]])
   })
 
-  it('name the starts of all buckets, in two fields if there are many, and the end of the last bucket', () => {
+  it('contain the starts of all buckets, in two fields if there are many, and the end of the last bucket', () => {
     for (const count of [1, 2, 5_000, 5_001, 10_000]) {
       const edges = Array.from({ length: count + 1 }, (_, index) => index * 10 - 5)
       const { edges: first, later_edges: later, from, end } = buildBucketParams({ edges })

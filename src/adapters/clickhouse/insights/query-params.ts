@@ -12,7 +12,7 @@ export class QueryParams {
     this.#prefix = prefix
   }
 
-  /** @returns the placeholder. Equal values share it, so that the engine computes an expression of them only once. */
+  /** @returns the placeholder. Equal values share one, so that the engine computes an expression of them only once. */
   text(value: string): string {
     return this.#add('String', value)
   }

@@ -1,5 +1,5 @@
-// Counts one series of a trend. One query usually suffices; another is needed when flags are only in the map, and when a
-// breakdown has so many values that they cannot all be aggregated here.
+// Counts one series of a trend. One query usually suffices; another is needed when flags are only in the column `flags` (a
+// map), and when a breakdown has so many values that they cannot all be aggregated here.
 
 import { ClickHouseError } from '@clickhouse/client'
 import { readRowsInSlices } from '#adapters/clickhouse/queries/rows-in-slices.ts'
@@ -79,7 +79,7 @@ async function countIn(
     : await readTop(client, query, source, signal)
   const shown = new Set([...ranked, createEmptyValue(query)].map(value => JSON.stringify(value)))
   const isCut = !all.isWhole || all.cells.some(({ value }) => !shown.has(JSON.stringify(value)))
-  // Persons and percentiles of several values together cannot be derived from the figures of the single values.
+  // Query again unless figures can be added: persons and percentiles of single values cannot be combined.
   if (!isCut || (all.isWhole && isAdditiveMath(math))) return buildTrendLines(query, all.cells, ranked)
   const { cells } = await read(ranked)
   return buildTrendLines(query, cells, ranked)

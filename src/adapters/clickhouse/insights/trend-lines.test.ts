@@ -27,7 +27,7 @@ const queryOf = (math: TrendMath, breakdowns: number): TrendCountQuery => ({
 })
 
 describe('the values of a breakdown', () => {
-  it('rank by the totals that their lines show, then by their bytes', () => {
+  it('are ranked by the totals that their lines show, and values with equal totals by their bytes', () => {
     const cases: [math: TrendMath, cells: Cell[], expected: string[]][] = [
       [{ kind: 'events' }, [], []],
       [{ kind: 'events' }, [cell(0, 9, 9, ''), cell(0, 1, 1, 'a')], ['a']],
@@ -105,7 +105,7 @@ describe('the values of a breakdown', () => {
       assert.deepEqual(buildTrendLines(queryOf(math, breakdowns), cells, ranked), expected)
   })
 
-  it('are combined from the figures of each value if the combination is exact', () => {
+  it('are combined from the results per value only for measures for which this gives the exact result', () => {
     for (const [math, expected] of [
       [{ kind: 'events' }, true],
       [{ kind: 'persons' }, false],
@@ -120,7 +120,7 @@ describe('the values of a breakdown', () => {
   })
 })
 
-it('runs of uncached buckets are counted separately, or as a single run if there are many', () => {
+it('each sequence of uncached buckets is counted separately, or all of them together if there are many sequences', () => {
   const cases: [kept: string, expected: string][] = [
     ['', ''],
     ['k', ''],

@@ -64,7 +64,10 @@ export function buildTrendSource(query: TrendCountQuery, reading: Pick<Condition
   }
 }
 
-/** SQL of one row: whether flags of some events of a trend are only in the map. It uses `buildBucketParams` and `project`. */
+/**
+ * SQL of one row: whether some events of a trend have flags only in the map `flags`. It uses `buildBucketParams` and
+ * `project`.
+ */
 export function buildQueryOfFlagsInMapOnly(query: TrendCountQuery): string {
   return `SELECT 1 FROM ${buildSeenEvents(query).copies}
   WHERE project_id = {project:UInt32} AND ${isWithinBucketsSql('timestamp')} AND flag_set = '${wideFlagSet}' LIMIT 1`

@@ -44,7 +44,7 @@ describe('identities in a query', () => {
   const sent = (params: Record<string, unknown>) =>
     Object.values(params).flatMap(text => JSON.parse(Buffer.from(String(text), 'base64').toString()))
 
-  it('are given as the UTC day and the texts as they are stored', () => {
+  it('consist of the UTC day and of the texts exactly as they are stored', () => {
     for (const [over, expected] of [
       [{}, [1, 0, 'e', 'ada', uuid]],
       [{ timestampMs: 86_399_999 }, [1, 0, 'e', 'ada', uuid]],

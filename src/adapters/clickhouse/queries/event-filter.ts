@@ -26,8 +26,8 @@ export function buildEventFilter(query: Omit<EventQuery, 'limit'>): Filter | nul
     Object.assign(params, values)
   }
   /**
-   * Copies of one identity may have different times of the same day. So the day is a condition on every copy, the time only
-   * on the winner.
+   * Copies of one identity may have different times of the same day. So the condition on the day applies to every copy, the
+   * condition on the time only to the copy that FINAL chooses.
    */
   const whereTime = (operator: '<' | '<=' | '>' | '>=', name: string, ms: number) => {
     addCondition(conditions, `timestamp ${operator} ${timeParamSql(name)}`, { [name]: ms })

@@ -95,7 +95,7 @@ export function createEventHistory(clients: Pick<ClickHouseClients, 'read'>): Ev
     const rows = `FROM events PREWHERE project_id = {project:UInt32} AND distinct_id IN (SELECT ${asked.sql})`
     const params = { project, ...asked.params }
     const fields = fieldsSql("''", "'{}'")
-    // Runs first: if a row is stored between the two queries, only the second query reads what the row writes.
+    // Runs first, so that a row stored between the two queries is seen at least by the second, which reads its changes.
     const ofKinds = await ask(
       `SELECT argMin(${fields}, (created_at, log_stream, log_offset)), argMin(${fields}, ${sentAtSql}) ${rows}
         GROUP BY distinct_id, import_job_id, import_partition, historical_migration, person_mode, lane = 'ai', erasures_before
@@ -190,7 +190,7 @@ function fieldsSql(linkedId: string, changes: string): string {
 /**
  * SQL of the properties with these keys, as JSON text. The engine writes parsed values in its own form, so its text is used
  * only where it equals the client's text. In any other case (a key that occurs twice or within a value or has an escape,
- * numbers like 1.0, spaces), it is the text of all properties.
+ * numbers like 1.0, spaces), the result is the text of all properties.
  */
 function changesSql(keys: readonly string[]): string {
   const countOf = (key: string) => `countSubstrings(properties, '"${key}"')`
@@ -215,7 +215,7 @@ const escapedAscii = [2, 3, 4, 5, 6, 7].map(digit => `'\\\\u00${digit}'`).join('
 const typeNameSql = textPropertySql('$group_type')
 const groupKeySql = scalarPropertySql('$group_key')
 
-/** This engine's parser refuses properties that contain a number of 30 digits. */
+/** Uses a regular expression for properties that this engine's parser refuses because of a number of 30 digits. */
 function textPropertySql(key: string): string {
   return `if(isValidJSON(properties), JSONExtractString(properties, '${key}'),
     extract(properties, '"[$]${key.slice(1)}"\\\\s*:\\\\s*"([^"\\\\\\\\]*)"'))`

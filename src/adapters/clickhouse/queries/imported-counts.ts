@@ -5,7 +5,7 @@ import { type ImportedCount, type ImportedRowCounts, idBucketCount } from '#core
 import type { ImportedCountsQuery } from '#ports/events/imported-rows.ts'
 import { type ClickHouseClient, readRows } from '../connection/clickhouse-clients.ts'
 
-// The project excludes most of the partition that the rows of implicit jobs share; other jobs have separate partitions.
+// Implicit jobs share partition 1, most of which the condition on the project skips; other jobs have separate partitions.
 export const jobCondition = `PREWHERE import_partition IN (1, {job:UInt32})
   AND project_id = {project:UInt32} AND import_job_id = {job:UInt32}`
 
@@ -98,8 +98,8 @@ function* divideIntoParts(
 type DayRow = [day: string, rows: number | string]
 
 /**
- * Counts rows, repeats included. @param last a day: reads the days after it, or the rows of this day that come after
- * `after`; null for the first days.
+ * Counts rows, repeats included. @param last the last day read: continues with the days after it; with `after`, also with
+ * this day's rows after `after`. Null to begin at the first day.
  */
 async function countRowsByDay(
   client: ClickHouseClient,

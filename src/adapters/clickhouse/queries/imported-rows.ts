@@ -62,8 +62,7 @@ async function findRows(
     })
     for (const row of rows) {
       const view = toEventView(row)
-      // While the job is published, a row may be found in both tables; two rows with one uuid may have different
-      // identities.
+      // While the job is published, a row may be found in both tables. The uuid alone does not identify a row.
       found.set(JSON.stringify([view.uuid, view.event, view.distinctId, view.timestampMs]), view)
     }
   }

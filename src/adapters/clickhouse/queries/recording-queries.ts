@@ -47,7 +47,7 @@ export async function findRecording(
   uuid: string,
   signal: AbortSignal,
 ): Promise<{ recording: RecordingView; items: Uint8Array | null } | null> {
-  // The inner query reads narrow columns of the project.
+  // The inner query reads all rows of the project, so it reads only narrow columns.
   const [row] = await readRows<RecordingRow>(client, signal, {
     query: `SELECT ${viewColumns} FROM replay_messages FINAL
       WHERE project_id = {project:UInt32} AND session_id IN (

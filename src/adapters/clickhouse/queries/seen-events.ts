@@ -1,5 +1,6 @@
 // The rows that a query of events reads: those of the table `events`, or also the pending rows of one import job, as if the
-// job were published (docs/decisions/0079). Queries use these SQL texts to name their rows, and differ in nothing else.
+// job were published (docs/decisions/0079). A query for one or the other kind differs only in which of these SQL texts it
+// contains.
 
 import assert from 'node:assert/strict'
 import { firstImportJobId } from '#core/imports/import-job.ts'
@@ -44,10 +45,10 @@ export function buildSeenEventsOfJob({
   const [visible, pending] = [`${prefix}events`, `${prefix}events_pending`]
   const identity = 'toDate32(timestamp), event, distinct_id, uuid'
   const named = 'toDate32(timestamp) AS day, event, distinct_id, uuid, row_version'
-  // An identity includes its day, and most imports have no day in common with other events.
+  // An identity includes its day. Most imports share no day with other events, so this selects nothing.
   const isOnSharedDay = `toDate32(timestamp) IN (SELECT DISTINCT toDate32(timestamp) FROM ${visible} WHERE ${isVisible})`
-  // FINAL finds the copy that counts in each table. For identities in both, the versions decide, as they will when the
-  // job's partitions are in `events`.
+  // FINAL finds the copy that counts in each table. For an identity in both tables, the higher version counts, the same way
+  // as after the job is published.
   const inBoth = (loser: string) => `(SELECT day, event, distinct_id, uuid FROM (
       SELECT ${named} FROM ${pending} FINAL PREWHERE ${isOfJob} WHERE ${isOnSharedDay}
     ) AS p INNER JOIN (

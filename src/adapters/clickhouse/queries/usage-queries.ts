@@ -43,7 +43,7 @@ export async function countUsage(
       ${countIfSql(`import_job_id = 0 AND ${isSurvey}`)}
     FROM events FINAL WHERE ${chargedIn} GROUP BY day ORDER BY day`,
   )
-  // Only for survey events the properties are read, since they are most of an event's bytes.
+  // Reads the properties of survey events only, since properties are most of an event's bytes.
   const tours = days.some(([, , , , , surveys]) => surveys! > 0)
     ? await rowsOf<[string, number]>(
         `SELECT ${day}, ${countIfSql('JSONHas(properties, {tour:String})')}
@@ -60,7 +60,7 @@ export async function countUsage(
       eventsImported: eventsImported!,
       exceptions: exceptions!,
       llmEvents: llmEvents!,
-      // The next count corrects for rows stored between the two queries.
+      // Rows stored between the two queries could make this negative or too small; the next count corrects it.
       surveyResponses: Math.max(0, surveys! - (toursOf.get(day) ?? 0)),
     })
   for (const [day, calls] of await rowsOf<[string, number]>(deduplicatedPerDay)) {

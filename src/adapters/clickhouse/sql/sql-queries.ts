@@ -36,7 +36,7 @@ interface SqlQueriesDeps {
 export function createSqlQueries(deps: SqlQueriesDeps): SqlQueries {
   const { clients, setUp, queue } = deps
 
-  /** Runs a call for these events. The first call after the store was lost creates the views again. */
+  /** Runs a call that sees only these events. If the views are missing (a new store), creates them and runs it again. */
   async function runAs<T>(
     { projectId, importJobId }: EventScope,
     signal: AbortSignal,
@@ -71,7 +71,7 @@ export function createSqlQueries(deps: SqlQueriesDeps): SqlQueries {
     async runSql({ sql, values, defaultRowCount, rowCountMax, ...seen }, signal) {
       const checked = checkSql(sql, await setUp.functions(), 'query')
       if (!checked.ok) return err({ kind: 'refused', ...checked.error })
-      // Only clients of the read-only port list tables and columns; users of this query have the docs.
+      // Only clients of the read-only port need lists of tables and columns; callers of this API have the docs instead.
       if (mentionsSystemTables(checked.value)) return err({ kind: 'forbidden' })
       const bound = bindValues(checked.value, values, splitIntoLists)
       if (!bound.ok) return err({ kind: 'refused', ...bound.error })
@@ -110,7 +110,7 @@ export function createSqlQueries(deps: SqlQueriesDeps): SqlQueries {
       if (!typed.ok) return err({ kind: 'refused', ...typed.error })
       // The place in the queue is held until the last byte has been taken.
       const held = Promise.withResolvers<void>()
-      // A body that is never read does not end by itself.
+      // A body that is never read does not end by itself, so the caller's signal also frees the place.
       signal.addEventListener('abort', () => held.resolve(), { once: true })
       return new Promise<Result<SqlAnswer, SqlFailure>>((resolve, reject) => {
         queue
@@ -226,7 +226,7 @@ function selectPassedHeaders(headers: Readonly<Record<string, string | string[] 
   return passed
 }
 
-/** Only counts of the answer: the rows read may include neighbouring rows of other projects. */
+/** Keeps only the counts of the answer: the count of rows read may include neighbouring rows of other projects. */
 function selectSummaryParts(header: string | string[] | undefined): string | null {
   if (typeof header !== 'string') return null
   const parts = header.match(/"(?:result_rows|result_bytes|elapsed_ns)":"\d+"/g)
@@ -234,8 +234,9 @@ function selectSummaryParts(header: string | string[] | undefined): string | nul
 }
 
 /**
- * An answer that waits for the end of its query goes to a file. Without disk space for the file, the engine answers 200 and
- * sends no byte; with too little space, the answer breaks off. Only an answer that waits starts with its row count.
+ * Detects an empty answer that should have rows. An answer that waits for the end of its query goes to a file, and only
+ * such an answer has its row count in its headers. Without disk space for the file, the engine answers 200 and sends no
+ * byte; with too little space, the answer breaks off.
  */
 function hasRows(headers: ResponseHeaders): boolean {
   return headers['x-clickhouse-format'] !== 'Null' && (readRowCount(headers) ?? 0) > 0

@@ -100,7 +100,7 @@ export function createPersonEraser(clients: Pick<ClickHouseClients, 'write'>): P
           emptied.push(...(await findEmptiedRanges(client, database, each.table, condition)))
         }
         if (left.length === 0) {
-          // The import job to which the rows of this table belong clears them when its step continues or is retried.
+          // The erasure waits until this table is clear: the import job clears its rows in its next step or retry.
           const isErased = `distinct_id IN (SELECT subject FROM ${database}.${subjectsTable})`
           if (await hasAnyRow(client, database, knownTable, isErased)) return 'under_way'
           await invalidateAllCachedUsage(client, database)
@@ -149,8 +149,8 @@ function byProject({ isErased, subject }: ErasableTable, erasures: readonly Pers
 }
 
 /**
- * Null when none of the erasures concerns the table. It contains only numbers, since the engine keeps the texts of
- * mutations.
+ * Null when none of the erasures concerns the table. It contains only numbers: the engine keeps the texts of mutations, so
+ * they must not name erased subjects.
  */
 function conditionSql(table: ErasableTable, erasures: readonly PersonErasure[], database: string): string | null {
   const conditions = byProject(table, erasures).map(of => `(${projectConditionSql(table, of, database)})`)
@@ -198,7 +198,7 @@ async function isRemoving(client: ClickHouseClient, database: string): Promise<b
       throw new PortError('event-store', 'unavailable', new Error(`rows of ${failing[0]} stay: ${failing[1]}`))
     return running.length > 0
   } catch (error) {
-    // A server that hides its mutations still runs them.
+    // If the user may not see mutations, none counts as under way; the server runs them all the same.
     if (isAccessDenied(error)) return false
     throw error
   }
@@ -244,8 +244,8 @@ async function hasAnyRow(
 }
 
 /**
- * The ranges of the parts that have no other rows. One query finds them all, since a merge may replace a part at any
- * moment. Later merges, up to the mutation, can only join such ranges or add rows that stay.
+ * The ranges of the parts that have only rows to remove. One query finds them all, since a merge may replace a part at any
+ * moment. A merge between this query and the mutation can only join such ranges, or add rows that stay.
  */
 async function findEmptiedRanges(
   client: ClickHouseClient,

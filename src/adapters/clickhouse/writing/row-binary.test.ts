@@ -47,7 +47,7 @@ describe('RowBinaryWriter', () => {
     }
   })
 
-  it('writes the length of a text in bytes before it, even if the guessed length was wrong', () => {
+  it('writes the byte length of a text before the text, even if its first estimate of the length was wrong', () => {
     for (const unit of ['a', 'é', '漢', '🏴', '\u0000']) {
       for (const count of [0, 1, 23, 24, 42, 43, 63, 64, 127, 128, 129, 5461, 5462, 8191, 8192, 16383, 16384, 70_000]) {
         const text = unit.repeat(count)
@@ -65,7 +65,7 @@ describe('RowBinaryWriter', () => {
     )
   })
 
-  it('writes maps, and drops truncated bytes', () => {
+  it('writes maps, and overwrites the bytes that a truncation has discarded', () => {
     const map = new Map([['flag', 'on']])
     assert.equal(
       hexOf(to => {

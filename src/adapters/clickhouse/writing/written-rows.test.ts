@@ -227,7 +227,7 @@ describe('the row of an event', () => {
     assert.equal(new Set(ascending).size, ascending.length)
   })
 
-  it('goes to the partition of live rows, of its job, or of implicit jobs', () => {
+  it('goes to the partition for live rows, for its import job, or for imports that did not create a job', () => {
     for (const [over, partition] of [
       [{ importJobId: 0 }, 0],
       [{ importJobId: 9 }, 9],
@@ -251,7 +251,7 @@ describe('the row of', () => {
     })
   })
 
-  it('a reject has the text of its source, and a replayed reject has both times', () => {
+  it('a reject has the text of its source, and a replayed reject has the times of its receipt and its replay', () => {
     const rejected: RejectedEvent = {
       ...{ rejectId: 'r', projectId: 1, reason: 'why', field: 'f', lane: 'main', importJobId: 9, uuid: 'any text' },
       ...{ event: '', distinctId: 'ada', receivedAtMs: -5, body: '{', source: null },
@@ -314,7 +314,7 @@ describe('the row of', () => {
       assert.deepEqual(writeRecordingRow(new RowBinaryWriter(), { ...recording, ...over }, 7, 1), { refused })
   })
 
-  it('a deduplicated call has a higher version the earlier it was charged', () => {
+  it('a deduplicated call that was charged earlier has the higher version', () => {
     const call = { projectId: 1, uuid, distinctId: 'ada', timestampMs: 5, chargedAtMs: 6, flag: 'f', response: 'on' }
     const row = (chargedAtMs: number) =>
       writtenRow('deduplicated_flag_calls', deduplicatedColumns, to =>
@@ -357,7 +357,7 @@ describe('the row of', () => {
     ])
   })
 
-  it('an arrival has its UTC day, even before 1970, once for all calls of that day', () => {
+  it('an arrival has its UTC day, even before 1970, and all calls of that day share one row', () => {
     const call = (projectId: number, timestampMs: number) => ({
       ...{ projectId, timestampMs, uuid, distinctId: 'ada', chargedAtMs: 0, flag: 'f', response: '' },
     })

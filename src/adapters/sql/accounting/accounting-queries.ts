@@ -1,5 +1,5 @@
 // Usage, refusals and warnings of projects by UTC day. Flag requests are added up. Event counts are copied from the event
-// store; for a day before the freezing line, the first copy is final.
+// store; for a day before the freezing line (`frozenBeforeDay`), the first copy is final.
 
 import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely'
 import { addCategoryAndSeverity, findWarningSamplesMax } from '#core/events/warning-types.ts'
@@ -223,7 +223,7 @@ async function addCount(trx: Transaction<StateSchema>, counted: RefusedCount): P
     .execute()
 }
 
-/** As in a chunk's commit, counts are exact and samples are few. */
+/** Counts every refusal but keeps only few samples, like a chunk's commit. */
 async function addWarning(trx: Transaction<StateSchema>, counted: RefusedCount): Promise<void> {
   const { projectId, day, reason: type, count, lastSeenMs, warning } = counted
   const { warning_count } = await trx

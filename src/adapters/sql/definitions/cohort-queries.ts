@@ -84,8 +84,7 @@ export function createCohortQueries(db: Kysely<StateSchema>): CohortStore & Defi
       // Read before the definitions, so that a write in between makes the definitions newer than this revision, never
       // older.
       const revision = await readProjectRevision(db, projectId)
-      // Most definitions refer to nothing, which a search in their text shows, since JSON is stored as JSON.stringify
-      // writes it.
+      // Reads only filters that may refer to something; a search in their text finds them, since JSON.stringify wrote it.
       const linking = sql<
         string | null
       >`CASE WHEN filters LIKE '%"cohort"%' OR filters LIKE '%"flag"%' OR filters LIKE '%"experiment_id"%' THEN filters END`

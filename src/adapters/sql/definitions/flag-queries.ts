@@ -199,7 +199,8 @@ function flagsOfSurveys(projectId: number, column: 'targeting_flag_id' | 'intern
 
 /**
  * The ids of the flags that match a search, descending. No query can read what is inside a flag's filters and lists, so
- * every flag that may match is read, a limited number of bytes at a time. Flags that changed recently are not stale.
+ * every flag that may match is read, a limited number of bytes at a time. A search for stale flags skips flags that changed
+ * recently.
  */
 async function searchedFlagIds(
   flags: ReturnType<typeof selectFlags>,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { createAssignmentRecords } from './import-texts.ts'
 
-it('a merged person passes its flags and cohorts to the survivor, unless an earlier merged person did', () => {
+it('a merged person passes its flag and cohort assignments to the survivor, except those that an earlier one passed', () => {
   const has = new Map([
     ['survivor', { hashKeys: [['a', 's']] as const, cohortIds: [1] }],
     [

@@ -1,5 +1,5 @@
-// The statements of a commit that concern import jobs, as SQL text with `?` for parameters, for both engines. Each runs for
-// a single row: few events of an import link persons, and publishing touches each person once.
+// The statements of a commit that concern import jobs, as SQL text for both engines; their comments list the parameters
+// (`?`). Each runs for a single row: few events of an import link persons, and publishing touches each person once.
 
 import type { Assignments, AssignmentsRecord } from '#core/imports/import-changes.ts'
 import type { ChunkChanges } from '#ports/state/chunk-store.ts'
@@ -81,8 +81,8 @@ export const importTexts = {
 }
 
 /**
- * What merges by an import job do to flag assignments and static cohorts, as of before the merges, so that undoing the job
- * restores them to each person. Source: docs/wire/import.md §3.3.
+ * Lists the flag assignments and static cohorts of the persons that an import job merges, as they are before the merges, so
+ * that undoing the job restores them to each person. Source: docs/wire/import.md §3.3.
  * @param merges in the order in which they are made.
  * @param assignmentsOf what each of the persons has, by uuid.
  */

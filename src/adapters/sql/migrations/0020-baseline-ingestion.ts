@@ -209,7 +209,7 @@ function importTables({ autoId, clustered, text }: DdlDialect): string[] {
       PRIMARY KEY (import_job_id, kind, subject)
     )`,
     // The time of a link or group event that an importer generated. A later job with a wider range may send the event with
-    // an earlier time; it then takes this time, so that both rows are one event.
+    // an earlier time; the time stored here then replaces it, so that both rows are one event.
     `CREATE TABLE import_generated (
       project_id BIGINT NOT NULL,
       uuid ${text} NOT NULL,

@@ -231,8 +231,8 @@ function personTables({ autoId, clustered, text }: DdlDialect): string[] {
       PRIMARY KEY (person_id, feature_flag_key)
     )${clustered}`,
 
-    // removed: 1 while the groups of a deleted type are being deleted. Until then, its index stays taken, and nothing is
-    // stored under it.
+    // removed: 1 while the groups of a deleted type are being deleted. Until they are gone, its index stays taken, and
+    // nothing is stored under it.
     `CREATE TABLE group_type_mapping (
       project_id BIGINT NOT NULL,
       group_type ${text} NOT NULL,
@@ -278,8 +278,8 @@ function personTables({ autoId, clustered, text }: DdlDialect): string[] {
       PRIMARY KEY (project_id, person_uuid, erasure_id)
     )${clustered}`,
     `CREATE INDEX erased_person_erasure ON erased_person (erasure_id)`,
-    // Kept until the log has no more records of these ids. `own_uuid`: the person that the id created; '' if that person is
-    // somebody else.
+    // Kept until the log has no more records of these ids. `own_uuid`: the person that the id created; '' if that person
+    // still exists (it no longer has the id).
     `CREATE TABLE erased_distinct_id (
       project_id BIGINT NOT NULL,
       distinct_id ${text} NOT NULL,

@@ -205,7 +205,7 @@ async function notePast(
   }
 }
 
-/** Removes the persons from requests to repair persons and from the reports of these, and removes the persons' cuts. */
+/** Removes the persons from requests to repair persons and from the reports of these, and removes their splits (cuts). */
 async function removeFromRepairs(
   trx: Transaction<StateSchema>,
   projectId: number,

@@ -25,8 +25,8 @@ export function createRepairQueries(db: Kysely<StateSchema>): PersonRepairStore 
     requestRepair: (projectId, request, openMax, change) =>
       db.transaction().execute(async trx => {
         const changesPersons = request.kind === 'split' || request.applies
-        // Chunks that were loaded before this get a conflict when they commit. The row's lock makes concurrent requests
-        // wait.
+        // The new count gives chunks that were loaded before it a conflict when they commit. The row's lock makes
+        // concurrent requests wait.
         await trx
           .updateTable('project')
           .set({ import_undos: sql<number>`import_undos + ${toSqlBoolean(changesPersons)}` })
@@ -116,7 +116,7 @@ export function createRepairQueries(db: Kysely<StateSchema>): PersonRepairStore 
     async listErasedPasts(projectId, distinctIds) {
       const ids = distinctIds.map(toStorableText)
       const past = db.selectFrom('erased_past').select(['distinct_id', 'erasures']).where('project_id', '=', projectId)
-      // Their events are being deleted.
+      // Erased ids whose events are being deleted as well.
       const deleted = db
         .selectFrom('erased_distinct_id as d')
         .innerJoin('person_erasure as e', 'e.id', 'd.erasure_id')

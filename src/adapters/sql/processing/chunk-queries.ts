@@ -59,7 +59,7 @@ export interface WriteTexts {
   readonly noteCalls: string
 }
 
-/** project_id, hash, offset: how many `$identify` events there are before that offset. Ordinals ascend with offsets. */
+/** Parameters: project_id, hash, offset. How many `$identify` events there are before it; ordinals count them from 0. */
 export const countIdentifiesText = `
   SELECT ordinal + 1 FROM cookieless_identify WHERE project_id = ? AND hash = ? AND log_offset < ?
   ORDER BY log_offset DESC LIMIT 1`
@@ -79,7 +79,7 @@ export const sharedTexts = {
   UPDATE log_position SET "offset" = ?, committed_at = ?
   WHERE stream = ? AND owner = ? AND "offset" = coalesce(?, "offset")`,
 
-  /** project_id, group_type, group_type_index. Inserts no row when the type or the index is taken. */
+  /** Parameters: project_id, group_type, group_type_index. Inserts no row when the type or the index is taken. */
   insertGroupType: `
   INSERT INTO group_type_mapping (project_id, group_type, group_type_index) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`,
 
@@ -185,7 +185,7 @@ export function buildInsertStatements(insert: InsertText) {
   }
 }
 
-/** The values of a person's row in the order of the columns of `persons`, those after its name. */
+/** The values of a person's row in the order of the columns of `persons`, without the project and the uuid. */
 export function toPersonColumns(row: ChunkChanges['persons'][number]['row']): (string | number)[] {
   const { createdAtMs, version, lastSeenAtMs } = row
   return [

@@ -24,7 +24,7 @@ const mapped = (id: number, distinctId: string, over: Partial<MappedPersonRow> =
 const withoutText = { properties: null, property_marks: null }
 
 describe('the text budget of a load', () => {
-  it('is divided among the rows, with two texts each', () => {
+  it('is divided equally among the rows, each of which has two texts', () => {
     for (const [bytesMax, taken, rowCount, share] of [
       [100, 0, 5, 10],
       [100, 0, 0, 50],
@@ -65,7 +65,7 @@ describe('the text budget of a load', () => {
 })
 
 describe('the rows of a load', () => {
-  it('give one person for all of its ids, with each person’s text in the order of the persons', () => {
+  it('contain each person once for all of its ids, and add large texts that were loaded separately', () => {
     const budget = new TextBudget(1_000)
     const rows = [
       mapped(8, 'a'),
@@ -190,7 +190,7 @@ describe('a load', () => {
     }
   })
 
-  it('reads data that few projects have only for projects that have it', () => {
+  it('reads rare kinds of data only for projects that have such data', () => {
     const usual = reading()
     loadSynchronously(loadChunk(usual.reads, subjects, 100))
     const rare = ['erasedIds', 'importJobs', 'generated']

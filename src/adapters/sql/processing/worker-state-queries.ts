@@ -188,7 +188,7 @@ export function createWorkerStateQueries(
       }),
 
     async deleteVisitorsExcept({ first, last }, days, rowCountMax) {
-      // PostgreSQL accepts no empty list.
+      // The text '', which is not a day, is in the list because PostgreSQL accepts no empty list.
       const isOver = sql`(day < ${first} OR day > ${last}) AND day NOT IN (${sql.join(['', ...days])})`
       const { numAffectedRows: identifies = 0n } = await sql`
         DELETE FROM cookieless_identify WHERE (project_id, hash, log_offset) IN (

@@ -147,7 +147,7 @@ export function createProjectQueries(db: Kysely<StateSchema>): ProjectStore & Se
           createChangeActivity(toLoggedKey(key), toLoggedItem(personalKeyResource, key), null),
           change,
         )
-        // So that every process forgets the key. No process can have a new one cached.
+        // Makes every process forget the deleted key. A created key needs no bump, since no process can have it cached yet.
         await bumpRevision(trx, null)
         return true
       }),

@@ -96,7 +96,7 @@ describe('stored persons and groups', () => {
   const row = { project_id: 9, created_at: large, version: 3, property_marks: encodePropertyMarks({ a: mark }) }
   const expected = { projectId: 9, properties: { a: 1 }, marks: { a: mark }, createdAtMs: large, version: 3 }
 
-  it('are read with the import marks of their properties', () => {
+  it('are read together with the marks that say which properties an import has set', () => {
     const person = { ...row, uuid: 'u', properties: '{"a":1}', is_identified: 1, last_seen_at: 8 }
     const group = { ...row, group_type_index: 4, group_key: '', group_properties: '{"a":1}' }
     for (const read of [<R extends object>(row: R) => row, asHandedOut]) {
@@ -107,7 +107,7 @@ describe('stored persons and groups', () => {
       assert.throws(() => personOf({ ...person, property_marks }), { code: 'corrupt' }, property_marks)
   })
 
-  it('have group types, one of which may be about to be deleted', () => {
+  it('include whether a group type is being deleted', () => {
     const type = { project_id: 9, group_type: 'team', group_type_index: 0 }
     assert.deepEqual(groupTypeOf({ ...type, removed: 0 }), { projectId: 9, name: 'team', index: 0 })
     assert.deepEqual(groupTypeOf({ ...type, removed: 1 }), {
@@ -115,7 +115,7 @@ describe('stored persons and groups', () => {
     })
   })
 
-  it('are erased up to the end of each log stream', () => {
+  it('are erased up to the offset at which each log stream ended', () => {
     assert.deepEqual(logEndsOf({ log_id: 'l', log_ends: '{"main":5}' }), { logId: 'l', endOffsets: { main: 5 } })
   })
 })

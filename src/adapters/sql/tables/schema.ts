@@ -203,7 +203,7 @@ export interface UsageTable {
   llm_events: Generated<number>
   survey_responses: Generated<number>
   recordings: Generated<number>
-  /** 1 once the event counts were set after the freezing line had passed the day; from then on, they do not change. */
+  /** 1 once the event counts were set for a day that was already before the freezing line: they do not change any more. */
   events_frozen: number
 }
 
@@ -277,7 +277,7 @@ export const importJobRow = {
     source: textField('source'),
     state: choiceField('state', importJobStates),
     step: nullable(textField('step') as Field<ImportStep, 'step', 'step'>),
-    /** Those that differ from the usual ones. */
+    /** Only the options that differ from their defaults. */
     options: objectField('options'),
     createdBy: nullable(authorField('created_by')),
     createdAtMs: instantField('created_at'),

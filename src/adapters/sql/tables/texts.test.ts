@@ -111,7 +111,7 @@ describe('a text in a separate column', () => {
       assert.equal(toStorableText(text), expected)
   })
 
-  it('is made storable in the arguments of a method, and one level inside them', async () => {
+  it('is made storable in the arguments of a method and in the direct fields of an argument', async () => {
     const { take } = wrapWithStorableTexts({ take: async (...args: unknown[]) => args })
     const [list, nested, plain] = [['\0'], { inner: { text: '\0' } }, { text: 'a', number: 1 }]
     const args = await take('\0', { text: '\0', number: 1 }, list, nested, plain, null, undefined, 5)

@@ -33,7 +33,7 @@ describe('the progress of a fetch', () => {
     assert.equal(text, '95 of 1,095 parts, 0 bytes, about 100 min left')
   })
 
-  it('shows the failure that it waits to retry, and no remaining time while nothing arrives', () => {
+  it('shows the failure after which it waits to retry, and no remaining time while nothing arrives', () => {
     const pace = { nowMs: minute, spentMs: minute, doneHere: 0, leastMs: 5_000 }
     const trouble = { reason: 'no connection to the source (ECONNREFUSED)', untilMs: minute + 900 }
     const stuck = { ...begun, partsTotal: 14, retries: 7 }

@@ -64,7 +64,7 @@ describe('an import stage on a full disk', () => {
     return { ...wait, calls: retryWhenDiskFull(stage, '/job', wait.options, look) }
   }
 
-  it('runs again once space is freed, and reports the wait after measuring the space', async () => {
+  it('runs again when enough space is free, and reports when it starts and stops waiting', async () => {
     const { said, calls } = aStage(['ENOSPC', 'SQLITE_FULL'], [0, 10, mebibyte - 1, mebibyte, 5, mebibyte + 5])
     assert.equal(await calls, 3)
     assert.match(said[0]!, /^WARNING: the disk of \/job is full.* after 1$/)
@@ -78,7 +78,7 @@ describe('an import stage on a full disk', () => {
     assert.equal(clock.sleptMs(), (1 + 2 + 4 + 8 + 10 + 10) * 60_000)
   })
 
-  it('stops waiting when interrupted, and fails at once for any other error', async () => {
+  it('stops waiting when interrupted, and fails at once for an error other than a full disk', async () => {
     const { calls, interrupted } = aStage(['ENOSPC'], [0])
     interrupted.abort(new Error('paused'))
     await assert.rejects(calls, /no space|paused/)

@@ -34,7 +34,7 @@ export interface StageRun extends Job {
 }
 
 export interface JobStage {
-  /** @throws JobStopped when its result is outdated and running it again would not help. */
+  /** @throws JobStopped when the stage's result is outdated and running the stage again would not help. */
   isDone(job: Job): boolean | Promise<boolean>
   run(run: StageRun): Promise<void>
 }

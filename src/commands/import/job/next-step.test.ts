@@ -62,7 +62,7 @@ describe('the next step of an import', () => {
     assert.match(formatNextStep(next), /^Next: restore raw\.jsonl as it was staged, then pennon import run it; /)
   })
 
-  it('before a run that would stop again is the fix for its stop, as a command or a sentence', () => {
+  it('is the remedy, as a command or a sentence, if running again would only stop for the same reason', () => {
     const zone = { command: 'pennon import run FOLDER --source-timezone ZONE', why: 'ZONE is that of the project' }
     const key = { command: null, why: 'set another key, then pennon import run FOLDER' }
     const at = (standing: Standing) => formatNextStep(findNextStep("ada's", standing, null))
@@ -78,7 +78,7 @@ describe('the next step of an import', () => {
     )
   })
 
-  it('is not to discard a published import, which the line only mentions', () => {
+  it('is none for a published import; the line only mentions how to discard it', () => {
     const line = formatNextStep(findNextStep('it', verified, inService('published')))
     assert.equal(line, 'Done. To undo it within 30 days: pennon import discard it')
   })

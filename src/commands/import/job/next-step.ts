@@ -23,7 +23,7 @@ export interface Standing {
   readonly hasTarget: boolean
   /** Identifies what can be approved now; null if nothing can. */
   readonly approvalSha256: string | null
-  /** Whether a run would ask somebody to approve it, so that no command needs the hash. */
+  /** Whether a run would ask somebody to approve the job, so that no command needs the hash. */
   readonly isAttended: boolean
   /** What stops the approval; null if nothing does. @param at the folder as a shell takes it. */
   readonly stopAt: (at: string) => Pick<RehearsalStop, 'command' | 'wayOut'> | null
@@ -62,7 +62,7 @@ export async function readJobProgress({ folder, plan }: JobOfFolder) {
   const stopAt = (at: string) => (report === null ? null : findRehearsalStop(report, plan, at))
   const isToApprove = isRehearsed && plan.target !== null && stopAt('') === null
   const progress = folder.readJson(progressFile, progressSchema)
-  // Once the user has changed the plan or approved it, the next run may not stop again.
+  // The next run may succeed if the user has changed or approved the plan since the last stop.
   const isStopped = progress?.state === 'stopped' && progress.updatedAt >= plan.createdAt
   const standing = {
     ...{ isRehearsed, sent, stopAt, changedFile },

@@ -34,7 +34,7 @@ describe('a rehearsed job', () => {
     assert.match(text, /--max-reject-share 50%$/)
   })
 
-  it('names a share of rejects that would be enough, and the likely cause', () => {
+  it('names the share of rejects that would have to be allowed, and the likely cause', () => {
     const text = textOf({ rejected: 33 })!
     assert.match(
       text,

@@ -31,7 +31,7 @@ export function printLine(line: string): void {
   printLines([line])
 }
 
-/** Prints JSON on one line, which itself escapes only the ASCII control characters. */
+/** Prints JSON on one line. JSON escapes only ASCII control characters; `printLines` escapes the others. */
 export function printJson(value: unknown): void {
   printLines([JSON.stringify(value)])
 }

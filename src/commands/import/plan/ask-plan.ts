@@ -97,7 +97,7 @@ async function askForTarget(
   if (!person.canAsk() || json === true) return {}
   const known = findProjectKey({ ...(projectKey !== undefined && { projectKey }) })
   if (known !== null) {
-    // Planning itself checks an address that was given; the default one may just be the wrong one.
+    // Planning itself checks a given address; the default address may be the wrong one, so it is checked here.
     if (host !== undefined) return {}
     const problem = await findTargetProblem({ projectKey: known })
     if (problem === null) return {}

@@ -43,7 +43,10 @@ const switches = {
 
 type SourceOptions = Omit<PlanOptions, 'maxRejectShare'>
 
-/** @returns the configuration of the source, and the one limit that the configuration of any source may contain. */
+/**
+ * @returns the configuration of the source, and the limit `holdLiveWindow`, which the configuration of any source may
+ * contain.
+ */
 export function readSourceConfig(
   options: SourceOptions,
 ): Pick<ImportLimits, 'holdLiveWindow'> & { config: JsonObject } {

@@ -39,7 +39,10 @@ import { type PlanOptions, readImportLimits, readSourceConfig } from './plan-opt
 
 /** For staging and rehearsal together, which read the bytes about three times. */
 const bytesPerSecond = 10_000_000
-/** Space that a job needs in addition to the raw files, as a multiple of their size; both are usually compressed. */
+/**
+ * Space that a job needs in addition to the raw files, as a multiple of their size; the files of the job are usually
+ * compressed too.
+ */
 const spaceFactor = 2
 
 export async function planImport(path: string, namedFiles: readonly string[], given: GivenPlanOptions): Promise<void> {
@@ -120,8 +123,8 @@ function checkIsNotSent(folder: JobFolder, path: string): void {
 }
 
 /**
- * Events of PostHog contain the changes that they made to persons. A new project needs these; one with live events has newer
- * values. Source: docs/wire/import.md §1.8.
+ * Events of PostHog contain the changes that they made to persons. A new project needs these changes; a project with live
+ * events has newer values. Source: docs/wire/import.md §1.8.
  */
 async function withPersonUpdates(
   source: string,

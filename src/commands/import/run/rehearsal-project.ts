@@ -91,7 +91,7 @@ export async function rehearseInProject(
   const share = Math.min(1, eventsWanted / Math.max(1, readRehearsal(run.folder)!.balance.toSend))
   using whole = openStagedJob(run.folder, manifest)
   const { personOf } = whole
-  // With other files or another mapping, it is another rehearsal.
+  // With other files or another mapping, it is another rehearsal, in another folder.
   const folder = new JobFolder(run.folder.file('rehearsal-project', `${id}-${hashManifest(manifest).slice(0, 12)}`))
   const job = createSampledJob(whole, share, personOf)
   const { parts } = await sendStage({

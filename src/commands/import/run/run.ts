@@ -44,7 +44,8 @@ export interface RunOptions {
 
 /** @returns whether everything was sent and verified. */
 export async function runImport(path: string, options: RunOptions): Promise<boolean> {
-  // Modules loaded after this, such as the client of AWS for a few jobs, are compiled again instead of read from the cache.
+  // This changes a V8 flag, so modules loaded later (for a few jobs, the client of AWS) are compiled anew, not read from
+  // the cache.
   growHeapSlowly()
   const sendOptions = sendOptionsOf(options)
   const { rehearsalProject: projectKey, json = false, yes } = options
@@ -112,7 +113,7 @@ function applyOptions(job: Job, { sourceTimezone, maxRejectShare, allowDamagedFi
       refuse(`--source-timezone must be an IANA time zone such as Europe/Berlin, not ${sourceTimezone}`)
     plan = removeFoundProfileTime(plan)
     plan = { ...plan, config: { ...plan.config, source_timezone: sourceTimezone } }
-    // A source without a time zone would refuse the plan in every later run.
+    // Checked now: a source that takes no time zone would refuse the plan in every later run.
     const { createdAt, limits, config } = plan
     const { holdLiveWindow } = limits
     job.source.prepare(config, { nowMs: Date.parse(createdAt), holdLiveWindow, findFact: () => null })

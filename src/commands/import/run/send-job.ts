@@ -156,7 +156,7 @@ function toRefusalStop({ message, refused, events }: TooManyRefused, at: string)
   return new JobStopped(`${message} Next: ${adviseFor(at)}`, { command: null, why: adviseFor('FOLDER') })
 }
 
-/** The service names the field to send; the user sets it by an option of the plan. */
+/** The service's message names a field of its API, which the user sets by an option of the plan. */
 function addOldEventsRemedy(error: unknown, at: string): unknown {
   if (!(error instanceof ServiceRefusal) || error.code !== 'project_drops_old_events') return error
   return new JobStopped(`${error.message} Nothing was sent. ${formatOldEventsRemedy(at)}`, {

@@ -11,7 +11,7 @@ import { type JobOfFolder, queryJobTarget } from './target-api.ts'
 
 /** Counting the events of years is slow. */
 const timeoutMs = 120_000
-/** Names that the target is asked about; a query may have 131,000 bytes of values. */
+/** The most names that the target is asked about, since a query may have 131,000 bytes of values. */
 const namesMax = 500
 const daysMax = 50_000
 

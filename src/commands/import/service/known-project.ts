@@ -20,7 +20,8 @@ export interface KnownProject {
 }
 
 /**
- * @param api not limited to a project. @returns null if its key sees no project with this public key. @throws ClientError
+ * @param api not limited to a project. @returns null if the personal key sees no project with this public key. @throws
+ * ClientError
  */
 export async function findProjectWithKey(api: PrivateApi, projectKey: string): Promise<KnownProject | null> {
   // The key may see several projects, so the first one need not be the right one.

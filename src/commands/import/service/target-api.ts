@@ -111,10 +111,10 @@ export function createServiceApi(
 }
 
 /**
- * Call before events are sent, or the results of earlier ones removed.
+ * Call before sending events, and before removing the results of earlier events.
  * @param at the folder of the job as a shell takes it.
- * @param instead what to do with the events otherwise, as a whole sentence.
- * @throws JobStopped for a job that accepts none, with what to do.
+ * @param instead what to do with the events if the job accepts none, as a whole sentence. @throws JobStopped in that case,
+ * with what to do.
  */
 export async function checkJobAcceptsEvents(
   at: string,

@@ -19,7 +19,7 @@ export type CohortEntry =
       readonly filter: StoredFilter
       readonly isNegated: boolean
     }
-  /** What the person did. Evaluations have no such data, so no person is a member by it, negated or not. */
+  /** What the person did. Evaluations have no such data, so such a leaf matches no person, negated or not. */
   | { readonly kind: 'behavior' }
 
 export interface CohortTree {

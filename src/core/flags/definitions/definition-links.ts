@@ -27,7 +27,7 @@ export interface LinkedDefinition {
 }
 
 export interface DefinitionLinks {
-  /** The project's revision before they were read. */
+  /** The project's revision before these links were read. */
   readonly revision: number
   readonly flags: readonly LinkedDefinition[]
   readonly cohorts: readonly LinkedDefinition[]
@@ -49,7 +49,7 @@ export function listReferencesOfFlag(filters: JsonValue): DefinitionReference[] 
 function experimentsOfRules(filters: JsonObject): DefinitionReference[] {
   return listOf(ownValue(filters, 'rules')).flatMap((rule, index) => {
     const id = isJsonObject(rule) ? numberOf(ownValue(rule, 'experiment_id') ?? null) : undefined
-    // Any other value makes the document unreadable.
+    // Any other value makes the document unreadable, so it is not a reference.
     return Number.isSafeInteger(id)
       ? [{ kind: 'experiment', id: id!, path: `filters.rules.${index}.experiment_id` }]
       : []
@@ -93,7 +93,7 @@ export function listFlagDependencies({ flags, cohorts }: DefinitionLinks): (flag
     if (flag === undefined) return []
     const found = new Set(flag.flagIds)
     const reached = new Set(flag.cohortIds)
-    // Iterating over a set also visits entries added during the iteration.
+    // The loop adds to `reached`: iterating over a set also visits entries added during the iteration.
     for (const cohortId of reached) {
       const cohort = cohortOf.get(cohortId)
       for (const id of cohort?.flagIds ?? []) found.add(id)

@@ -108,7 +108,7 @@ export class Fields {
   }
 }
 
-/** A number as it was written: a plain number is written as a double. */
+/** The number's literal as it was written; a plain number is written as a double. */
 export function formatNumberLiteral(number: JsonValue): string {
   return isRawNumber(number) ? number.rawJSON : String(number)
 }

@@ -5,7 +5,7 @@
 import { isJsonObject, type JsonObject, type JsonValue, ownValue, setOwn } from '../../json.ts'
 import type { Flag } from './flag.ts'
 
-/** The marker, JSON text like every payload. Source: PostHog's own marker, docs/wire/evaluation.md 7.3. */
+/** The redaction marker: JSON text, like every payload. Source: PostHog's own marker, docs/wire/evaluation.md 7.3. */
 export const redactedPayload = '"********* (encrypted)"'
 
 /** The flag's filters as answers show them. */

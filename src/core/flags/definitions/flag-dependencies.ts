@@ -5,9 +5,9 @@
 export interface DependencyOrder {
   /** Positions, each after everything that it depends on; without the cyclic ones. */
   readonly order: readonly number[]
-  /** Flags that depend, directly or not, on one that does not exist. */
+  /** Flags that depend, directly or not, on a flag that does not exist. */
   readonly missing: ReadonlySet<number>
-  /** Members of a cycle, and flags that depend on one. */
+  /** Members of a cycle, and flags that depend on a cycle. */
   readonly cyclic: ReadonlySet<number>
 }
 

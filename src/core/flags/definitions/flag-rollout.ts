@@ -58,7 +58,8 @@ function rolloutOfParsedFilters(filters: StoredFilters): FlagRollout {
 /** Whether every subject that a set would include is answered by an earlier set, whose conditions the later set repeats. */
 function coversSet(earlier: StoredSet, set: StoredSet, earlyExit: boolean): boolean {
   if (earlier.groupTypeIndex !== set.groupTypeIndex) return false
-  // A person has the same place among the percentages in every set.
+  // A person has the same place among the percentages in every set, so a smaller percentage leaves some persons to the
+  // later set.
   if (!earlyExit && percentageOf(earlier) < percentageOf(set)) return false
   return earlier.filters.every(filter => set.filters.some(other => isSameFilter(filter, other)))
 }

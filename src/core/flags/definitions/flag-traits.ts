@@ -1,4 +1,4 @@
-// Filters for a list of flags that need the whole flag. Source: PostHog's list of feature flags.
+// The filters of a flag list that cannot be tested without the whole flag. Source: PostHog's list of feature flags.
 
 import { type Author, isSameAuthor } from '../../author.ts'
 import { isJsonObject, ownValue } from '../../json.ts'

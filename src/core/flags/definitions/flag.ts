@@ -22,7 +22,7 @@ import {
  * compiler cannot check.
  */
 const writableFields = {
-  /** Part of the hash; case-sensitive. */
+  /** Part of the hash that decides rollouts and variants; case-sensitive. */
   key: textField('key'),
   name: textField('name', { initial: '' }),
   filters: objectField('filters', { initial: {} }),
@@ -41,7 +41,7 @@ const writableFields = {
 }
 
 /**
- * Declares the columns of a flag's row. Its JSON is not derived from this, unlike other resources: see
+ * Declares the columns of a flag's row. The flag's JSON is not derived from this, unlike the JSON of other resources: see
  * `wire/management/flags/flags.ts`.
  */
 export const flagResource = {
@@ -57,7 +57,7 @@ export const flagResource = {
     hasExperiment: booleanField('has_experiment'),
     createdAtMs: instantField('created_at'),
     updatedAtMs: instantField('updated_at'),
-    /** When its filters or its active state last changed, and so since when it has decided the same way. */
+    /** When its filters or its active state last changed; since then it has decided the same way. */
     conditionsSinceMs: instantField('conditions_since'),
     /** Null when it was written without a key. */
     createdBy: nullable(authorField('created_by')),
@@ -79,7 +79,7 @@ export function pickWritableFields(flag: Flag): WritableFlag {
   return Object.fromEntries(writableNames.map(name => [name, flag[name]])) as unknown as WritableFlag
 }
 
-/** A flag after a change: whoever changes it, an archived flag is inactive. */
+/** A flag after a change, whatever made the change: an archived flag is always inactive. */
 export function applyFlagChange(current: Flag, change: Partial<Flag>): Flag {
   const flag = deactivateIfArchived({ ...current, ...omitUndefined(change) })
   const decidesAlike =

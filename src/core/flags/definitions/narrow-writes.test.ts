@@ -113,7 +113,7 @@ describe('rolling out to everyone', () => {
     }
   })
 
-  it('requires a variant of the flag, or none, and a flag without an early access feature', () => {
+  it('refuses a missing or unknown variant, and a flag that belongs to an early access feature', () => {
     const multivariate = variants(60, 40)
     for (const [filters, variantKey, said] of [
       [{ multivariate }, null, 'variant_key: Name one of its variants: control, test'],

@@ -55,7 +55,7 @@ describe('configVersion', () => {
     ['{"version":true}', 'unsupported'],
     ['{"version":[2]}', 'unsupported'],
   ] as const) {
-    it(`of ${version} is ${expected}`, () => {
+    it(`is ${expected} for ${version}`, () => {
       assert.equal(configVersion(parseJson(version) as JsonObject), expected)
     })
   }

@@ -250,7 +250,7 @@ function hasForm(form: Exclude<ValueForm, 'any'>, operator: string, value: JsonV
     case 'version':
       return typeof value === 'string' && compileSemver(operator as SemverOperator, value) !== null
     case 'date':
-      // Checked in UTC, as for version 1: whether the project's zone skips this wall time may change.
+      // Checked in UTC, as for version 1: the project's zone may skip this wall time, but that zone may change.
       return parseDateFilter(value, 'UTC') !== null
     default:
       return form satisfies never
@@ -277,7 +277,7 @@ function checkValue(value: JsonValue, type: ReturnType, path: string): void {
   }
 }
 
-/** @throws Fault for a number that no finite double represents: `1e400`, and `1e-400`, which is not 0. */
+/** @throws Fault for a number that no finite double represents: `1e400`, and `1e-400`, which a double would turn into 0. */
 function checkNumbers(filters: JsonObject): void {
   const isRepresented = (number: number, literal: string) =>
     Number.isFinite(number) && (number !== 0 || !/^[^e]*[1-9]/i.test(literal))

@@ -45,7 +45,7 @@ describe('the ids and seeds of rules', () => {
     )
   })
 
-  it('stay with the id, wherever the rule moves and whatever else in it changes', () => {
+  it('stay the same for a rule that is sent with its id, wherever it moves and whatever else in it changes', () => {
     const holdout = { id: null, exclusion_percentage: 50 }
     const moved = documentOf({ ...bare(third), holdout }, { ...bare(second), rollout_percentage: 99 }, first)
     assert.deepEqual(rulesOf(identified(moved) as JsonObject), [
@@ -57,7 +57,7 @@ describe('the ids and seeds of rules', () => {
 
   it('do not change when the client sends the stored document back', () => assert.deepEqual(identified(stored), stored))
 
-  it('keep the seed of a rollout that becomes an experiment, and drop that of a rule that then always matches', () => {
+  it('are kept if a rollout becomes an experiment; the seed is dropped if the rule then matches everyone', () => {
     const split = bare({ ...experiment([true, false]), id: second.id! })
     const [asExperiment] = rulesOf(identified(documentOf(split)) as JsonObject)
     assert.equal(asExperiment!.seed, second.seed)

@@ -39,7 +39,7 @@ export const flagOperators: readonly string[] = [...valueFormOf.keys(), ...other
 
 /** Bounds the distinct regular expressions of a flag or cohort together, since compiling them holds the event loop. */
 export const patternCharsOfFlagMax = 5_000
-/** In the units of `regex-cost.ts`: 15 to 30 ms at worst, enough for a hundred patterns for addresses with `\w`. */
+/** In the units of `regex-cost.ts`: 15 to 30 ms at worst, enough for a hundred patterns for e-mail addresses with `\w`. */
 export const patternUnitsOfFlagMax = 15_000
 
 /** The remaining budget for the regular expressions of one flag or cohort while its filters are validated. */

@@ -5,8 +5,8 @@ import type { DecidedOutcomes, FilterTest } from './filter-test.ts'
 import { outOfTime } from './out-of-time.ts'
 
 /**
- * Whether all tests hold; stops at the first that does not. False means nothing if `reader.failure` is set, with
- * `reader.pausedTestIndex` as the test to resume with.
+ * Whether all tests hold; stops at the first that does not. False means nothing if `reader.failure` is set;
+ * `reader.pausedTestIndex` is then the test to resume with.
  */
 export function doAllTestsMatch(
   tests: readonly FilterTest[],

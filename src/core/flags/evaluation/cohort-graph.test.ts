@@ -28,7 +28,7 @@ describe('the graph of cohorts', () => {
     assert.equal(graph.node(4), undefined)
   })
 
-  it('reports the fault of a cohort for itself and all that refer to it, whichever was reached first', () => {
+  it('reports the fault of a cohort for that cohort and all that refer to it, whichever was reached first', () => {
     const cohorts = [
       aCohort(1, [cohort(2)]),
       aCohort(2, [cohort(1)]),

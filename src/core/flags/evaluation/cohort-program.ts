@@ -90,7 +90,7 @@ export function buildSingleTestProgram(asks: FilterTest, place: number): CohortP
   return { first: 0, leaves: [{ entry: null, asks, whenTrue: isMember, whenFalse: isNoMember }], place }
 }
 
-/** @returns whether the subject is a member; false without meaning when `reader.failure` is set. */
+/** @returns whether the subject is a member; means nothing when `reader.failure` is set. */
 export function evaluateCohort(root: CohortProgram, reader: SubjectReader, decided: DecidedOutcomes): boolean {
   const { remembered } = reader
   if (remembered[root.place] !== notAsked) return remembered[root.place] === holds

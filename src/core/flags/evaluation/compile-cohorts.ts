@@ -30,7 +30,7 @@ interface CohortEntry {
 
 /** A cohort that reads more keys always reads the stored person: hardly any request has all of them. */
 const personKeysMax = 64
-/** Limits the weight: for more than this, the time is checked as often as possible anyway. */
+/** Limits the weight: above this, the time is checked as often as possible anyway. */
 const weightMax = 4_096
 
 export class ProjectCohorts implements CompiledCohorts {
@@ -171,7 +171,7 @@ function makeKnownCohort(program: CohortProgram, needs: FlagNeeds, weight: numbe
   }
 }
 
-/** Bounds what a cohort adds to the needs of the cohorts that refer to it, however many there are. */
+/** Bounds what a cohort adds to the needs of each cohort that refers to it, since there may be many of those. */
 function boundNeeds(needs: NeedsCollector): FlagNeeds {
   if (needs.personKeys.size <= personKeysMax) return needs
   needs.personKeys.clear()

@@ -65,7 +65,7 @@ export interface CompiledFlag {
   readonly weight: number
 }
 
-/** A cache: every compilation asks this for every flag, and most flags are the same objects as before. */
+/** A cache of `isVersion1Flag`: every compilation asks it for every flag, and most flags are the same objects as before. */
 const known = new WeakMap<Flag, boolean>()
 
 export function isVersion1Flag(flag: Flag): boolean {

@@ -28,7 +28,7 @@ export interface CompiledProject {
   readonly order: readonly number[]
   /** Per position, the positions that the flag depends on. */
   readonly dependencies: readonly (readonly number[])[]
-  /** Positions of flags that depend on one that does not exist. */
+  /** Positions of flags that depend on a flag that does not exist. */
   readonly missingDependency: ReadonlySet<number>
   /** When true, every answer says that not everything could be computed. */
   readonly hasDependencyCycle: boolean

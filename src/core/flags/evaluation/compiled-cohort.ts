@@ -10,7 +10,7 @@ import type { UnknownReason } from './flag-outcome.ts'
 export interface CompiledCohort {
   /** Whether the subject is a member. Call it only after every flag that the cohort depends on is decided. */
   readonly isMember: FilterTest
-  /** True with a behavioural or realtime leaf, whose membership is only approximated; the flag's reason says so. */
+  /** True if some leaf is behavioural or realtime: membership is then only approximated, and the flag's reason says so. */
   readonly isApproximated: boolean
   /** Null when the cohort is static or describes nothing. A trace refers to its leaves. */
   readonly tree: CohortTree | null

@@ -32,7 +32,7 @@ export function evaluateRules(
       if (reader.trace !== null) reader.trace.setAnswered('no_condition_match')
     } else {
       if (reader.failure === outOfTime) reader.pausedAt = createPausedProgress(index, reader.pausedTestIndex)
-      // The stored person could not be read, for any reason.
+      // Every other failure means that the stored person could not be read.
       else if (!(ruleFailures as readonly string[]).includes(reader.failure)) reader.failure = 'missing_properties'
       return null
     }

@@ -51,7 +51,7 @@ export interface EvaluationSubject {
 export interface HashKeyOverrides {
   /** Flag key → hash key. */
   readonly rows: ReadonlyMap<string, string>
-  /** Why a flag without a row here is unknown; null when such flags really have none. */
+  /** Why a flag without a row here is unknown; null when such flags really have no row. */
   readonly failure: UnknownReason | null
 }
 

@@ -52,7 +52,7 @@ export class FlagProbe {
   readonly #cohorts: readonly Cohort[]
 
   /**
-   * @param flag evaluated as if it were active; replaces one of the same id among the definitions.
+   * @param flag evaluated as if it were active; replaces a flag with the same id among the definitions.
    * @param byId passed when many probes use the same definitions.
    */
   constructor(definitions: ProjectDefinitions, flag: Flag, byId: DefinitionsById = indexDefinitionsById(definitions)) {
@@ -68,7 +68,10 @@ export class FlagProbe {
     this.readsDistinctId = this.#project.flags.some(compiled => compiled !== undefined && isByDistinctId(compiled))
   }
 
-  /** Advance it in slices, then pass it to `outcomeOf`. @param subject made of `createSubjectOfPerson` or `createSubjectOfGroup`. */
+  /**
+   * Advance it in slices, then pass it to `outcomeOf`. @param subject made by `createSubjectOfPerson` or
+   * `createSubjectOfGroup`.
+   */
   evaluationOf(subject: EvaluationSubject): FlagEvaluation {
     return new FlagEvaluation(this.#project, null, subject)
   }
@@ -105,7 +108,7 @@ export class FlagProbe {
 
   /** Whether it has a value for every stored subject. */
   isAlwaysKnown(): boolean {
-    // A rule may fail at the value of a property.
+    // A flag with rules is not always known, because a rule may fail on a property's value.
     return this.#project.flags.length === 1 && this.flag?.rules === null && this.fault() === null
   }
 

@@ -3,7 +3,7 @@
 import type { SetOffReason } from './prepared-outcomes.ts'
 
 export interface FlagProgress {
-  /** The set, or the rule, to resume with, and the test of it. */
+  /** The set, or the rule, to resume with, and the index of its next test. */
   readonly setIndex: number
   readonly testIndex: number
   /** The result of the sets before it. */

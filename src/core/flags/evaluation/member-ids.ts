@@ -3,8 +3,8 @@
 /** Ids of persons as given; a repeated id counts once. */
 export interface MemberIds {
   /**
-   * `person`: ids in digits, or uuids. `any`: distinct ids; one without a person that has the form of a uuid is taken
-   * as the uuid of a person.
+   * `person`: ids in digits, or uuids. `any`: distinct ids; a distinct id that belongs to no person but has the form of a
+   * uuid is taken as a person's uuid.
    */
   readonly kind: 'distinct_id' | 'person' | 'any'
   readonly ids: readonly string[]
@@ -13,7 +13,7 @@ export interface MemberIds {
 export interface MemberChange {
   /** Persons that became members, or stopped being members. */
   readonly changedCount: number
-  /** Persons that were already members, or were not members. */
+  /** Persons that already were members (when adding), or were not (when removing). */
   readonly unchangedCount: number
   /** Ids without a person in the project, in the given order. */
   readonly unknownIds: readonly string[]

@@ -25,7 +25,7 @@ const cohorts = new Map([
 ])
 
 describe("the text parts that a person's properties must contain for a flag to be anything but off", () => {
-  it('combine all filters of a condition set, for any one of the sets', () => {
+  it('are listed for each filter of a condition set, and the parts of one of the sets suffice', () => {
     const cases: readonly (readonly [readonly (readonly JsonObject[])[], NeededParts])[] = [
       [[[plan('Pro')]], [[pro]]],
       [[[plan(['pro', 'free'])]], [[pro, free]]],

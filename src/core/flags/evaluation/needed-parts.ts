@@ -20,12 +20,12 @@ const listCountMax = 5
 
 /** @returns an empty list when nothing is known. */
 export function findNeededParts(filters: JsonObject, cohorts: ReadonlyMap<number, Cohort>): NeededParts {
-  // Rules give a value to subjects that no rule matches.
+  // Rules give a value even to subjects that no rule matches, so no part is needed.
   if (configVersion(filters) !== 1) return []
   const open = new Set<number>()
   try {
     const { sets, groupTypeIndex, featureEnrollment, holdout } = readStoredFilters(filters)
-    // Enrolment and a holdout give values to subjects that match no condition.
+    // Enrolment and a holdout give values even to subjects that match no condition, so no part is needed.
     if (featureEnrollment || holdout !== null) return []
     return mergeNeededParts(sets.map(set => ((set.groupTypeIndex ?? groupTypeIndex) === null ? partsOfSet(set) : [])))
   } catch (error) {
@@ -79,7 +79,7 @@ export function mergeNeededParts(needed: readonly NeededParts[]): NeededParts {
 }
 
 function partsOfFilter({ type, key, operator, value }: StoredFilter): NeededParts {
-  // The distinct id is not a stored property.
+  // The distinct id is not a stored property, so the stored text need not contain it.
   if (type !== 'person' || key === 'distinct_id' || !doesOperatorNeedValue(operator ?? 'exact')) return []
   const exact = (operator ?? 'exact') === 'exact' && value !== null ? value : undefined
   const alternatives = namesOf(key).flatMap(name => findPropertyTextParts(name, exact))

@@ -9,7 +9,7 @@ export interface PersonKey {
   readonly name: string
   /** Index of its value among those that one evaluation remembers. */
   readonly position: number
-  /** Every object inherits something by this name (`constructor`), so only an own property counts. */
+  /** Every object inherits a member of this name (as with `constructor`), so only an own property counts. */
   readonly isOnPrototype: boolean
   readonly isDistinctId: boolean
   readonly isGeoip: boolean

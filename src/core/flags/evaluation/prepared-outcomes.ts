@@ -28,7 +28,7 @@ const holdoutSlot = 3
 const noSetSlot = 4
 const unknownSlots = 5
 const setSlots = unknownSlots + unknownReasons.length
-/** A flag that has rules has no sets, so the outcomes of its rules have these numbers. */
+/** A flag that has rules has no sets, so the outcomes of its rules reuse the numbers of set outcomes. */
 export const ruleSlots = setSlots
 
 export class PreparedOutcomes {

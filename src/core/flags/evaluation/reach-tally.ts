@@ -17,10 +17,7 @@ export interface ReachCounts {
   /** Subjects that change from one value that is not off to another. */
   readonly moved: number
   readonly unchanged: number
-  /**
-   * The different pairs of values before and after the change, of subjects for which they were computed, in the order of
-   * first occurrence.
-   */
+  /** Each value, with the number of subjects that have it before and after the change, in the order of first occurrence. */
   readonly values: readonly { readonly value: ReachedValue; readonly before: number; readonly after: number }[]
   /** Changes of value; the first `changeKindsMax` kinds that occurred. */
   readonly changes: readonly { readonly from: ReachedValue; readonly to: ReachedValue; readonly count: number }[]

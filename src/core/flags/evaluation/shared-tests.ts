@@ -53,7 +53,7 @@ export class SharedTests {
         // runs each time.
         if (known === fails) return false
         const answer = test(reader, decided)
-        // An answer without its data means nothing, and the next flag must fail on it as well.
+        // If the data could not be loaded, the answer is not remembered, so that the next flag fails on it as well.
         if (reader.failure === null) reader.remembered[place] = answer ? holds : fails
         return answer
       },

@@ -17,13 +17,14 @@ const charsMax = 100
  * sign).
  */
 const unsure = /[^ -~]|["\\/ik]/g
-/** Replaces such characters. No stored text contains it. */
+/** Replaces the `unsure` characters. No stored text contains it. */
 const gap = '\0'
 /**
- * Numbers other than whole ones have many literals with the same text form. Keys of objects may be in another order.
+ * Values whose stored text may differ: numbers that are not whole have many literals, and objects may order their keys in
+ * another way.
  */
 const hasManyForms = /^(?![-]?\d+$)[-+.\de]+$|^[[{]/
-/** May be stored as a text or as a value of another type. */
+/** A text that may be stored as a string, or without quotes as a value of another type. */
 const isLiteral = /^-?\d+$|^true$|^false$|^null$/
 /** Characters that every text contains. */
 const isMarkup = /^[":]*$/

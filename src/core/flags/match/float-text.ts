@@ -1,6 +1,6 @@
 // Reads the texts that count as numbers for `gt`, `between` and dates: exactly the literals that Rust reads as a float.
 
-/** Texts come from the public: if a digit could match in two ways, refusing a long run of them would take forever. */
+/** Texts come from the public, so no digit may match in two ways: refusing a long run of digits would then take forever. */
 const floatForm = /^[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?|(inf|infinity|nan))$/i
 
 /**

@@ -63,7 +63,7 @@ function stepBack(nowMs: number, count: number, unit: Unit, timezone: string): I
   else if (unit === 'w') wall = wall.subtract({ weeks: count })
   else {
     for (let left = count; left > 0; ) {
-      // Every month has at least 28 days, so for such a day the rest can be one step.
+      // Every month has at least 28 days, so from such a day all remaining units can be one step.
       const taken = wall.day <= 28 ? left : 1
       wall = wall.subtract(unit === 'm' ? { months: taken } : { years: taken })
       left -= taken

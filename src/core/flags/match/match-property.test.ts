@@ -17,7 +17,7 @@ describe('operators of filters', () => {
     assert.match(compiled?.problem ?? '', /look-ahead/)
   })
 
-  it('check the time before a pattern searches a long text', () => {
+  it('check the elapsed time before they search a long text with a pattern', () => {
     for (const [operator, wanted] of [
       ['regex', true],
       ['not_regex', false],

@@ -65,7 +65,7 @@ const operators = new Map<string, Operator>([
     { whenAbsent: false, compile: (filter, s) => compileDate(filter, s, (own, bound) => own < bound) },
   ],
   ['is_date_after', { whenAbsent: false, compile: (filter, s) => compileDate(filter, s, (own, bound) => own > bound) }],
-  // For cohort and flag filters; on a property they are known but never match.
+  // Operators of cohort and flag filters; on a property they are accepted but never match.
   ['in', { whenAbsent: false, compile: () => matchNothing }],
   ['not_in', { whenAbsent: false, compile: () => matchNothing }],
   ['flag_evaluates_to', { whenAbsent: false, compile: () => matchNothing }],

@@ -16,13 +16,15 @@ export const subjectBytesMax = 16 * 1024
 export const searchStepsMax = 2_500_000
 /** A search above this, about 2 ms at worst, is preceded by a check of the time. */
 const quickSearchSteps = 100_000
-/** About 10 ms of compiling. Far above real patterns: one for an address, with lengths and `\w`, has a few hundred. */
+/**
+ * About 10 ms of compiling. Far above real patterns: one for an e-mail address, with lengths and `\w`, has a few hundred.
+ */
 export const patternUnitsMax = 10_000
 
 export interface FlagRegex {
   /** The estimated cost of compiling it, in the units of `regex-cost.ts`. */
   readonly units: number
-  /** The pattern in the syntax of RE2 itself, which may have other tables of characters beyond ASCII. */
+  /** The pattern in the syntax of the original RE2, whose character tables may differ beyond ASCII. */
   readonly re2Pattern: string
   /** A text with more UTF-16 units than this is too expensive to search. */
   readonly textCharsMax: number

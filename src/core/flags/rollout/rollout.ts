@@ -17,7 +17,7 @@ export function computeFlagHash01(flagKey: string, subjectId: string, salt: '' |
 
 /**
  * The point for holdouts: computed without flag key and salt, and from an empty id like from any other. @param seed a
- * rule's holdout has its own. Source: docs/wire/evaluation.md 5.6, 11.3.
+ * rule's holdout has its own seed. Source: docs/wire/evaluation.md 5.6, 11.3.
  */
 export function computeHoldoutHash01(subjectId: string, seed = 'holdout-'): number {
   return sha1Top60(seed, subjectId) / unitLineEnd

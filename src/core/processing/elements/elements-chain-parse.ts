@@ -37,8 +37,8 @@ export function parseElementsChain(chain: string): ChainElement[] {
 }
 
 /**
- * Where the tag and class part ends: before the `:` that starts the attributes, or before `;`. A class may contain a
- * colon (`md:flex`), so the last one before the first `key="` counts.
+ * Where the tag and class part ends: before the `:` that starts the attributes, or before `;`. A class may contain a colon
+ * (`md:flex`), so the last colon before the first `key="` counts.
  */
 function endOfHead(chain: string, start: number): number {
   let end = start

@@ -180,12 +180,12 @@ describe('after undoing a job, a person', () => {
     assert.deepEqual(noted, [{ distinctIds: ['a', 'b'] }])
   })
 
-  it('stays unchanged while its links must be examined again', () => {
+  it('stays unchanged while not all links between its ids have been examined', () => {
     const { persons, noted } = undone(sent, undefined, { openIds: new Set(['a']) })
     assert.deepEqual([persons, noted], [{ a: { live: 1, k: 1 } }, []])
   })
 
-  it('keeps its uuid if the remaining events give the uuid of another of its ids', () => {
+  it('keeps its uuid, even if the remaining events would give it the uuid of another of its ids', () => {
     const { after, noted } = undone(
       [
         ['b', {}, { personMode: 'propertyless' }],
@@ -217,7 +217,7 @@ describe('after undoing a job, a person that the job merged away', () => {
     ['a', {}, { ...ofJob, ...link('b') }],
   ]
 
-  it('exists again, with a version above that of the survivor, and an override above earlier ones', () => {
+  it('exists again with a version above the survivor’s, and with an override above all earlier overrides', () => {
     const publishedOverrides = [{ projectId, distinctId: 'b', personId: uuid('b'), version: 8 }]
     const { persons, changes, overrides } = undone(sent, undefined, { publishedOverrides })
     assert.deepEqual(persons, { a: { a: 1 }, b: { b: 1 } })
@@ -243,7 +243,7 @@ describe('after undoing a job, a person that the job merged away', () => {
     ])
   })
 
-  it('gets its assignments back from the last survivor of a chain, without those that came by merges', () => {
+  it('gets its own assignments back from the last survivor of a chain, but not those that it got in merges', () => {
     const chain: Sent[] = [...sent, ['c', {}], ['c', {}, { ...ofJob, event: '$merge_dangerously', linkedId: 'a' }]]
     const ofB = record('b', 'a', 'beta')
     const ofA = { ...record('a', 'c', ''), own: ofB.own, taken: ofB.own }

@@ -23,13 +23,14 @@ import { LinkedIds } from './linked-ids.ts'
 
 export interface DifferenceBatch extends JobBatch {
   /**
-   * What made the stored persons and groups; what it does not explain is left as it is. If absent, `wanted` replaces all of
-   * it.
+   * The fold by which the stored persons and groups came about; what it does not explain stays. If absent, `wanted`
+   * replaces everything.
    */
   readonly was?: ProjectState
   readonly wanted: ProjectState
   /**
-   * The distinct ids with events. Other ids are only named by a link, which counts for nothing if they were deleted since.
+   * The distinct ids with events. An id without events is only named by a link, which does not count if the id was deleted
+   * since.
    */
   readonly idsWithEvents: ReadonlySet<string>
   /** Ids whose persons stay unchanged for now. */
@@ -38,7 +39,7 @@ export interface DifferenceBatch extends JobBatch {
   readonly assignments?: readonly AssignmentsRecord[]
 }
 
-/** The subject of a note: part of the person or group is as the events do not explain. */
+/** The note for a person or group of which the events do not explain some part. */
 const incomplete: UndoRefusal = 'undo_left:history_is_incomplete'
 const shownIdsMax = 20
 
@@ -86,7 +87,7 @@ class Difference {
     this.#published = new Map(Array.from(publishedOverrides, each => [each.distinctId, each.version]))
   }
 
-  /** The sets of distinct ids whose persons may have to do with each other. */
+  /** The sets of distinct ids whose persons may affect each other. */
   components(): Iterable<readonly string[]> {
     const { wanted, idsWithEvents } = this.#batch
     const linked = new LinkedIds()
@@ -132,7 +133,7 @@ class Difference {
       const ids = component.filter(id => this.#mappings.get(id)?.personUuid === uuid)
       const survivors = ids.map(id => uuidOf.wanted.get(id))
       const survivorUuid = survivors.includes(undefined) ? undefined : survivors[0]
-      // A link that only the job's events had prevented is made: assignments move as in any merge.
+      // A link that only the job's events had prevented is now made, so assignments move as in any merge.
       if (survivorUuid !== undefined) this.#mergedPersons.push({ projectId, uuid, survivorUuid, loadedVersion })
       else this.#removedPersons.push({ projectId, uuid, loadedVersion })
     }
@@ -187,8 +188,8 @@ class Difference {
     }
     const createdAtMs = choose('created_at', person => person.createdAtMs)
     const isIdentified = choose('is_identified', person => person.isIdentified)
-    // No answer shows `lastSeenAtMs`, and each copy of an event moves it forward. A rebuild keeps a later time, since it
-    // may come from an event that has been deleted since.
+    // A different `lastSeenAtMs` stays without a note: no answer shows it, and each copy of an event moves it forward. A
+    // rebuild keeps a later time, since it may come from an event that has been deleted since.
     const isLeft =
       now.lastSeenAtMs !== was.lastSeenAtMs || (this.#batch.was === undefined && now.lastSeenAtMs > wanted.lastSeenAtMs)
     const lastSeenAtMs = isLeft ? now.lastSeenAtMs : wanted.lastSeenAtMs
@@ -228,7 +229,10 @@ class Difference {
     this.#nextMappings.push({ projectId, distinctId, version: version + 1 })
   }
 
-  /** Overrides that a try has published before it conflicted give the ids' rows other persons, and may not be wanted any more. */
+  /**
+   * Replaces overrides that a try published before it conflicted: they give the ids' rows persons that may no longer be
+   * wanted.
+   */
   replaceUncommitted(): void {
     const written = new Set([...this.#writtenMappings.map(({ row }) => row), ...this.#removedMappings].map(idOf))
     for (const now of this.#mappings.values()) {
@@ -269,7 +273,7 @@ class Difference {
     for (const key of new Set([now, was, wanted].flatMap(keysOf))) {
       if (isSameKey(now, wanted, key)) continue
       const isAsBefore = isSameKey(now, was, key)
-      // A mark that names the job shows whose value it is, also when the job's event was not stored.
+      // A mark that names the job shows whose value it is, even when the job's event was not stored.
       const isOfJob = ownMark(now, key)?.importJobId === this.#batch.importJobId
       if (!isAsBefore && (isOfJob || !isSameKey(was, wanted, key))) this.#note({ ...subject, key })
       if (!isAsBefore && !isOfJob) continue
@@ -318,7 +322,7 @@ class Difference {
       if (record === undefined) return []
       const gotByMerges = assignments.filter(({ survivorUuid }) => survivorUuid === uuid).map(({ taken }) => taken)
       const own = gotByMerges.reduce(assignmentsWithout, record.own)
-      // If the job merged the survivor away, too, a later survivor may have got some of the assignments.
+      // If the job also merged the survivor away, a later survivor may have got some of the assignments.
       let { taken: given, survivorUuid } = record
       for (let next = recordOf.get(survivorUuid); next !== undefined; next = recordOf.get(survivorUuid)) {
         if (this.#persons.has(survivorUuid)) break

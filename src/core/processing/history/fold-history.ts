@@ -26,7 +26,7 @@ export interface History {
   readonly project: Project
   /** The project's group types, by their current names. */
   readonly groupTypes: readonly GroupType[]
-  /** What to rebuild: the events hold everything about these only. */
+  /** What to rebuild; the events are complete for these only. */
   readonly of: 'persons' | 'groups'
   readonly items: readonly HistoryItem[]
   /** The cuts of the persons' distinct ids. */

@@ -78,6 +78,7 @@ export function orderHistory(
     const job = jobs.get(id)
     if (job !== undefined) applied.push({ atMs: job.publishBeganAtMs, event: null, job, events: ofJob })
   }
-  // The sort is stable: an event that was stored in the millisecond in which a publishing began was committed before.
+  // The sort is stable, so an event stored in the millisecond in which a publishing began stays before it: it was committed
+  // first.
   return applied.sort((a, b) => a.atMs - b.atMs)
 }

@@ -1,4 +1,4 @@
-/** Sets of distinct ids that have to do with each other. */
+/** Sets of distinct ids that are linked with each other, directly or not. */
 export class LinkedIds {
   readonly #setOf = new Map<string, string[]>()
 

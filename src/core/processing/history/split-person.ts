@@ -29,7 +29,7 @@ export function splitPerson({ person, history, cuts, ...batch }: SplitBatch): Pu
   const was = isExplained ? folded : assumePast(person, ids, wanted)
   const { changes, overrides } = applyHistoryDifference({ ...batch, was, wanted, idsWithEvents: new Set(ids) })
   const isWritten = changes.persons.some(({ row }) => row.uuid === person.uuid)
-  // A chunk that has loaded the person with all of its ids then conflicts.
+  // The version is raised, so that a chunk that has loaded the person with all of its ids conflicts.
   const row = { row: { ...person, version: person.version + 1 }, loadedVersion: person.version }
   const persons = isWritten ? changes.persons : [...changes.persons, row]
   return { overrides, changes: { ...changes, persons, cuts } }

@@ -78,7 +78,7 @@ describe('publishing a staged person', () => {
       assert.deepEqual(notesOf(batch), [])
     })
 
-  it('combines the times and the identity of both persons', () => {
+  it('combines the times and the identity of the staged person and the project’s person', () => {
     for (const { ours, theirs, joined = null } of [
       { ours: [5, 5, false], theirs: [5, 5, false] },
       { ours: [5, 5, false], theirs: [4, 5, false], joined: [4, 5, false] },
@@ -141,7 +141,7 @@ describe('publishing a staged person', () => {
     }
   })
 
-  it('maps the job’s rows to the person that the id belongs to by now', () => {
+  it('maps the job’s rows to the person that has the id when the job is published', () => {
     for (const { ids, overrides } of [
       { ids: { ada: 0 }, overrides: [] },
       { ids: { ada: 0, anon: 0 }, overrides: [['anon', 1]] },
@@ -327,7 +327,7 @@ describe('making the links of an import job', () => {
 })
 
 describe('publishing ids that have no staged person', () => {
-  it('maps their rows to the person that the ids have now, or will have later', () => {
+  it('maps their rows to the person that has the ids now, or that gets them in the future', () => {
     const state = stagingState({ persons: [{ id: 'ada', ids: { ada: 0, anon: 0, old: 2 } }] })
     const batch = publishPersonlessIds(batchOf(state), ['ada', 'anon', 'old', 'new'])
     assert.deepEqual(

@@ -105,7 +105,7 @@ describe('live and imported events together', () => {
     }
   })
 
-  it('remove the import’s mark with a live $set, even of the same value or of a key that changes with every page', async () => {
+  it('a live $set replaces an imported value, even with an equal value or a key that changes with every page', async () => {
     const world = aWorld()
     await world.apply(anImportedEvent('$pageview', 'ada', 1_000, { $browser: 'Chrome' }))
     await world.apply(anEvent('$pageview', 'ada', { $browser: 'Chrome' }))
@@ -114,7 +114,7 @@ describe('live and imported events together', () => {
     assert.equal(world.person('ada')?.properties.$browser, 'Chrome')
   })
 
-  it('mark keys that a live $set_once creates, so that imports do not change them', async () => {
+  it('a live $set_once makes the keys that it creates live, so that imports do not change them', async () => {
     const world = aWorld()
     await world.apply(anEvent('e', 'ada', { $set_once: { first: 'live' } }))
     await world.apply(anImportedEvent('e', 'ada', 1, { $set: { first: 'old' }, $set_once: { first: 'older' } }))

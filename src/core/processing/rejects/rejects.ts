@@ -118,7 +118,8 @@ export function createRejectOfLoggedReject(place: RecordPlace, reject: CapturedR
 }
 
 /**
- * The reject of a damaged record, which names no project. It counts as received when appended, at most seconds later.
+ * The reject of a damaged record, which names no project. It counts as received when it was appended, at most seconds after
+ * it really was.
  */
 export function createRejectOfDamage(
   place: RecordPlace,

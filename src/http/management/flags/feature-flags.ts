@@ -237,7 +237,7 @@ export function featureFlagsRoutes(deps: ManagementDeps): ManagementRoute[] {
 
 /**
  * The field in which duplicate keys are refused, since they would hide a part of a rule. Null for version 1 documents,
- * which have always been accepted, with the last of duplicate keys.
+ * which have always been accepted: of duplicate keys, the last one counts.
  */
 function uniqueKeysIn({ filters }: JsonObject): string | null {
   return isJsonObject(filters) && configVersion(filters) === 2 ? 'filters' : null

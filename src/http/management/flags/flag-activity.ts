@@ -56,7 +56,7 @@ export async function diffVersion(
   return diffFlags(before.flag, after.flag, (await findFlag(projectId, itemId)) ?? after.flag)
 }
 
-/** Leaves out version, time and author, and the payloads of a flag that is encrypted now. */
+/** Leaves out version, time and author, and all payloads if the flag's payloads are encrypted now. */
 export function diffFlags(before: Flag, after: Flag, now: Flag): JsonChange[] {
   return now.hasEncryptedPayloads
     ? diffJson(encodeComparable(removePayloads(before)), encodeComparable(removePayloads(after)))

@@ -108,7 +108,7 @@ export function flagReachRoutes(deps: ManagementDeps): ManagementRoute[] {
         if (broken.length > 0) return refuseInvalidDefinition(broken)
         return answerFromScan(() =>
           deps.scans.counts.run(project.id, signal, async () => {
-            // Asks again, since definitions and rights may have changed during the wait.
+            // Builds the question again, since definitions and rights may have changed during the wait.
             const current = ask()
             if (current === null) return refusal(stateUnavailable)
             const { definitions, probe, question } = current

@@ -243,7 +243,10 @@ function answerJob(result: Result<DescribedImportJob, JobRefusal>): Answer {
   return refusal(wireError(409, 'conflict', refusals[result.error], 'state'))
 }
 
-/** A limit that ends by waiting or by ending a job is a `conflict`; the limit that hardly ever ends has a separate code. */
+/**
+ * A limit that allows another job after some time, or after a job has ended, is a `conflict`; the limit on kept jobs, which
+ * hardly ever does, has a separate code.
+ */
 function tooManyJobsError(which: TooManyJobs): WireError {
   return wireError(409, which === 'too_many_kept' ? 'too_many_import_jobs' : 'conflict', tooManyJobs[which])
 }

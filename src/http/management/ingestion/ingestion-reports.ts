@@ -1,5 +1,5 @@
 // Reports what became of events: how far the worker is, for scripts that wait for their events; the outcomes of records in
-// the worker, and of events in fronts that got no record; lost records; usage per UTC day; and warnings about stored
+// the worker, and of events for which fronts wrote no record; lost records; usage per UTC day; and warnings about stored
 // events.
 
 import type { LogStream } from '#core/events/log-stream.ts'

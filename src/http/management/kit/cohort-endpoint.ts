@@ -1,5 +1,5 @@
-// What the endpoints of one cohort share: each is called with the cohort, and all answer writes alike. The endpoints
-// themselves are in `cohorts.ts` and `cohort-persons.ts`.
+// What the endpoints of one cohort share: each is called with the cohort, and all of them answer a write the same way. The
+// endpoints themselves are in `cohorts.ts` and `cohort-persons.ts`.
 
 import type { Static, TSchema } from 'typebox'
 import type { Cohort } from '#core/flags/definitions/cohort.ts'

@@ -1,5 +1,5 @@
-// What the endpoints of one flag share: each is called with the flag, and all answer writes alike. The endpoints themselves
-// are in `feature-flags.ts` and `flag-versions.ts`.
+// What the endpoints of one flag share: each is called with the flag, and all of them answer a write the same way. The
+// endpoints themselves are in `feature-flags.ts` and `flag-versions.ts`.
 
 import type { TSchema } from 'typebox'
 import type { Flag } from '#core/flags/definitions/flag.ts'

@@ -59,7 +59,7 @@ async function fillPage<T, P>(
     if (fitting < encoded.length) {
       if (!mayBeShort) return err(tooLargeError(texts.length + fitting))
       if (texts.length > 0) return ok({ texts, next: from })
-      // Reads only the rows that fit, since that read returns where the following rows begin.
+      // Reads the slice again with only the rows that fit, since only then does `next` point to the row after them.
       rowsMax = fitting
       continue
     }

@@ -28,7 +28,7 @@ export const personConditions = {
   properties: personPropertiesParam(),
 }
 
-/** The probe of a query's conditions; null without conditions. */
+/** The query's conditions as a flag that is evaluated for each person (a probe); null without conditions. */
 export async function readPersonCondition(
   { management, servedProject }: ManagementDeps,
   caller: Caller,

@@ -15,9 +15,9 @@ const partCountMax = 32
 const partHeadBytesMax = 4 * 1024
 const nestingMax = 300
 /**
- * The most fields of JSON, each object and list also counting as one, and the most values, which may be in long lists.
- * Parsing and checking either maximum takes about 40 ms, including numbers whose literals are kept. Even the largest flag
- * has fewer fields. Source: ours.
+ * The most fields of JSON (each object and list also counts as a field), and the most values, which may be in long lists.
+ * JSON at either maximum takes about 40 ms to parse and check, even if the literals of its numbers are kept. Even the
+ * largest flag has fewer fields. Source: ours.
  */
 export const jsonLimits = { fieldCountMax: 32 * 1024, valueCountMax: 128 * 1024 } as const
 

@@ -23,7 +23,7 @@ function reportOf({ keyword, instancePath, message }: SchemaProblem): string {
   return [keyword, instancePath, message].join(' ')
 }
 
-it('reports the first problem among all that a full check finds', () => {
+it('checking a request body reports the same first problem as a check that finds all problems', () => {
   for (const text of [
     '{}',
     '{"name":1}',
@@ -46,7 +46,7 @@ it('reports the first problem among all that a full check finds', () => {
   }
 })
 
-it('refuses a list for its length before checking its items, and otherwise reports only the first faulty item', () => {
+it('a list is refused for its length before its items are checked, and only its first faulty item is reported', () => {
   const reported: unknown[] = []
   const compile: CompileSchema = part => {
     const validator = Compile(part)

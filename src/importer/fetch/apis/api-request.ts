@@ -25,7 +25,7 @@ export interface ExportApi extends Pick<FetchSource, 'limits' | 'advice' | 'call
   readonly hosts: Readonly<Record<string, string>>
   /** How long after the end of a day the API has all data, and in which zone it counts days, for `checkFetchRange`. */
   readonly ready: { readonly afterMs: number; readonly zone: 'utc' | 'any' }
-  /** The smallest window of an API that takes any. Without it, each part is a day. */
+  /** The smallest window, for an API that accepts windows of any length. Without it, each part is a day. */
   readonly unit?: WindowUnit
   /** The file name extension of a part, instead of `jsonl.gz`. */
   readonly ending?: string
@@ -77,7 +77,10 @@ export function parseJsonAnswer(text: string, complaint = 'the answer is not who
   }
 }
 
-/** The source cannot return this many rows at once. The error's `cause` is thrown if a page cannot have fewer rows. */
+/**
+ * The source cannot return this many rows at once. The error's `cause` is the error to throw if pages cannot be made
+ * smaller.
+ */
 export class PageTooLarge extends Error {}
 
 /**
@@ -123,7 +126,7 @@ export async function writePageLines(pages: AsyncIterable<readonly string[]>, to
   return lineCount
 }
 
-/** Writes the body, as these streams convert it. @returns its size. @throws BrokenAnswer when it ends early. */
+/** Writes the body as converted by the streams `between`. @returns its size. @throws BrokenAnswer when it ends early. */
 export async function writeBodyToPart(body: Readable, tools: PartTools, ...between: Transform[]): Promise<number> {
   await preparePartFile(tools.file)
   let bytes = 0

@@ -41,7 +41,8 @@ export const matomo: ExportApi = {
         const { received, distinct, expected } = await fetchDay(day, site, tools)
         if (distinct !== expected || distinct !== received) {
           const mismatch = `${received} visits came, ${distinct} of them different, and Matomo counts ${expected}`
-          // The count is from Matomo's report, which may be older than the visits. The same number twice counts as complete.
+          // Matomo's count is from a report that may be older than the visits, so two tries with the same number of visits
+          // count as complete.
           if (distinct !== received || differed.get(day) !== distinct) {
             differed.set(day, distinct)
             throw new BrokenAnswer(mismatch)
@@ -133,7 +134,7 @@ export async function splitJsonList(text: string): Promise<string[] | null> {
   const elements: string[] = []
   for await (const { bytes, value, ending } of splitRecords(Readable.from([Buffer.from(text)]), 'array')) {
     if (ending === 'unclosed') return null
-    // JSON has line breaks only between its tokens.
+    // JSON has line breaks only between its tokens, so these are replaced.
     if (typeof value === 'number')
       elements.push(
         Buffer.from(bytes)

@@ -21,7 +21,7 @@ const answerOf = (chunks: readonly Buffer[]) => ({
 })
 
 describe('the byte counts of a download', () => {
-  it('are those written: of the download itself if it is stored unchanged, or after compression', async t => {
+  it('are the bytes written: the downloaded ones if stored unchanged, otherwise those after compression', async t => {
     const plain = createPartTools(t)
     await writeBodyToPart(bodyOf(noise()), plain.tools)
     assert.deepEqual([plain.seen.announced, plain.seen.written()], [20 * block, 20 * block])
@@ -31,7 +31,7 @@ describe('the byte counts of a download', () => {
     assert.ok(packed.seen.announced < block)
   })
 
-  it('of lines are in UTF-8 for progress, and after compression for the disk', async t => {
+  it('of lines are those of the UTF-8 text for progress, and those after compression for the disk', async t => {
     const { tools, seen } = createPartTools(t)
     const lines = async function* () {
       yield ['{"a":"é€"}', '{}']

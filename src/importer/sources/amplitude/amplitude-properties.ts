@@ -160,7 +160,7 @@ function putDevice(properties: JsonObject, record: JsonObject, platform: string)
   putAmplitudeValue(properties, '$device_name', readAmplitudeText(record, 'device_type'))
 }
 
-/** Live events have a number, so that a filter matches both. */
+/** Live events have a number here; with a number, a filter matches both. */
 function parseWholeNumber(version: JsonValue | undefined): JsonValue {
   return typeof version === 'string' && /^\d{1,15}$/.test(version) ? Number(version) : (version ?? null)
 }

@@ -186,7 +186,7 @@ describe('the properties of an Amplitude event', () => {
     ])
   })
 
-  it('count as those of the web if the platform is a placeholder', () => {
+  it('are treated as those of a web event if the platform is a placeholder', () => {
     const { properties } = only({ platform: 'EMPTY', os_name: 'Chrome', device_type: 'EMPTY' })
     assert.deepEqual(properties, { $browser: 'Chrome', ...own, $set: { $browser: 'Chrome' } })
   })

@@ -186,7 +186,7 @@ function convertMerge(record: JsonObject, allowsMerge: boolean, context: SourceC
   const timeUs = readMergeTime(record, context)
   const original = findKnownId(ownValue(record, 'merged_amplitude_id'), context)
   const added = findKnownId(ownValue(record, 'amplitude_id'), context)
-  // An Amplitude id that no staged event has belongs to no person here.
+  // If no staged event has the Amplitude id, the id belongs to no person here.
   if (original === null || added === null || !isIdentityLink({ userId: original.id, deviceId: added.id }))
     return skipRecord('filtered')
   if (original.isUser && added.isUser) {

@@ -126,7 +126,7 @@ function removeEmptyFields(value: JsonValue): JsonValue {
 }
 
 /**
- * The id of the session. Its number is the second in which it started.
+ * The id of the session. GA4's session number is the second in which the session started.
  * @returns null for an event outside of sessions.
  */
 function deriveSessionId(row: JsonObject, session: JsonValue | undefined): string | null {

@@ -268,7 +268,7 @@ describe('a mapping', () => {
       )
     })
 
-  it('is required', () => {
+  it('is required for records of the generic source', () => {
     assert.throws(() => convertRecords(generic, [], {}), /needs a mapping.*--mapping FILE/)
   })
 })

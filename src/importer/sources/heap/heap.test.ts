@@ -160,7 +160,7 @@ describe('a Heap user row', () => {
     assert.equal(eventsOf(heap, [named], { identities: { 5: 'five' } })[1]!.distinct_id, 'five')
   })
 
-  it('only sets properties if it has no identity, at the time of joindate if there is no modification time', () => {
+  it('only sets properties if it has no identity, and uses joindate if no modification time is given', () => {
     for (const last_modified of ['Invalid date', '(not set)', ' ', null])
       assert.deepEqual(eventsOf(heap, [user({ id: 5, last_modified })]), [
         {

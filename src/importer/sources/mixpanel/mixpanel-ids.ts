@@ -44,8 +44,7 @@ export function readIdentity(sourceName: string, from: JsonObject): Identity {
 
 /**
  * The anonymous id takes precedence over the device id, and is the distinct id of a record that has neither an id nor a
- * user. It does not replace a placeholder.
- * @throws RecordReject
+ * user. The anonymous id does not replace a placeholder. @throws RecordReject
  */
 function chooseDistinctId(from: JsonObject): string {
   const [resolved, userId] = [ownValue(from, 'distinct_id'), ownValue(from, '$user_id')]

@@ -67,8 +67,8 @@ export function mapMixpanelProperties(sourceName: string, from: JsonObject): Jso
 }
 
 /**
- * Whether the record also has a property with our name for the key. That one wins, so that the result does not depend on
- * the order of keys, which differs between downloads.
+ * Whether the record also has a property with our name for the key. The property with our name wins, so that the result
+ * does not depend on the order of keys, which differs between downloads.
  */
 function isNamedTwice(from: JsonObject, key: string, names: ReadonlyMap<string, string>): boolean {
   const name = names.get(key)

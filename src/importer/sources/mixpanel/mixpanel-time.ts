@@ -67,7 +67,7 @@ export function createTimeZoneNotes(from: JsonObject, { timeUs, numberUs }: Even
   return [`zone_shift:${shift}`, ...(zone !== null && shift !== zoneShift ? ['zone_shift_differs'] : [])]
 }
 
-/** @returns epoch ms; null for an event imported into Mixpanel, which it received long after it happened. */
+/** @returns epoch ms; null for an event imported into Mixpanel, which was received long after the event happened. */
 function findReceiptMs(from: JsonObject): number | null {
   if (ownValue(from, '$import') === true) return null
   return (

@@ -38,7 +38,7 @@ describe('a Mixpanel event', () => {
     assert.deepEqual(only(row({ ...fields, ...dropped })).properties, { ...properties, $set })
   })
 
-  it('keeps a property whose new name it already has, in any order', () => {
+  it('keeps the value under the live name if it has a property under both names, in any order', () => {
     const both = { current_page_title: 'A', title: 'B', mp_lib: 'web', $lib: '' }
     for (const properties of [both, Object.fromEntries(Object.entries(both).reverse())]) {
       assert.deepEqual(only(row(properties)).properties, { title: 'B', $lib: 'web' })
@@ -205,7 +205,7 @@ describe('the time of a Mixpanel event', () => {
 describe('a link between Mixpanel ids', () => {
   const pair = { $user_id: 'ada', $device_id: 'd-1' }
 
-  it('is made by $identify, and is the same link as that of other records', () => {
+  it('is made by $identify, and is identical to the link that other records make for the same ids', () => {
     const identify = row(
       { $identified_id: 'ada', $anon_id: '$device:d-1', distinct_id: 'ada', plan: 'pro' },
       '$identify',
@@ -280,7 +280,7 @@ describe('a Mixpanel profile', () => {
     })
   })
 
-  it('keeps a property whose new name it already has', () => {
+  it('keeps the value under the live name if it has a property under both names', () => {
     const both = { $email: 'old@example.test', email: 'new@example.test' }
     for (const properties of [both, Object.fromEntries(Object.entries(both).reverse())])
       assert.deepEqual(only({ $distinct_id: 'u-1', $properties: properties }, config).properties, {

@@ -11,7 +11,7 @@ import { type Conversion, type ImportedEvent, RecordReject, skipRecord } from '#
 import { putProperty, readEventName, readTextField } from '#importer/records/record-fields.ts'
 import { checkTime, readTimeField, type TimeWindow, usPerMs, wallClockToUtc } from '#importer/records/source-time.ts'
 
-/** Exists for each date that has rows of pages. */
+/** A fact that exists for each date that has rows of pages. */
 const pagesFact = 'plausible_pages'
 const pages = 'imported_pages'
 const totals = 'imported_visitors'
@@ -101,7 +101,7 @@ function synthesizeViews(table: string, row: JsonObject, settings: Settings): Co
   const date = toIdText(row.date) ?? ''
   const [host, page] = [readTextField(row, 'hostname'), readTextField(row, 'page')]
   const visitorCount = Math.max(1, settings.visitors ?? readCount(row, 'visitors') ?? 1)
-  // All events share one object, since a row may count very many.
+  // All events share one object, since a row may count very many views.
   const properties = createViewProperties(host ?? settings.site, page)
   const events = Array.from({ length: viewCount }, (_, index): ImportedEvent => {
     const parts = [settings.site, 'synthetic', date, host ?? '', page ?? '', String(index)]

@@ -153,10 +153,10 @@ type FindFact = SourceContext['findFact']
 
 /**
  * Kinds of facts that hold the ids of a person as a linked list, in the order in which they were read: the first id, the
- * last id, and the next id of each.
+ * last id, and the next id after each id.
  */
 const [firstKind, lastKind, nextKind] = ['person', 'person_last', 'person_next'] as const
-/** The highest version of an id's rows, with its person, or without a person if the id was deleted. */
+/** For each id, its row with the highest version: the version and the person, or no person if the id was deleted. */
 const ownerKind = 'person_of_id'
 
 /** Ids can move between persons, and tables also contain replaced rows, so the highest version counts. */

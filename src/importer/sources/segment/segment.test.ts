@@ -216,7 +216,7 @@ describe('the time of a Segment message', () => {
   }
   const timeOf = (fields: JsonObject, config?: JsonObject) => only({ timestamp: null, ...fields }, config).timestamp
 
-  it('is the corrected one, or otherwise corrected here, or otherwise the device’s or the time of receipt', () => {
+  it('is the time that Segment corrected, or else corrected here, or else the device’s time or the time of receipt', () => {
     assert.equal(timeOf({ ...times, timestamp: '2024-05-01T11:00:00.5Z' }), '2024-05-01T11:00:00.500Z')
     assert.equal(timeOf(times), '2024-05-01T12:00:00.000100Z')
     assert.equal(timeOf({ ...times, sentAt: null }), '2024-05-01T13:00:00.000Z')
@@ -233,7 +233,7 @@ describe('the time of a Segment message', () => {
     assert.equal(timeOf(zoneless, { source_timezone: 'Europe/Berlin' }), '2024-05-01T10:00:00.000Z')
   })
 
-  it('is refused with the name of the first field that has a time', () => {
+  it('is refused as unreadable with the name of the first field that has a value', () => {
     const refused = { rejected: { reason: 'timestamp_invalid', field: 'receivedAt' } }
     assert.deepEqual(outcomeOf({ timestamp: null, receivedAt: 'x' }), refused)
   })

@@ -196,7 +196,7 @@ const messageFields: ReadonlySet<string> = new Set([
   ...['type', 'messageId', 'userId', 'anonymousId', 'properties', 'context', 'integrations'],
   ...['timestamp', 'originalTimestamp', 'sentAt', 'receivedAt'],
 ])
-/** Fields that some senders fill in for every type, although they have no meaning for most. */
+/** Fields that some senders fill in for every type, although they have no meaning for most types. */
 const names = ['event', 'name']
 /** The key that a message was sent with. */
 const secretField = 'writeKey'

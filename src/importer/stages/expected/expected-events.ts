@@ -17,7 +17,7 @@ export interface ExpectedEvents {
   readonly rows: number
   /** Unique events by UTC day and name. */
   readonly counts: ReadonlyMap<string, ReadonlyMap<string, number>>
-  /** Unique events with names beyond `countedMax`, by UTC day and `assignNameToPart`. */
+  /** Unique events with names beyond `countedMax`, by UTC day and by the name's part (`assignNameToPart`). */
   readonly otherCounts: ReadonlyMap<string, readonly number[]>
   readonly idBuckets: readonly number[]
   /**
@@ -76,7 +76,7 @@ export class ExpectedTally {
   readonly #generatedSeen = new KeySet()
   /** By `hashSampleKey`. */
   #samples = new Map<string, Sample>()
-  /** Larger ranks can no longer be chosen. Until there are enough samples, a text larger than any hash. */
+  /** Larger ranks are no longer chosen. Until there are enough samples, this is a text larger than any hash. */
   #worstRank = 'g'
   #rows = 0
 

@@ -39,7 +39,7 @@ export class ExpectedCollector {
   }
 }
 
-/** How many events were accepted and refused, which differs for any two states of a job: both only grow. */
+/** How many events were accepted and refused. Since both numbers only grow, they identify a state of the job. */
 export interface SentEvents {
   readonly sent: number
   readonly refused: number

@@ -54,7 +54,7 @@ async function reports(t: TestContext, limits: Partial<ImportLimits>) {
 
 const zoned = { source_timezone: 'Europe/Oslo' }
 
-describe('the zone for times that state none', () => {
+describe('the time zone of times that are given without one', () => {
   it('is taken from the configuration, or otherwise from the mapping, which is then mentioned', () => {
     assert.equal(describeZone({}), 'none given')
     assert.equal(describeZone({ source_timezone: 'UTC' }), 'UTC')

@@ -31,7 +31,7 @@ describe('records rejected under a wrong source', () => {
   })
 })
 
-it('the share of rejects is shown as 0 % or 100 % only if it is exactly that', () => {
+it('the share of rejects is shown as 0 % or 100 % only if it is exactly 0 % or 100 %', () => {
   const cases: [rejected: number, read: number, words: string][] = [
     [0, 1_000_000, '0.0 %'],
     [38, 1_000_000, '0.004 %'],

@@ -3,7 +3,7 @@ import { it } from 'node:test'
 import type { StagedOutcome } from '#importer/job/staged-part.ts'
 import { Samples } from './samples.ts'
 
-it('samples cover each kind of outcome, and every day with a few more that have events', () => {
+it('there are samples of each kind of outcome, and on every day a few more of records with events', () => {
   const samples = new Samples()
   const offer = (part: string, result: object, line: number) => {
     samples.offer(part, {

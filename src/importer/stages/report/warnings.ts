@@ -38,7 +38,7 @@ export class Suspicions {
   readonly #withoutDollar = new Map<string, number>()
   readonly #groupTypes = new Set<string>()
   readonly #idKinds = new Map<string, Record<IdKind, number>>()
-  /** Equal times are consecutive. */
+  /** The current run of equal times, which are consecutive. */
   #run = { timeUs: Number.NaN, count: 0 }
   #longestRuns: { timeUs: number; count: number }[] = []
   #total = 0
@@ -113,8 +113,7 @@ export class Suspicions {
   #endRun(): void {
     const { count } = this.#run
     if (count < frequentTimesMin || count < frequentTimeShare * this.#total) return
-    // At most a hundred distinct times can each have one percent of all events. The share of an earlier time may have
-    // dropped since.
+    // Keep 100: no more times can each have one percent of all events. The share of an earlier time may have dropped since.
     this.#longestRuns = [...this.#longestRuns, this.#run].toSorted((a, b) => b.count - a.count).slice(0, 100)
     this.#run = { timeUs: Number.NaN, count: 0 }
   }
@@ -190,7 +189,7 @@ export function createCountWarnings(counted: Counted): readonly Warning[] {
 
 /** A single warning for all files that have bytes but no records, often because they have another format than their names suggest. */
 function warnOfFilesWithoutRecords({ raw, objects }: Counted['manifest']): readonly Warning[] {
-  // For a file in an archive, the name of the archive comes first. Blank lines count as records.
+  // A file in an archive stands for the archive too. Blank lines count as records.
   const given = new Set(objects.flatMap(({ object }) => [object, ...listEnclosingFiles(object)]))
   const names = raw.filter(({ object, bytes }) => bytes > 0 && !given.has(object)).map(({ object }) => object)
   const text = `${truncateList(names, 5).join(', ')} ${names.length === 1 ? 'holds' : 'hold'} no records.`

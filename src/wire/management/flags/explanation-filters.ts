@@ -222,7 +222,7 @@ export function truncateText(text: string): string {
 export function truncateValue(value: JsonValue): JsonValue {
   if (typeof value === 'string') return truncateText(value)
   if (typeof value !== 'object' || value === null) return value
-  // Many filters may show the same value, and a stored value may be as large as 640 KiB.
+  // Each value is shortened once: many filters may show the same value, and a stored value may be as large as 640 KiB.
   return shortened.getOrInsertComputed(value, () => {
     const text = toCompactJson(value)
     return text.length <= valueCharsMax ? value : truncateText(text)

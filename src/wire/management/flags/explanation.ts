@@ -200,7 +200,7 @@ function encodeCondition(
 ): ExplainedConditionJson {
   const shown = explained.encode(filters, traced?.tests ?? [])
   const bucketing = traced?.bucketing ?? null
-  // A stored override is another distinct id of the person.
+  // A stored override is another distinct id of the person, so it is hidden if persons may not be shown.
   const isHidden = bucketing?.by === 'stored_override' && !showsPersons
   return {
     condition_index: index,

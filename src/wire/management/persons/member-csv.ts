@@ -14,9 +14,9 @@ const columnsMax = 1_000
 const perStep = { cells: 256, chars: 128 * 1024 }
 
 /**
- * The kinds of ids by column header, the most specific first: a `uuid` next to them may be an event's uuid. Headers are in
- * lower case, without blanks, dots, hyphens and underscores: `Person .id` is one of PostHog's. `uuid` is the header in our
- * own export of persons.
+ * The kinds of ids by column header, the most specific first: a `uuid` column next to one of the others may hold uuids of
+ * events. Headers are in lower case, without blanks, dots, hyphens and underscores: `Person .id` is one of PostHog's.
+ * `uuid` is the header in our own export of persons.
  */
 const kindOfHead: ReadonlyMap<string, MemberIds['kind']> = new Map([
   ['personid', 'person'],

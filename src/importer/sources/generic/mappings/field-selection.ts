@@ -76,7 +76,7 @@ export function renameFields(properties: JsonObject, names: Readonly<Record<stri
   return result
 }
 
-/** Selects the properties of the events of all records, and the fields that no part of an event carries. */
+/** Selects, for each record, the properties of its event and the fields that no part of the event carries. */
 export function createSelector(mapping: Mapping) {
   const { omit = [], properties, rename = {} } = mapping
   const fields = listMappedFields(mapping).filter(
