@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { prepareEngine } from '../../src/adapters/clickhouse-embedded/start-engine.ts'
+import { collectText } from '../support/child-processes.ts'
 import { endProcess, registerProcess } from '../support/processes-in-folders.ts'
 import { removeFolder } from '../support/temp-dir.ts'
 
@@ -24,10 +25,7 @@ describe('SQL queries that cannot be stopped', () => {
     })
     registerProcess(dataFolder, child, 'SIGKILL')
     t.after(() => endProcess(child, 'SIGKILL'))
-    let errors = ''
-    child.stderr!.setEncoding('utf8').on('data', (text: string) => {
-      errors += text
-    })
+    const errors = collectText(child.stderr!)
     await once(child, 'message')
     const run = async (sql: string) => {
       const { username, password } = endpoint.analyst
@@ -40,6 +38,6 @@ describe('SQL queries that cannot be stopped', () => {
     const exited = once(child, 'exit')
     await assert.rejects(run(distances))
     assert.deepEqual(await exited, [1, null])
-    assert.match(errors, /a user's SQL query has run for \d+ s and cannot be stopped/)
+    assert.match(errors(), /a user's SQL query has run for \d+ s and cannot be stopped/)
   })
 })

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { collectText } from '../support/child-processes.ts'
 import { eventually } from '../support/eventually.ts'
 import type { Scope } from '../support/temp-dir.ts'
 import { assertAllServed, attackedPennon, bystander, figures, metric, rawConnections } from './attack.ts'
@@ -46,15 +47,12 @@ describe('bodies that never end', () => {
     // One byte a second is no progress.
     const dribble = setInterval(() => attacks[0]!.write('x'), 1_000)
     t.after(() => clearInterval(dribble))
-    let answers = ''
-    attacks[0]!.sockets[0]!.on('data', text => {
-      answers += text
-    })
+    const answers = collectText(attacks[0]!.sockets[0]!)
     const isOver = () => attacks.every(attack => attack.openCount() === 0)
     await eventually(isOver, { what: 'the end of the connections' })
     t.diagnostic(`60 connections that bring nothing were ended after ${Math.round(performance.now() - startedMs)} ms`)
-    assert.match(answers, /^HTTP\/1\.1 408 /)
-    assert.match(answers, /"body_read_timeout"/)
+    assert.match(answers(), /^HTTP\/1\.1 408 /)
+    assert.match(answers(), /"body_read_timeout"/)
   })
 
   it('are aborted in favour of other clients when they use up the budget', async t => {

@@ -156,8 +156,10 @@ describe('a cookieless event of a stateless project', () => {
       [at('22:30:00', 'Europe/Berlin'), at('22:30:00', 'Asia/Tokyo')],
       [visitWith({ $host: 'another.example.org' }), visit, visitWith({ $cookieless_extra: 'x' }), visit],
       [visitWith({ $ip: '203.0.113.9' }), visitWith({ $raw_user_agent: 'y'.repeat(600) })],
-      Array.from({ length: 10 }, (_, index) => visitWith({ $ip: `203.0.113.${index}` })),
     ]
+    // More different visitors than the first pass over a request hashes.
+    const many = Array.from({ length: 100 }, (_, index) => visitWith({ $ip: `203.0.113.${index}` }))
+    const idOf = ({ distinctId, visitor, propertiesJson }: CapturedEvent) => ({ distinctId, visitor, propertiesJson })
     for (const mode of [1, 2] as const) {
       const options = { mode, now: '2026-10-25T23:30:00Z' }
       const together = await start(t, options)
@@ -168,8 +170,13 @@ describe('a cookieless event of a stateless project', () => {
         await send(server, [event])
         alone.push(...(await server.records()).events)
       }
-      const idOf = ({ distinctId, visitor, propertiesJson }: CapturedEvent) => ({ distinctId, visitor, propertiesJson })
       assert.deepEqual((await together.records()).events.map(idOf), alone.map(idOf))
+
+      // Each of them occurs once, so that a server remembers nothing of one that another could use.
+      const [batched, single] = [await start(t, options), await start(t, options)]
+      await send(batched, many)
+      for (const event of many) await send(single, [event])
+      assert.deepEqual((await batched.records()).events.map(idOf), (await single.records()).events.map(idOf))
     }
   })
 

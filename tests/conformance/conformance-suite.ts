@@ -6,6 +6,7 @@ import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { before, describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { collectText } from '../support/child-processes.ts'
 import { shareOf } from '../support/nightly.ts'
 
 export const vectorFiles = ['evaluation', 'ingestion', 'import', 'wire-2026'].map(name =>
@@ -89,11 +90,8 @@ export function runVectors(
   ]
   const env = { ...process.env, ...settings }
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'], env })
-  let output = ''
-  child.stdout.on('data', (chunk: Buffer) => {
-    output += chunk.toString()
-  })
-  return new Promise(resolve => child.once('close', () => resolve(output)))
+  const output = collectText(child.stdout)
+  return new Promise(resolve => child.once('close', () => resolve(output())))
 }
 
 /** The ids of the vectors in these parts of a file, read independently of the runner. */

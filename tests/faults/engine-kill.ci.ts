@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { describe, it } from 'node:test'
 import { createClickHouseEventStore } from '../../src/adapters/clickhouse/clickhouse-event-store.ts'
+import { collectText } from '../support/child-processes.ts'
 import { startEngineForTests } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { testSeed } from '../support/seeded-random.ts'
@@ -55,17 +56,14 @@ describe('the embedded engine', () => {
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     })
     t.after(() => second.kill('SIGKILL'))
-    let errors = ''
-    second.stderr!.on('data', (text: Buffer) => {
-      errors += text.toString()
-    })
+    const errors = collectText(second.stderr!)
     const [exitCode, signal] = (await once(second, 'close')) as [number | null, string | null]
     t.diagnostic(`it ended with ${signal ?? exitCode}`)
     // When its query fails, libchdb shuts down in its own thread while our process exits. Sometimes that thread crashes
     // first with a signal: then only our last line is missing.
     assert.notEqual(exitCode, 0)
-    assert.match(errors, /Cannot lock file/)
-    if (signal === null) assert.match(errors, /pennon events: the engine ended/)
+    assert.match(errors(), /Cannot lock file/)
+    if (signal === null) assert.match(errors(), /pennon events: the engine ended/)
     const store = createClickHouseEventStore({ endpoint: engine.endpoint, clock: { nowMs: Date.now } })
     t.after(() => store.close())
     await store.migrate()

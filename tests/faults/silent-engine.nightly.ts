@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { it } from 'node:test'
+import { childProcessesOf } from '../support/child-processes.ts'
 import { eventually } from '../support/eventually.ts'
 import { startPennonFor, testPersonalKey } from '../support/pennon.ts'
 
@@ -39,8 +40,7 @@ it('no process gets a secret that it does not use', async t => {
     assert.ok(!environmentOf(events!).includes(secret), 'the engine')
   }
   for (const secret of [testPersonalKey, encryptionKey]) assert.ok(!environmentOf(work!).includes(secret), 'the worker')
-  const children = readFileSync(`/proc/${pennon.pid}/task/${pennon.pid}/children`, 'utf8').trim().split(' ').map(Number)
-  const fronts = children.filter(pid => pid !== events && pid !== work)
+  const fronts = childProcessesOf(pennon.pid).filter(pid => pid !== events && pid !== work)
   assert.equal(fronts.length, 2)
   for (const pid of fronts) assert.ok(!environmentOf(pid).includes(testPersonalKey), 'a front')
 })

@@ -174,10 +174,7 @@ describe('an instance that starts and stops', () => {
     const pennon = await startPennon({ dataFolder, waitForProcessing: false })
     const client = connect(pennon.port, '127.0.0.1')
     t.after(() => client.destroy())
-    let answers = ''
-    client.on('data', chunk => {
-      answers += chunk
-    })
+    const answers = collectText(client)
     const body = JSON.stringify({ api_key: testProjectKey, event: 'last', distinct_id: 'ada' })
     const request = `POST /capture/ HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body}`
     await new Promise(resolve => client.write(request.slice(0, -10), resolve))
@@ -191,8 +188,8 @@ describe('an instance that starts and stops', () => {
     )
     client.write(request.slice(-10) + request)
     await new Promise(resolve => client.once('close', resolve))
-    assert.match(answers, /^HTTP\/1.1 200 /)
-    assert.doesNotMatch(answers, /HTTP\/1.1 [45]/)
+    assert.match(answers(), /^HTTP\/1.1 200 /)
+    assert.doesNotMatch(answers(), /HTTP\/1.1 [45]/)
     assert.equal(await stopped, 0, pennon.output())
   })
 

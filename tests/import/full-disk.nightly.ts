@@ -14,7 +14,6 @@ import { eventually } from '../support/eventually.ts'
 import { ImportCommands, syntheticRecords } from '../support/import-command.ts'
 import { serve } from '../support/local-server.ts'
 import { startPennon, testPersonalKey } from '../support/pennon.ts'
-import type { RunningCommand } from '../support/pennon-command.ts'
 import { mustSucceed, refusalOf } from '../support/pennon-command.ts'
 import { fillDisk, mountSmallDisk, noSmallDisk } from '../support/small-disk.ts'
 import { startedForTests } from '../support/started-for-tests.ts'
@@ -34,7 +33,7 @@ describe('an import whose disk fills up', { skip: noSmallDisk() }, () => {
     await commands.plan([raw])
     const freeDisk = fillDisk(disk)
     const run = commands.start('run')
-    const stderrSoFar = collectStderr(run)
+    const stderrSoFar = collectText(run.child.stderr!)
     await eventually(() => words.test(stderrSoFar()), { what: 'the words' })
     assert.equal(existsSync(join(commands.job, 'manifest.json')), false)
     freeDisk()
@@ -48,7 +47,7 @@ describe('an import whose disk fills up', { skip: noSmallDisk() }, () => {
     const commands = new ImportCommands(disk, { ...noReserve, PENNON_PERSONAL_KEY: testPersonalKey })
     await commands.approved(pennon, [raw], '--max-reject-share', '5%')
     const run = commands.start('run', '--rate', '4000')
-    const stderrSoFar = collectStderr(run)
+    const stderrSoFar = collectText(run.child.stderr!)
     const checkpoint = () => readCheckpoint(new JobFolder(commands.job))
     await eventually(() => checkpoint() !== null, { what: 'something sent' })
     const freeDisk = fillDisk(disk)
@@ -72,7 +71,7 @@ describe('an import whose disk fills up', { skip: noSmallDisk() }, () => {
     })
     const project = await commands.approved({ api: pennon.api, url }, [raw], '--max-reject-share', '5%')
     const run = commands.start('run')
-    const stderrSoFar = collectStderr(run)
+    const stderrSoFar = collectText(run.child.stderr!)
     await eventually(() => words.test(stderrSoFar()), { what: 'the words' })
     run.child.kill('SIGINT')
     assert.equal((await run.ended).exitCode, 130)
@@ -117,7 +116,7 @@ describe('an import whose disk fills up', { skip: noSmallDisk() }, () => {
     // Space for two writes of 16 MiB; the second one dips into the reserve.
     truncateSync(join(disk, 'ballast'), 26 * 2 ** 20)
     const run = commands.start('run')
-    const stderrSoFar = collectStderr(run)
+    const stderrSoFar = collectText(run.child.stderr!)
     let freeBytesMin = Number.POSITIVE_INFINITY
     const isWaiting = () => {
       const { bavail, bsize } = statfsSync(disk)
@@ -146,7 +145,7 @@ describe('an import whose disk fills up', { skip: noSmallDisk() }, () => {
     await commands.plan([raw])
     fillDisk(disk)
     const run = commands.start('run')
-    const stderrSoFar = collectStderr(run)
+    const stderrSoFar = collectText(run.child.stderr!)
     await eventually(() => words.test(stderrSoFar()), { what: 'the words' })
     run.child.kill('SIGINT')
     const { exitCode, stderr } = await run.ended
@@ -181,10 +180,6 @@ function serveThrough(t: TestContext, target: string, beforeEach: (path: string)
     })
     request.pipe(passed)
   })
-}
-
-function collectStderr({ child }: RunningCommand): () => string {
-  return collectText(child.stderr!)
 }
 
 function aDisk(t: TestContext, mebibytes: number): string {

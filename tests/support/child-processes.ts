@@ -5,7 +5,7 @@ import type { Readable } from 'node:stream'
 export function collectText(...streams: readonly Readable[]): () => string {
   let text = ''
   for (const stream of streams)
-    stream.on('data', chunk => {
+    stream.setEncoding('utf8').on('data', (chunk: string) => {
       text += chunk
     })
   return () => text

@@ -9,12 +9,11 @@ import type { FrontCounters } from '#compose/front/counters.ts'
 import { createDecodePool, type DecodePoolOptions } from '#compose/front/decode-pool.ts'
 import { composeChangeHub, type FrontDefinitions } from '#compose/front/definitions.ts'
 import type { FrontParts } from '#compose/front/parts.ts'
-import { composeServers, type ServerParts } from '#compose/front/servers.ts'
+import { composeAuthorizer, composeServers, type ServerParts } from '#compose/front/servers.ts'
 import type { FrontStores } from '#compose/front/stores.ts'
 import { readConfig } from '#config.ts'
 import { quotaOf } from '#core/capture/quota-resource.ts'
 import { err } from '#core/result.ts'
-import { createAuthorizer } from '#http/management/kit/authenticate.ts'
 import { createHttpServer, type HttpServerOptions } from '#http/server.ts'
 import type { Route } from '#http/shared/route.ts'
 import type { LiveEvents } from '#services/live/live-events.ts'
@@ -166,24 +165,24 @@ const nameOf = ({ method, path }: Pick<Route, 'method' | 'path'>) => `${method} 
  */
 export async function serveTogether(
   t: Scope,
-  { definitions: { keyCheck }, noteStateAway, config, metrics }: ServerParts,
+  parts: ServerParts,
   routes: readonly Route[],
   opened: AsyncDisposableStack,
 ): Promise<{ url: string }> {
   together ??= createHttpServer({
-    routes: routes.map(route => ({
-      ...route,
-      handler: (request, reply) => servedTo.get(request.raw)!.handlers.get(nameOf(route))!(request, reply),
-    })),
+    routes: routes.map(route => {
+      const name = nameOf(route)
+      return { ...route, handler: (request, reply) => servedTo.get(request.raw)!.handlers.get(name)!(request, reply) }
+    }),
     logger: silentLogger(),
-    metrics,
+    metrics: parts.metrics,
     authorize: (route, request, reply) => servedTo.get(request.raw)!.authorize(route, request, reply),
   })
   const { routing } = together
   await together.ready()
   let own: Served | null = {
     handlers: new Map(routes.map(route => [nameOf(route), route.handler])),
-    authorize: createAuthorizer({ keyCheck, noteStateAway, operatorsNeedKey: config.metricsRequireKey }),
+    authorize: composeAuthorizer(parts),
   }
   const url = await serve(t, (request, response) => {
     servedTo.set(request, own!)

@@ -135,11 +135,11 @@ function comparedWithWhole(loadChanges: DefinitionStore['loadChanges']): Definit
   }
 }
 
-function once<Value>(make: () => Value): () => Value {
-  let made: { readonly value: Value } | undefined
+function once<Value extends object>(make: () => Value): () => Value {
+  let made: Value | undefined
   return () => {
-    made ??= { value: make() }
-    return made.value
+    made ??= make()
+    return made
   }
 }
 
@@ -156,7 +156,12 @@ export async function startManagement(t: Scope, options: StartManagementOptions 
   }
   const store = open(openSqliteManagementStore({ dataFolder, access: 'write' }))
   // Few tests need these, and opening them costs a third of a start.
-  const chunkStore = once(() => open(openSqliteChunkStore({ dataFolder })))
+  const ownerId = 'test'
+  const claimedStore = once(async () => {
+    const chunks = open(openSqliteChunkStore({ dataFolder }))
+    await chunks.claimPosition('main', ownerId)
+    return chunks
+  })
   const hashKeys = once(() => open(openHashKeyWriter({ dataFolder })))
   const keepHashKey: ManagementApi['keepHashKey'] = (...sent) => hashKeys().keepHashKey(...sent)
   const wrapped = runBefore(options.before ?? {}, (await options.wrap?.(store, dataFolder)) ?? store)
@@ -226,8 +231,6 @@ export async function startManagement(t: Scope, options: StartManagementOptions 
   const { url } = await (otherRoutes.length > 0
     ? serveParts(t, parts, [...all, ...otherRoutes], opened)
     : serveTogether(t, parts, all, opened))
-  const ownerId = 'test'
-  const claimed = once(() => chunkStore().claimPosition('main', ownerId))
 
   async function addKey(scopes: readonly string[], scopedProjectIds: readonly number[] = [], secret?: string) {
     const value = secret ?? `phx_${++uuidCount}`
@@ -318,8 +321,8 @@ export async function startManagement(t: Scope, options: StartManagementOptions 
     call,
     async commit(changes, offset = 0) {
       const position = { stream: 'main', ownerId, offset, committedAtMs: clock.nowMs() } as const
-      await claimed()
-      assert.equal(await chunkStore().commitChunk(chunkChanges(changes), position), 'committed')
+      const chunks = await claimedStore()
+      assert.equal(await chunks.commitChunk(chunkChanges(changes), position), 'committed')
     },
   }
 }

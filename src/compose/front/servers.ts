@@ -32,14 +32,21 @@ export interface Served {
   readonly eventsServer?: (connections: Connections) => Server | null
 }
 
+export function composeAuthorizer({
+  definitions: { keyCheck },
+  noteStateAway,
+  config,
+}: Pick<ServerParts, 'definitions' | 'noteStateAway' | 'config'>) {
+  return createAuthorizer({ keyCheck, noteStateAway, operatorsNeedKey: config.metricsRequireKey })
+}
+
 export function composeServers(
   parts: ServerParts,
   { publicRoutes, adminRoutes, streams, eventsServer: composeEventsServer }: Served,
   opened: AsyncDisposableStack,
 ) {
-  const { config, logger, metrics, noteStateAway } = parts
-  const { keyCheck } = parts.definitions
-  const authorize = createAuthorizer({ keyCheck, noteStateAway, operatorsNeedKey: config.metricsRequireKey })
+  const { config, logger, metrics } = parts
+  const authorize = composeAuthorizer(parts)
   const hasAdminPort = adminRoutes !== null
   const { publicLimits, adminLimits, eventsConnections } = composePortLimits({ ...parts, hasAdminPort })
   const publicServer = createHttpServer({ routes: publicRoutes, logger, metrics, authorize, ...publicLimits })
