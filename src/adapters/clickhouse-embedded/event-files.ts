@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { basename, join, relative } from 'node:path'
-import { createClickHouseClients } from '../clickhouse/connection/clickhouse-clients.ts'
+import { createClickHouseClients, readRows } from '../clickhouse/connection/clickhouse-clients.ts'
 import { engineFolderOf, readEngineEndpoint } from './engine-endpoint.ts'
 
 export interface EventFile {
@@ -42,8 +42,7 @@ export async function freezeEventFiles(dataFolder: string): Promise<EventFiles> 
     await clients.write(async (client, database) => {
       parts.length = 0
       release() // of a first try that lost its connection
-      const shown = await client.query({ query: `SHOW TABLES FROM ${database}`, format: 'JSONCompactEachRow' })
-      for (const [table] of await shown.json<[string]>()) {
+      for (const [table] of await readRows<[string]>(client, undefined, { query: `SHOW TABLES FROM ${database}` })) {
         const done = await client.query({
           query: `ALTER TABLE ${database}.\`${table}\` FREEZE WITH NAME '${name}'`,
           format: 'JSONEachRow',

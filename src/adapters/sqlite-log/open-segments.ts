@@ -3,7 +3,8 @@
 
 import type { LogStream } from '#core/events/log-stream.ts'
 import { PortError } from '#ports/port-error.ts'
-import { openReadableSegment, type ReadableSegment, toSegmentReadError } from './readable-segment.ts'
+import type { ReadableSegment } from './pack-segment.ts'
+import { openReadableSegment, toSegmentReadError } from './readable-segment.ts'
 import { isSegmentDamage, type SegmentName } from './segment-file.ts'
 import { setSegmentAside } from './set-aside.ts'
 

@@ -6,8 +6,6 @@ import { type FrameRow, openPackedSegment, type ReadableSegment, unpackFrame } f
 import { SalvagedSegment } from './salvage-segment.ts'
 import { DamageError, frameRecordsMax, NotASegmentError, openSegment, type SegmentName } from './segment-file.ts'
 
-export type { FrameRow, ReadableSegment }
-
 /** @param mode as in `openSegment`. @throws SqliteError, NotASegmentError, system errors. */
 export function openReadableSegment(name: SegmentName, mode: 'read' | 'look'): ReadableSegment {
   return name.form === 'damaged' ? new SalvagedSegment(name) : new SoundSegment(name, mode)

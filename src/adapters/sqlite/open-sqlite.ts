@@ -128,7 +128,7 @@ export function watchStateFiles(
 }
 
 /** Makes a connection refuse writes while its files are missing; reads still work. */
-export function refuseWritesWhileMissing(database: Database.Database): void {
+function refuseWritesWhileMissing(database: Database.Database): void {
   watchStateFiles(database.name, {
     isOpen: () => database.open,
     report: missing => database.pragma(`query_only = ${missing === null ? 'OFF' : 'ON'}`),

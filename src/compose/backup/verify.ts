@@ -4,7 +4,7 @@
 
 import { accessSync, constants, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { createClickHouseClients } from '#adapters/clickhouse/connection/clickhouse-clients.ts'
+import { createClickHouseClients, readRows } from '#adapters/clickhouse/connection/clickhouse-clients.ts'
 import { readEngineEndpoint } from '#adapters/clickhouse-embedded/engine-endpoint.ts'
 import { findEngineLibraryPath } from '#adapters/clickhouse-embedded/engine-library.ts'
 import { prepareEngine } from '#adapters/clickhouse-embedded/start-engine.ts'
@@ -156,13 +156,11 @@ async function countEvents(
     await engine.start()
     if (!(await answers.promise)) return null
     return await clients.write(async (client, database) => {
-      const counted = await client.query({
+      const rows = await readRows<[string, string | number]>(client, undefined, {
         query:
           'SELECT table, toUInt64(sum(rows)) FROM system.parts WHERE active AND database = {database:String} GROUP BY table',
         query_params: { database },
-        format: 'JSONCompactEachRow',
       })
-      const rows = await counted.json<[string, string | number]>()
       return Object.fromEntries(rows.map(([table, count]) => [table, Number(count)]))
     })
   } finally {

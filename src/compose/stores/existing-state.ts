@@ -26,14 +26,13 @@ export async function openExistingManagement(config: Config, logger: Logger): Pr
       if (unfit !== null) return err(unfit)
       version = findSqliteSchema(config.dataFolder)
     } else {
-      const { checkPostgres } = await import('#adapters/postgres/check-postgres.ts')
+      const { checkPostgres, findPostgresSchema } = await import('#adapters/postgres/check-postgres.ts')
       const checked = await checkPostgres(url)
       if (!checked.ok) return err(checked.error.message)
       place = `PostgreSQL at ${checked.value.place}`
       if (checked.value.isReplica) return err(`${place} is a replica; set DATABASE_URL to its primary.`)
       const { state } = checked.value
       if ('refusal' in state) return err(`${place} cannot be used: ${state.refusal}.`)
-      const { findPostgresSchema } = await import('#adapters/postgres/check-postgres.ts')
       version = state.hasState ? await findPostgresSchema(url) : null
     }
     if (version === null) return err(noState(place))

@@ -63,6 +63,20 @@ export async function rehearseImport(options: RehearseOptions): Promise<ImportRe
   await waitForSpace()
   folder.remove('rejects', 'rehearsal', ...Object.values(reportNames))
   const counts = new RehearsalCounts(options)
+  const expected = await countStagedRecords(options, counts)
+  progress.day(null)
+  const reused = await counts.reused.count(signal)
+  folder.write(samplesFile, counts.samples.all.map(sample => `${JSON.stringify(sample)}\n`).join(''))
+  const seconds = (monotonicNowMs() - startMs) / 1_000
+  const report = counts.report(seconds, reused, await askAboutCounts(options, counts))
+  storeExpected(folder, { sent: report.balance.toSend, refused: 0 }, expected.end())
+  writeReport(folder, report, counts.samples.all)
+  return report
+}
+
+/** Closes the staged records before the target is asked, since their database may hold 64 MiB in its cache. */
+async function countStagedRecords(options: RehearseOptions, counts: RehearsalCounts): Promise<ExpectedCollector> {
+  const { folder, manifest, progress, signal, waitForSpace } = options
   using staged = openStagedJob(folder, manifest)
   const expected = new ExpectedCollector(staged.personOf)
   for (const part of staged.parts) {
@@ -86,14 +100,7 @@ export async function rehearseImport(options: RehearseOptions): Promise<ImportRe
     }
     rejects.end()
   }
-  progress.day(null)
-  const reused = await counts.reused.count(signal)
-  folder.write(samplesFile, counts.samples.all.map(sample => `${JSON.stringify(sample)}\n`).join(''))
-  const seconds = (monotonicNowMs() - startMs) / 1_000
-  const report = counts.report(seconds, reused, await askAboutCounts(options, counts))
-  storeExpected(folder, { sent: report.balance.toSend, refused: 0 }, expected.end())
-  writeReport(folder, report, counts.samples.all)
-  return report
+  return expected
 }
 
 async function askAboutCounts(

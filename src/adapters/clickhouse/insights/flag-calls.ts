@@ -49,7 +49,7 @@ const deduplicatedWithin = `project_id = {project:UInt32} AND ${isWithinBucketsS
  * The same rows for all events with these names that name the flag. The value is the variant, or the flag's answer where an
  * event names no variant. Uses the parameters of `buildFlagCallRows`.
  */
-export function variantRowsSql(eventNames: readonly string[], importJobIds: readonly number[]): string {
+function variantRowsSql(eventNames: readonly string[], importJobIds: readonly number[]): string {
   const variant = jsonTextSql('$feature_flag_variant_key')
   const events = eventsWithPersonsSql(
     `timestamp, distinct_id, if(${variant} = '', ${responseNamed}, ${variant}) AS value`,
@@ -96,9 +96,9 @@ const deduplicatedCalls = `SELECT timestamp, value, if(o.is_overridden, o.person
  * (core/processing/deduplicate-flag-calls.ts). The regular expressions are for properties that this engine's parser refuses
  * because they contain a number of 30 digits.
  */
-export const flagNamed = `if(isValidJSON(properties), ${jsonTextSql('$feature_flag')},
+const flagNamed = `if(isValidJSON(properties), ${jsonTextSql('$feature_flag')},
     extract(properties, '"[$]feature_flag"\\\\s*:\\\\s*"([^"\\\\\\\\]*)"'))`
-export const responseNamed = `if(isValidJSON(properties),
+const responseNamed = `if(isValidJSON(properties),
     if(JSONType(properties, '$feature_flag_response') = 'Bool',
       JSONExtractRaw(properties, '$feature_flag_response'),
       ${jsonTextSql('$feature_flag_response')}),
@@ -106,7 +106,7 @@ export const responseNamed = `if(isValidJSON(properties),
       '"[$]feature_flag_response"\\\\s*:\\\\s*(true|false|"[^"\\\\\\\\]*")')))`
 
 /** SQL of a property's text; '' for a value of another type. */
-export function jsonTextSql(key: string): string {
+function jsonTextSql(key: string): string {
   return `if(JSONType(properties, '${key}') = 'String', JSONExtractString(properties, '${key}'), '')`
 }
 

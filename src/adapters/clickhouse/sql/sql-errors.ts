@@ -3,19 +3,25 @@
 
 import { ClickHouseError } from '@clickhouse/client'
 import type { SqlFailure } from '#ports/events/sql-queries.ts'
-import { fillingMessage, isOutOfSharedMemory, toEngineError, toStoreError } from '../connection/clickhouse-errors.ts'
+import {
+  fillingMessage,
+  isAccessDenied,
+  isOutOfSharedMemory,
+  toEngineError,
+  toStoreError,
+} from '../connection/clickhouse-errors.ts'
 
 /** Errors due to the server's own state: the same query may work later. */
 const serverCodes: ReadonlySet<string> = new Set(
   '40 246 159 160 202 209 210 243 192 193 194 516 473 394 395 999 1000'.split(' '),
 )
-const forbiddenCodes: ReadonlySet<string> = new Set(['497'])
 const tooLargeCodes: ReadonlySet<string> = new Set(['158', '241', '307', '396', '191'])
 const detailLengthMax = 500
 
 /** @throws PortError when the store is at fault; rethrows anything that is not an error of the store. */
 export function toSqlFailure(thrown: unknown, database: string): SqlFailure {
   const error = toEngineError(thrown)
+  if (isAccessDenied(error)) return { kind: 'forbidden' }
   if (!(error instanceof ClickHouseError)) throw toStoreError(error, 'write')
   if (isOutOfSharedMemory(error)) throw toStoreError(error, 'read')
   return parseFailure(error.code, error.message, database) ?? throwError(toStoreError(error, 'write'))
@@ -23,7 +29,6 @@ export function toSqlFailure(thrown: unknown, database: string): SqlFailure {
 
 /** @returns null when the store is at fault. */
 function parseFailure(code: string, message: string, database: string): SqlFailure | null {
-  if (forbiddenCodes.has(code)) return { kind: 'forbidden' }
   if (tooLargeCodes.has(code))
     return {
       kind: 'too_large',

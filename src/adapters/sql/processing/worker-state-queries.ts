@@ -1,7 +1,7 @@
 // What the workers store for themselves (`ports/state/worker-state.ts`), and the end of a day's cookieless visitors.
 
 import { type Kysely, sql, type Transaction } from 'kysely'
-import { deferredCursorOf, type LogStream } from '#core/events/log-stream.ts'
+import { deferredCursorOf } from '#core/events/log-stream.ts'
 import { deduplicatedReason } from '#core/processing/deduplicate-flag-calls.ts'
 import type { EventStoreMark } from '#core/processing/held-rows.ts'
 import type { ChunkOutcome } from '#ports/state/chunk-store.ts'
@@ -13,6 +13,7 @@ import type {
   ScheduleOwners,
   TrustedTimeStore,
 } from '#ports/state/worker-state.ts'
+import { countRows } from '../tables/fitting-rows.ts'
 import type { StateSchema } from '../tables/schema.ts'
 
 export function createWorkerStateQueries(
@@ -162,7 +163,7 @@ export function createWorkerStateQueries(
     deferProject: (stream, ownerId, projectId, offset) =>
       db.transaction().execute(async trx => {
         if (!(await lockCursor(trx, stream, ownerId, offset))) return false
-        const isFirst = (await countDeferred(trx, stream)) === 0
+        const isFirst = (await countRows(trx.selectFrom('deferred_project').where('stream', '=', stream))) === 0
         if (isFirst) {
           const position = { owner: ownerId, offset }
           await trx
@@ -218,9 +219,4 @@ async function lockCursor(
     .where('offset', '=', offset)
     .executeTakeFirst()
   return numUpdatedRows > 0
-}
-
-async function countDeferred(trx: Transaction<StateSchema>, stream: LogStream): Promise<number> {
-  const rows = await trx.selectFrom('deferred_project').select('project_id').where('stream', '=', stream).execute()
-  return rows.length
 }
