@@ -8,7 +8,7 @@ import { openSqliteChunkStore } from '#adapters/sqlite/sqlite-chunk-store.ts'
 import { openStateWriter } from '#adapters/sqlite/state-writer-client.ts'
 import { listChunkSubjects, parseChunk } from '#core/processing/parse-chunk.ts'
 import { processChunk } from '#core/processing/process-chunk.ts'
-import { silentLogger } from '#telemetry/log.ts'
+import { createSilentLogger } from '#telemetry/log.ts'
 import { loadWhole } from '../tests/support/state.ts'
 import { aChange, aNewProject, recordsAt } from '../tests/support/values.ts'
 import { typicalEvents, typicalMix } from './typical-events.ts'
@@ -18,7 +18,7 @@ const chunkSize = 1_000
 const steps = ['parse', 'load', 'apply', 'commit'] as const
 
 const dataFolder = mkdtempSync(join(tmpdir(), 'pennon-bench-'))
-const management = await openStateWriter({ dataFolder, logger: silentLogger() })
+const management = await openStateWriter({ dataFolder, logger: createSilentLogger() })
 await management.createProject(aNewProject(), aChange())
 const store = openSqliteChunkStore({ dataFolder })
 await store.claimPosition('main', 'bench')

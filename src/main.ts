@@ -58,7 +58,7 @@ program
   .addOption(new Option('--test-clock <ms>', 'a clock that tests move').hideHelp())
   .addOption(new Option('--test-geoip <json>', 'locations of addresses, for tests').hideHelp())
   .action(async (options: { testClock?: string; testGeoip?: string }) =>
-    (await import('./commands/work.ts')).work(options),
+    (await import('./commands/work.ts')).runWorkCommand(options),
   )
 
 program
@@ -76,7 +76,7 @@ state yet (PENNON_DATA or DATABASE_URL). To create a key with fewer scopes: POST
   $ PENNON_DATA=/var/lib/pennon pennon new-key
   $ DATABASE_URL=postgres://pennon:secret@db:5432/pennon pennon new-key`,
   )
-  .action(async (options: { label: string }) => (await import('./commands/new-key.ts')).newKey(options))
+  .action(async (options: { label: string }) => (await import('./commands/new-key.ts')).createAndPrintKey(options))
 
 addAddressOptions(program.command('tail').description('print events of a running instance as they arrive'))
   .option('--event <name>', 'only events with this name; repeatable', collectOption)
@@ -103,7 +103,7 @@ It exits with code 2 if the key or the project is refused.
   $ pennon tail --property plan=pro --property country=NO --no-rejected
   $ pennon tail --lane ai,error_tracking --json | jq .event`,
   )
-  .action(async (options: TailOptions) => (await import('./commands/tail/tail.ts')).tail(options))
+  .action(async (options: TailOptions) => (await import('./commands/tail/tail.ts')).runTailCommand(options))
 
 addFlagsCommand(program)
 addEventsCommand(program)
@@ -131,7 +131,7 @@ beside the file for its content, and no instance.
   .action(async (file: string, { verify = false }: { verify?: boolean }) =>
     verify
       ? (await import('./commands/verify-backup.ts')).verifyBackup(file)
-      : (await import('./commands/backup.ts')).backup(file),
+      : (await import('./commands/backup.ts')).runBackupCommand(file),
   )
 
 program
@@ -157,7 +157,7 @@ program
   .description('check everything that a start needs, and say how to fix problems')
   .option('--accept-missing-events', 'acknowledge rows lost from the event store and stop reporting them')
   .action(async (options: { acceptMissingEvents?: boolean }) =>
-    (await import('./commands/doctor/doctor.ts')).doctor(options),
+    (await import('./commands/doctor/doctor.ts')).runDoctorCommand(options),
   )
 
 program
@@ -171,9 +171,9 @@ program
   .requiredOption('--folder <folder>')
   .requiredOption('--http-port <port>')
   .action(async (options: { folder: string; httpPort: string }) =>
-    (await import('./commands/engine.ts')).engine(options),
+    (await import('./commands/engine.ts')).runEngineCommand(options),
   )
-program.command('front', { hidden: true }).action(async () => (await import('./commands/front.ts')).front())
+program.command('front', { hidden: true }).action(async () => (await import('./commands/front.ts')).runFrontCommand())
 
 /** Adds a pointer to the command's help to its errors. */
 function pointToHelp(command: Command, name: string): void {

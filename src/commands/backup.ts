@@ -5,15 +5,15 @@ import { resolve } from 'node:path'
 import { type BackupReport, backUpInstance } from '#compose/backup/backup.ts'
 import { systemClock } from '#compose/instance/machine.ts'
 import type { Config } from '#config.ts'
-import { backupNiceness, runCopyCommand } from './copy-files.ts'
+import { backupNiceness, runInterruptibleCopy } from './copy-files.ts'
 import { formatBytes } from './readable-bytes.ts'
 import { readConfigOrRefuse } from './refuse.ts'
 
-export async function backup(file: string): Promise<void> {
+export async function runBackupCommand(file: string): Promise<void> {
   const config = readConfigOrRefuse()
   setPriority(backupNiceness)
   const { nowMs } = systemClock
-  const report = await runCopyCommand('backing up', options =>
+  const report = await runInterruptibleCopy('backing up', options =>
     backUpInstance(config, resolve(file), { ...options, nowMs }),
   )
   process.stdout.write(describeBackup(file, report, config))

@@ -18,7 +18,7 @@ interface CopyOptions {
  * SIGTERM aborts it; then this process prints a line and exits with code 1. Progress is one line on stderr that is
  * overwritten, if that is a terminal.
  */
-export async function runCopyCommand<T>(
+export async function runInterruptibleCopy<T>(
   what: string,
   work: (options: CopyOptions) => Promise<Result<T, string>>,
 ): Promise<T> {

@@ -6,7 +6,7 @@ import type { Geoip } from '#ports/geoip.ts'
 /** Maps an address to its location. */
 export type GeoipTable = Readonly<Record<string, GeoipLocation>>
 
-export function createTableGeoip(table: GeoipTable): Geoip {
+export function createGeoipFromTable(table: GeoipTable): Geoip {
   const locations = new Map(Object.entries(table))
   return { lookUp: address => locations.get(address) ?? null }
 }

@@ -2,9 +2,9 @@
 
 import { dirname } from 'node:path'
 import { runEngineProcess } from '#compose/instance/engine-process.ts'
-import { shareDataLock } from '#processes/data-lock.ts'
+import { acquireSharedDataLock } from '#processes/data-lock.ts'
 
-export function engine({ folder, httpPort }: { folder: string; httpPort: string }): void {
-  shareDataLock(dirname(folder))
+export function runEngineCommand({ folder, httpPort }: { folder: string; httpPort: string }): void {
+  acquireSharedDataLock(dirname(folder))
   runEngineProcess({ folder, httpPort: Number(httpPort) })
 }

@@ -6,7 +6,7 @@ import type { FrontHost } from '#compose/front/context.ts'
 import type { Config } from '#config.ts'
 import { pickFrontEnvironment } from '#processes/child-environment.ts'
 import type { FromFront, ToFront } from '#processes/messages.ts'
-import { killWhenSilent } from '#processes/silence.ts'
+import { killSilentChild } from '#processes/silence.ts'
 import { createRestartDelay, nodeOptions, pickChildEnvironment } from '#processes/supervisor.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
@@ -43,7 +43,7 @@ export async function startFrontCluster(options: FrontClusterOptions) {
       const worker = cluster.fork(pickChildEnvironment(pickFrontEnvironment(options.environment)))
       const startedAtMs = performance.now()
       const kill = () => void worker.process.kill('SIGKILL')
-      const silence = killWhenSilent({ name: 'front', logger, silentAfterMs, kill })
+      const silence = killSilentChild({ name: 'front', logger, silentAfterMs, kill })
       worker.on('message', (message: FromFront) => {
         if (worker.isDead()) return // messages still in the channel are no longer true
         silence.heard()

@@ -2,7 +2,7 @@
 
 import type { FrontHost } from '#compose/front/context.ts'
 import { composeFront, type Front } from '#compose/front/front.ts'
-import { isEngineListed } from '#compose/instance/embedded-engine.ts'
+import { hasEngineAddress } from '#compose/instance/embedded-engine.ts'
 import { systemClock } from '#compose/instance/machine.ts'
 import { openGeoip } from '#compose/stores/geoip.ts'
 import type { Config } from '#config.ts'
@@ -10,7 +10,7 @@ import type { Traffic } from '#core/events/log-stream.ts'
 import type { ProcessedUntil } from '#core/events/processed-until.ts'
 import { sendToParent, watchParent } from '#processes/child-channel.ts'
 import type { ProcessingState, ToFront } from '#processes/messages.ts'
-import { giveBackMemory } from '#telemetry/give-back-memory.ts'
+import { releaseHeapMemory } from '#telemetry/give-back-memory.ts'
 import { createLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import type { MetricsSnapshot } from '#telemetry/process-numbers.ts'
@@ -21,7 +21,7 @@ const reportEveryMs = 5_000
 const aliveEveryMs = 2_000
 const metricsWaitMs = 1_000
 
-export async function front(): Promise<void> {
+export async function runFrontCommand(): Promise<void> {
   process.title = 'pennon front'
   const config = readConfigOrRefuse()
   const logger = createLogger({ level: config.logLevel, process: 'front' })
@@ -39,7 +39,7 @@ export async function front(): Promise<void> {
   composed = await openOrEndProcess(logger, () =>
     composeFront({
       ...{ config, clock: systemClock, geoip: geoip.value, logger, metrics, host },
-      beforeListening: giveBackMemory,
+      beforeListening: releaseHeapMemory,
     }),
   )
   try {
@@ -63,7 +63,7 @@ function parentHost(config: Config): FrontHost & { receive(message: { type: stri
   return {
     wakeUp: stream => sendToParent({ type: 'wake_up', stream }),
     processingState: () => processing,
-    isEventStoreAway: () => isEventStoreAway || !isEngineListed(config),
+    isEventStoreAway: () => isEventStoreAway || !hasEngineAddress(config),
     processedUntil: traffic => processedUntil.get(traffic) ?? null,
     otherMetrics: metrics =>
       new Promise(resolve => {

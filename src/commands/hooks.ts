@@ -22,6 +22,6 @@ export interface Hooks {
   readonly runsWorker?: boolean
 }
 
-export function areHooksAllowed(host: string): boolean {
+export function areTestHooksAllowed(host: string): boolean {
   return process.env.NODE_ENV === 'test' && /^(127\.\d+\.\d+\.\d+|::1|localhost)$/.test(host)
 }

@@ -3,22 +3,22 @@
 
 import { randomBytes, randomUUID } from 'node:crypto'
 import { systemClock } from '#compose/instance/machine.ts'
-import { openExistingManagement } from '#compose/stores/existing-state.ts'
+import { openExistingManagementStore } from '#compose/stores/existing-state.ts'
 import type { Config } from '#config.ts'
 import { PortError } from '#ports/port-error.ts'
 import { createPersonalKey } from '#services/manage/manage-keys.ts'
-import { silentLogger } from '#telemetry/log.ts'
+import { createSilentLogger } from '#telemetry/log.ts'
 import { readConfigOrRefuse, refuse } from './refuse.ts'
 
 /** The limit of the private API. */
 const labelLengthMax = 200
 
-export async function newKey({ label }: { label: string }): Promise<void> {
+export async function createAndPrintKey({ label }: { label: string }): Promise<void> {
   if (label.trim() === '' || label.length > labelLengthMax)
     refuse(`A label must have 1 to ${labelLengthMax} characters, not only spaces.`)
   const config = readConfigOrRefuse()
   process.umask(0o077)
-  const opened = await openExistingManagement(config, silentLogger())
+  const opened = await openExistingManagementStore(config, createSilentLogger())
   if (!opened.ok) refuse(opened.error)
   const management = opened.value
   try {

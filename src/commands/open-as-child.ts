@@ -3,13 +3,13 @@
 
 import type { Config } from '#config.ts'
 import { PortError } from '#ports/port-error.ts'
-import { shareDataLock } from '#processes/data-lock.ts'
+import { acquireSharedDataLock } from '#processes/data-lock.ts'
 import type { Logger } from '#telemetry/log.ts'
 
 /** Locks the data folder as a child of `serve`. Ends the process with exit code 1 if that fails. */
 export function lockDataFolderAsChild({ dataFolder }: Pick<Config, 'dataFolder'>, logger: Logger): void {
   try {
-    shareDataLock(dataFolder)
+    acquireSharedDataLock(dataFolder)
   } catch (cause) {
     endProcess(logger, `the data folder ${dataFolder} cannot be locked: ${(cause as Error).message}`)
   }

@@ -2,12 +2,12 @@
 
 import { resolve } from 'node:path'
 import { restoreFromBackup as restoreBackup } from '#compose/backup/restore.ts'
-import { runCopyCommand } from './copy-files.ts'
+import { runInterruptibleCopy } from './copy-files.ts'
 import { readConfigOrRefuse } from './refuse.ts'
 
 export async function restore(file: string): Promise<void> {
   const config = readConfigOrRefuse()
-  const { description, fileCount } = await runCopyCommand('restoring', options =>
+  const { description, fileCount } = await runInterruptibleCopy('restoring', options =>
     restoreBackup(config, resolve(file), options),
   )
   process.stdout.write(

@@ -1,6 +1,6 @@
 // `pennon serve`: runs an instance, prints what to do next, and stops cleanly on a signal.
 
-import { giveBackMemory } from '#telemetry/give-back-memory.ts'
+import { releaseHeapMemory } from '#telemetry/give-back-memory.ts'
 import { createLogger } from '#telemetry/log.ts'
 import { formatFirstSteps } from './first-steps.ts'
 import { readConfigOrRefuse, refuse } from './refuse.ts'
@@ -60,7 +60,7 @@ export async function serve(options: { frontProcesses?: string }): Promise<void>
 
   const started = await startService({
     ...{ config, logger, environment, onSuperseded },
-    beforeListening: giveBackMemory,
+    beforeListening: releaseHeapMemory,
     beforeKeys: () => {
       mayHaveMadeKeys = true
     },

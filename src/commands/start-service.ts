@@ -9,9 +9,9 @@ import { fileURLToPath } from 'node:url'
 import type { FrontHost } from '#compose/front/context.ts'
 import { composeFront, type Front, type FrontStart } from '#compose/front/front.ts'
 import { repairCopiedEngineFolder, watchEmbeddedEngine } from '#compose/instance/embedded-engine.ts'
-import { initializeSeriesAtZero } from '#compose/instance/initial-series.ts'
+import { initializeMetricSeries } from '#compose/instance/initial-series.ts'
 import { systemClock } from '#compose/instance/machine.ts'
-import { bindLogToState, bootstrapInstance, checkBootstrap, checkReturnedState } from '#compose/instance/start.ts'
+import { bindLogToState, bootstrapInstance, checkBootstrap, checkStateAfterOutage } from '#compose/instance/start.ts'
 import { findEventStoreProblem } from '#compose/stores/check-stores.ts'
 import { type GeoipDatabase, noGeoip, openGeoip } from '#compose/stores/geoip.ts'
 import { type InstanceState, openInstanceState, type StateWriter } from '#compose/stores/state.ts'
@@ -30,14 +30,14 @@ import { PortError, UnfitSchemaError } from '#ports/port-error.ts'
 import { pickMachineEnvironment, pickWorkerEnvironment } from '#processes/child-environment.ts'
 import { acquireDataLock, type DataLock } from '#processes/data-lock.ts'
 import type { FromWorker, ProcessingState } from '#processes/messages.ts'
-import { watchSilence } from '#processes/silence.ts'
+import { watchForSilence } from '#processes/silence.ts'
 import { SupervisedChild } from '#processes/supervisor.ts'
 import type { Bootstrapped } from '#services/manage/first-start.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { ProcessNumbers } from '#telemetry/process-numbers.ts'
 import { version } from '#version.ts'
-import { createTableGeoip } from './create-table-geoip.ts'
+import { createGeoipFromTable } from './create-table-geoip.ts'
 import { startFrontCluster } from './front-cluster.ts'
 import type { Hooks } from './hooks.ts'
 
@@ -101,7 +101,7 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
   const { clock = systemClock, geoipTable } = hooks
   const metrics = createMetrics({ process: 'serve' })
   metrics.buildInfo.set({ version, node: process.versions.node }, 1)
-  initializeSeriesAtZero(metrics)
+  initializeMetricSeries(metrics)
   const unfit = findStateProblem(config) ?? (await findEventStoreProblem(config))
   if (unfit !== null) return err(unfit)
   const engineFault = findEngineFault(config)
@@ -137,7 +137,7 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
   }
   // Replaces the `ok` that a silent worker reported last, which would otherwise stay. Any other state already says that
   // nothing is processed.
-  const silence = watchSilence(silenceMsMax, () => {
+  const silence = watchForSilence(silenceMsMax, () => {
     if (processing === 'ok') setProcessing('not_answering')
   })
   const worker = new SupervisedChild({
@@ -221,7 +221,7 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
     management = state.management
     await checkBootstrap(config, management)
     unwrapResult(await bindLogToState(config, logger, management))
-    state.judgeReturns(found => checkReturnedState(config, found))
+    state.judgeReturns(found => checkStateAfterOutage(config, found))
     const bootstrapped = await bootstrapInstance(config, clock, management, options.beforeKeys)
     const host: FrontHost = {
       wakeUp: stream => worker.send({ type: 'wake_up', stream }),
@@ -242,7 +242,7 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
       front = await composeFront({
         config,
         clock,
-        geoip: geoipTable === undefined ? geoip.value : createTableGeoip(geoipTable),
+        geoip: geoipTable === undefined ? geoip.value : createGeoipFromTable(geoipTable),
         logger,
         metrics,
         host,

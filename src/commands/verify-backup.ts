@@ -4,7 +4,7 @@ import { setPriority } from 'node:os'
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type VerifyReport, verifyBackupFile as verify } from '#compose/backup/verify.ts'
-import { backupNiceness, runCopyCommand } from './copy-files.ts'
+import { backupNiceness, runInterruptibleCopy } from './copy-files.ts'
 import { readConfigOrRefuse, refuse } from './refuse.ts'
 
 const mainPath = fileURLToPath(new URL('../main.ts', import.meta.url))
@@ -12,7 +12,7 @@ const mainPath = fileURLToPath(new URL('../main.ts', import.meta.url))
 export async function verifyBackup(file: string): Promise<void> {
   const config = readConfigOrRefuse()
   setPriority(backupNiceness)
-  const report = await runCopyCommand('restoring', options =>
+  const report = await runInterruptibleCopy('restoring', options =>
     verify(config, resolve(file), { ...options, mainPath, environment: process.env }),
   )
   process.stdout.write(describeVerification(file, report))

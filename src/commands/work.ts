@@ -3,32 +3,32 @@
 import { systemClock } from '#compose/instance/machine.ts'
 import { findPostgresProblem } from '#compose/stores/check-stores.ts'
 import { openGeoip } from '#compose/stores/geoip.ts'
-import { stateUrlsOf } from '#compose/stores/state.ts'
+import { readStateUrls } from '#compose/stores/state.ts'
 import { findStateProblem } from '#compose/stores/store-faults.ts'
 import { composeWorker } from '#compose/worker/worker.ts'
 import { sendToParent, watchParent } from '#processes/child-channel.ts'
 import { type LockHolder, readLockHolder } from '#processes/data-lock.ts'
 import type { ToWorker } from '#processes/messages.ts'
 import { LogLeftError } from '#services/progress/bind-log.ts'
-import { giveBackWhenQuiet, growHeapSlowly } from '#telemetry/give-back-memory.ts'
+import { growHeapSlowly, releaseMemoryWhenIdle } from '#telemetry/give-back-memory.ts'
 import { createLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
-import { createTableGeoip, type GeoipTable } from './create-table-geoip.ts'
-import { areHooksAllowed } from './hooks.ts'
+import { createGeoipFromTable, type GeoipTable } from './create-table-geoip.ts'
+import { areTestHooksAllowed } from './hooks.ts'
 import { createMovableClock } from './movable-clock.ts'
 import { lockDataFolderAsChild, openOrEndProcess } from './open-as-child.ts'
 import { readConfigOrRefuse, refuse } from './refuse.ts'
 
 const reportEveryMs = 5_000
 
-export async function work(options: { testClock?: string; testGeoip?: string } = {}): Promise<void> {
+export async function runWorkCommand(options: { testClock?: string; testGeoip?: string } = {}): Promise<void> {
   process.title = 'pennon work'
   const config = readConfigOrRefuse()
   for (const [name, value] of [
     ['--test-clock', options.testClock],
     ['--test-geoip', options.testGeoip],
   ]) {
-    if (value !== undefined && !areHooksAllowed(config.host)) refuse(`${name} is for tests on loopback only.`)
+    if (value !== undefined && !areTestHooksAllowed(config.host)) refuse(`${name} is for tests on loopback only.`)
   }
   const unfit = findStateProblem(config)
   if (unfit !== null) refuse(unfit)
@@ -39,7 +39,7 @@ export async function work(options: { testClock?: string; testGeoip?: string } =
   if (process.send !== undefined) lockDataFolderAsChild(config, logger)
   else {
     refuseIfLocked(config.dataFolder)
-    const url = stateUrlsOf(config)?.url
+    const url = readStateUrls(config)?.url
     const refusal = url === undefined ? null : await openOrEndProcess(logger, () => findPostgresProblem(url))
     if (refusal !== null) refuse(refusal)
   }
@@ -47,7 +47,7 @@ export async function work(options: { testClock?: string; testGeoip?: string } =
   const database = openGeoip(config, logger)
   if (!database.ok) refuse(database.error)
   const geoip =
-    options.testGeoip === undefined ? database.value : createTableGeoip(JSON.parse(options.testGeoip) as GeoipTable)
+    options.testGeoip === undefined ? database.value : createGeoipFromTable(JSON.parse(options.testGeoip) as GeoipTable)
   const stopping = new AbortController()
   const worker = await openOrEndProcess(logger, () =>
     composeWorker({
@@ -82,7 +82,7 @@ export async function work(options: { testClock?: string; testGeoip?: string } =
   const timer = setInterval(report, reportEveryMs)
   report()
   // Otherwise the process would keep 450 MiB after a backlog.
-  giveBackWhenQuiet()
+  releaseMemoryWhenIdle()
 
   const end = await worker.run(stopping.signal).catch(cause => {
     if (!(cause instanceof LogLeftError)) throw cause

@@ -50,7 +50,7 @@ export interface Activity extends NewActivity {
  * @param before what the log shows of the item, by names of the private API; null before its creation.
  * @param after null after its deletion.
  */
-export function createChangeActivity(
+export function createActivityEntry(
   item: Pick<NewActivity, 'kind' | 'projectId' | 'itemId' | 'itemName'>,
   before: JsonObject | null,
   after: JsonObject | null,

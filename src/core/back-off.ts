@@ -13,6 +13,6 @@ export interface BackOff {
  * @param random 0 ≤ x < 1. The default gives the whole wait, without jitter: for a caller that never tries at the same time as
  * others.
  */
-export function backOffMs({ firstMs, longestMs, jitter = 0.5 }: BackOff, attempt: number, random = 1): number {
+export function computeBackOffMs({ firstMs, longestMs, jitter = 0.5 }: BackOff, attempt: number, random = 1): number {
   return Math.min(longestMs, firstMs * 2 ** attempt) * (1 - jitter + jitter * random)
 }

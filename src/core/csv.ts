@@ -105,7 +105,7 @@ function measureLineEnd(row: string): number {
 function findClosingQuote(row: string, from: number, end: number, delimiter: CsvDelimiter, escapes: Escapes): number {
   for (let at = row.indexOf('"', from); at >= 0 && at <= end; at = row.indexOf('"', at + 1)) {
     if (escapes === 'none' || !isEscaped(row, from, at)) return at
-    if (escapes === 'stray' && mayCloseCell(row[at + 1], delimiter)) return at
+    if (escapes === 'stray' && canQuoteCloseCell(row[at + 1], delimiter)) return at
   }
   return end
 }
@@ -120,7 +120,7 @@ function isEscaped(row: string, from: number, at: number): boolean {
  * Whether a quote after a backslash may end its cell or be the first of two, given the next character. Before any other
  * character, the quote must be escaped, whatever the dialect. `createRowEndFinder` uses the same rule.
  */
-export function mayCloseCell(next: string | undefined, delimiter: CsvDelimiter): boolean {
+export function canQuoteCloseCell(next: string | undefined, delimiter: CsvDelimiter): boolean {
   return next === undefined || next === '"' || next === delimiter || next === '\n' || next === '\r'
 }
 

@@ -1,11 +1,11 @@
 // Lists what changed between two JSON values, by path: the diff between two versions of a flag.
 
 import {
+  getOwnValue,
   isJsonObject,
   isRawNumber,
   type JsonObject,
   type JsonValue,
-  ownValue,
   type RawNumber,
   toCompactJson,
 } from './json.ts'
@@ -33,7 +33,7 @@ const charsPerChange = 50
  */
 export function diffJson(before: JsonValue, after: JsonValue): JsonChange[] {
   if (!isJsonObject(before) || !isJsonObject(after)) return diffMember('', before, after)
-  return listKeys(before, after).flatMap(key => diffMember(key, ownValue(before, key), ownValue(after, key)))
+  return listKeys(before, after).flatMap(key => diffMember(key, getOwnValue(before, key), getOwnValue(after, key)))
 }
 
 function diffMember(path: string, before: JsonValue | undefined, after: JsonValue | undefined): JsonChange[] {
@@ -61,11 +61,11 @@ function collectChanges(path: string, before: JsonValue, after: JsonValue, found
   } else if (isJsonObject(before) && isJsonObject(after)) {
     for (const key of Object.keys(before)) {
       if (found.charsLeft < 0) return
-      collectMemberChanges(path, key, ownValue(before, key), ownValue(after, key), found)
+      collectMemberChanges(path, key, getOwnValue(before, key), getOwnValue(after, key), found)
     }
     for (const key of Object.keys(after)) {
       if (found.charsLeft < 0) return
-      if (!Object.hasOwn(before, key)) collectMemberChanges(path, key, undefined, ownValue(after, key), found)
+      if (!Object.hasOwn(before, key)) collectMemberChanges(path, key, undefined, getOwnValue(after, key), found)
     }
   } else if (!isSameScalar(before, after)) {
     addChange({ path, action: 'changed', before, after }, found)

@@ -37,7 +37,7 @@ const startsAsNumber = /^\s*[-\d]/
 export function parseJson(text: string): JsonValue {
   // The engine refuses invalid JSON here, with its own message, so that the reader of literals has nothing to check.
   const value = JSON.parse(text) as JsonValue
-  return mayNeedLiterals(text) || hasEscapedKey(text) ? new JsonReader(text, parseNumberOrLiteral).value() : value
+  return mayNeedNumberLiterals(text) || hasEscapedKey(text) ? new JsonReader(text, parseNumberOrLiteral).value() : value
 }
 
 /**
@@ -69,7 +69,7 @@ function hasEscapedKey(text: string): boolean {
 }
 
 /** Whether the text may hold a number whose literal has to be kept, so that `JSON.parse` alone is not enough. */
-export function mayNeedLiterals(text: string): boolean {
+export function mayNeedNumberLiterals(text: string): boolean {
   return mayLoseLiteral.test(text) || startsAsNumber.test(text)
 }
 
@@ -95,12 +95,12 @@ export function isJsonObject(value: JsonValue | undefined): value is JsonObject 
 }
 
 /** An own property or undefined, never an inherited one such as `constructor` or `__proto__`. */
-export function ownValue(object: JsonObject, key: string): JsonValue | undefined {
+export function getOwnValue(object: JsonObject, key: string): JsonValue | undefined {
   return Object.hasOwn(object, key) ? object[key] : undefined
 }
 
 /** Sets an own property under any key, `__proto__` included. */
-export function setOwn(object: JsonObject, key: string, value: JsonValue): void {
+export function setOwnValue(object: JsonObject, key: string, value: JsonValue): void {
   if (key === '__proto__')
     Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true })
   else object[key] = value
@@ -109,8 +109,8 @@ export function setOwn(object: JsonObject, key: string, value: JsonValue): void 
 /** A copy with the own keys of both; keys of `over` win. Safe for any key. */
 export function mergeObjects(base: JsonObject, over: JsonObject): JsonObject {
   const merged: JsonObject = {}
-  for (const key of Object.keys(base)) setOwn(merged, key, base[key]!)
-  for (const key of Object.keys(over)) setOwn(merged, key, over[key]!)
+  for (const key of Object.keys(base)) setOwnValue(merged, key, base[key]!)
+  for (const key of Object.keys(over)) setOwnValue(merged, key, over[key]!)
   return merged
 }
 
@@ -148,7 +148,7 @@ const integerCharsMax = 20
  * other numbers with a fraction or an exponent, lists and objects as compact JSON with keys sorted by code point.
  * Source: docs/wire/evaluation.md 0.
  */
-export function textOf(value: JsonValue): string {
+export function toComparableText(value: JsonValue): string {
   return typeof value === 'string' ? value : toCompactJson(value)
 }
 
@@ -170,7 +170,7 @@ export function toCompactJson(value: JsonValue): string {
 }
 
 /** The double that a number or a kept literal represents; undefined for anything else. */
-export function numberOf(value: JsonValue): number | undefined {
+export function readJsonNumber(value: JsonValue): number | undefined {
   if (typeof value === 'number') return value
   return isRawNumber(value) ? Number(value.rawJSON) : undefined
 }
@@ -191,7 +191,7 @@ export function toPlainNumbers(value: JsonValue): JsonValue {
     const entry = toPlainNumbers(value[key]!)
     if (entry === value[key]) continue
     plain ??= { ...value }
-    setOwn(plain, key, entry)
+    setOwnValue(plain, key, entry)
   }
   return plain ?? value
 }
@@ -281,7 +281,7 @@ class JsonReader {
         this.#at++ // the colon
         unit = this.#next()
         value = this.#readStart(unit)
-        setOwn(holder, key, value)
+        setOwnValue(holder, key, value)
       }
       if (unit === openBracket || unit === openBrace) {
         around.push(holder)

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { findNearestName, findNearMiss, shortenName } from './nearest-name.ts'
+import { findAbbreviatedName, findNearestName, findTypoCandidate } from './nearest-name.ts'
 
-describe('findNearMiss', () => {
+describe('findTypoCandidate', () => {
   const names = ['key', 'name', 'filters', 'active', 'tags', 'distinct_id', 'rollout_percentage']
 
   it('finds the name that was misspelt: with a letter added, missing, replaced, swapped or in another case', () => {
@@ -18,27 +18,27 @@ describe('findNearMiss', () => {
       ['distinctId', 'distinct_id'],
       ['rollout-percentage', 'rollout_percentage'],
     ] as const)
-      assert.equal(findNearMiss(name, names), meant, name)
+      assert.equal(findTypoCandidate(name, names), meant, name)
   })
 
   it('ignores names that differ by more than a slip, however long they are', () => {
     for (const name of ['foo', 'id', '', 'features', 'archived', 'status', 'rollout_conditions', 'x'.repeat(1_000_000)])
-      assert.equal(findNearMiss(name, names), null, name.slice(0, 20))
+      assert.equal(findTypoCandidate(name, names), null, name.slice(0, 20))
   })
 
   it('chooses the nearest name, and the first of equally near names', () => {
-    assert.equal(findNearMiss('tagz', ['tagsy', 'tagy', 'tags']), 'tagy')
+    assert.equal(findTypoCandidate('tagz', ['tagsy', 'tagy', 'tags']), 'tagy')
   })
 })
 
-describe('shortenName', () => {
+describe('findAbbreviatedName', () => {
   const names = ['geoip_enabled', 'drop_events_older_than_seconds', 'linked_flag_id', 'linked_flag']
 
   it('finds the shortest name that the text abbreviates by leaving out words', () => {
-    assert.equal(shortenName('geoip', names), 'geoip_enabled')
-    assert.equal(shortenName('drop_events_older_than', names), 'drop_events_older_than_seconds')
-    assert.equal(shortenName('drop_older_seconds', names), 'drop_events_older_than_seconds')
-    assert.equal(shortenName('Linked', names), 'linked_flag')
+    assert.equal(findAbbreviatedName('geoip', names), 'geoip_enabled')
+    assert.equal(findAbbreviatedName('drop_events_older_than', names), 'drop_events_older_than_seconds')
+    assert.equal(findAbbreviatedName('drop_older_seconds', names), 'drop_events_older_than_seconds')
+    assert.equal(findAbbreviatedName('Linked', names), 'linked_flag')
   })
 
   it('finds no name for parts of words, other words, another order or another start', () => {
@@ -51,7 +51,7 @@ describe('shortenName', () => {
       'enabled',
       `geoip${'_'.repeat(1_000_000)}`,
     ])
-      assert.equal(shortenName(name, names), null, name.slice(0, 20))
+      assert.equal(findAbbreviatedName(name, names), null, name.slice(0, 20))
   })
 })
 

@@ -25,7 +25,7 @@ const comparedCharsMax = 100
  * @returns null when no candidate is near; `name` may then be correct.
  * Source: ours.
  */
-export function findNearMiss<T extends string>(
+export function findTypoCandidate<T extends string>(
   name: string,
   candidates: readonly T[],
   spellingsOf: (candidate: T) => readonly string[] = candidate => [candidate],
@@ -44,7 +44,7 @@ export function findNearMiss<T extends string>(
  * @returns the shortest such candidate, the first of equals; null when there is none.
  * Source: ours.
  */
-export function shortenName<T extends string>(
+export function findAbbreviatedName<T extends string>(
   name: string,
   candidates: readonly T[],
   spellingOf: (candidate: T) => string = candidate => candidate,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { type JsonObject, ownValue, parseJson } from './json.ts'
+import { getOwnValue, type JsonObject, parseJson } from './json.ts'
 import { pickProperties } from './pick-properties.ts'
 
 const odd: JsonObject = {
@@ -26,7 +26,7 @@ it('picked properties keep number literals, and an own key __proto__ is read lik
   const text = '{"v":1.0,"id":12345678901234567890,"__proto__":{"polluted":1}}'
   const picked = pickProperties(text, new Set(['v', 'id', '__proto__']))
   assert.equal(JSON.stringify(picked), text)
-  assert.deepEqual(ownValue(picked, '__proto__'), { polluted: 1 })
+  assert.deepEqual(getOwnValue(picked, '__proto__'), { polluted: 1 })
   assert.deepEqual(pickProperties(text, new Set(['v'])), parseJson('{"v":1.0}'))
 })
 

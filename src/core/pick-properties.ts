@@ -2,7 +2,7 @@
 // whole takes tens of milliseconds if its numbers have to keep their literals; walking over it takes a few.
 
 import { ascii } from './ascii.ts'
-import { isJsonObject, type JsonValue, type PropertyBag, parseJson, parsePlainJson, setOwn } from './json.ts'
+import { isJsonObject, type JsonValue, type PropertyBag, parseJson, parsePlainJson, setOwnValue } from './json.ts'
 import { findStringEnd, findValueEnd, readKeyAt } from './json-text.ts'
 
 const { comma, colon, openBrace, closeBrace } = ascii
@@ -35,7 +35,7 @@ export function pickProperties(text: string, names: ReadonlySet<string>): Proper
     expectChar(text, keyEnd, colon)
     const valueEnd = findValueEnd(text, keyEnd + 1)
     const key = readKeyAt(text, at + 1, keyEnd)
-    if (names.has(key)) setOwn(picked, key, parseValueText(text.slice(keyEnd + 1, valueEnd)))
+    if (names.has(key)) setOwnValue(picked, key, parseValueText(text.slice(keyEnd + 1, valueEnd)))
     at = valueEnd
     if (at !== text.length - 1) expectChar(text, at, comma)
   }

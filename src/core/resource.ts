@@ -2,7 +2,7 @@
 // the activity log follow from the fields. What a write decides stays in `services/manage`.
 
 import type { Author } from './author.ts'
-import { type JsonObject, type JsonValue, mergeObjects, ownValue, setOwn } from './json.ts'
+import { getOwnValue, type JsonObject, type JsonValue, mergeObjects, setOwnValue } from './json.ts'
 import { ok, type Result } from './result.ts'
 
 export type JsonSchema = Readonly<Record<string, unknown>>
@@ -199,7 +199,7 @@ export function toShownItem<R extends Resource>({ fields }: R, item: ItemOf<R>):
 }
 
 /** The item as the activity log shows it. */
-export function toLoggedItem<R extends Resource>({ fields }: R, item: ItemOf<R>): JsonObject {
+export function toActivityLogFields<R extends Resource>({ fields }: R, item: ItemOf<R>): JsonObject {
   return showFields(
     Object.entries(fields).filter(([, { isLogged }]) => isLogged),
     item,
@@ -225,7 +225,7 @@ function showFields(fields: readonly (readonly [string, Field])[], item: Readonl
 function showMembers(members: Field['members'], value: JsonObject, shown: JsonObject): void {
   const names = Object.keys(members)
   for (const name of names.length > 0 ? names : Object.keys(value))
-    setOwn(shown, name, ownValue(value, name) ?? members[name]?.shown ?? null)
+    setOwnValue(shown, name, getOwnValue(value, name) ?? members[name]?.shown ?? null)
 }
 
 /**
@@ -241,7 +241,7 @@ export function readFields<R extends Pick<Resource, 'fields'>, E>(
   const read: Record<string, unknown> = {}
   for (const [key, field] of Object.entries(fields)) {
     const { kind, name, schema, isNullable, initial, members, fields: ofGroup, isFlat } = field
-    const value = ownValue(body, name)
+    const value = getOwnValue(body, name)
     if (kind === 'members') {
       const sent = pickMembers(Object.keys(members), body)
       if (sent !== null) read[key] = sent
@@ -264,8 +264,8 @@ export function readFields<R extends Pick<Resource, 'fields'>, E>(
 function pickMembers(names: readonly string[], body: JsonObject): JsonObject | null {
   const picked: JsonObject = {}
   for (const name of names) {
-    const value = ownValue(body, name)
-    if (value !== undefined) setOwn(picked, name, value)
+    const value = getOwnValue(body, name)
+    if (value !== undefined) setOwnValue(picked, name, value)
   }
   return Object.keys(picked).length === 0 ? null : picked
 }

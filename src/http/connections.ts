@@ -5,7 +5,7 @@
 
 import type { IncomingMessage, RequestListener, Server, ServerOptions, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { networkOf, removeIpv4Mapping } from '#wire/address/client-address.ts'
+import { findSenderNetwork, removeIpv4Mapping } from '#wire/address/client-address.ts'
 import type { AnswerBudget } from './answers/answer-budget.ts'
 
 /** Open files reserved for the stores, the decode threads and queries; an idle front has some 60 open. */
@@ -194,7 +194,7 @@ export class Connections {
   }
 
   #admit(socket: Socket): void {
-    const key = networkOf(removeIpv4Mapping(socket.remoteAddress ?? ''))
+    const key = findSenderNetwork(removeIpv4Mapping(socket.remoteAddress ?? ''))
     if (this.#count >= this.#max && !this.#endLeastNeeded(this.#networks.get(key))) {
       this.#onEnd('refused')
       socket.destroy()

@@ -31,7 +31,7 @@ import {
   doesRegisterAllMethods,
   findKnownPath,
   type KnownPath,
-  listSpellings,
+  listPathSpellings,
   usualMethods,
 } from './shared/known-paths.ts'
 import { createRequestIdMaker, requestIdHeader } from './shared/request-id.ts'
@@ -129,7 +129,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   // Otherwise Fastify itself would answer a QUERY request without a content type, regardless of its path.
   server.addHttpMethod('QUERY', { hasBody: false, overrideExisting: true })
 
-  for (const route of options.routes) for (const path of listSpellings(route.path)) register(path, route)
+  for (const route of options.routes) for (const path of listPathSpellings(route.path)) register(path, route)
   const knownPaths = collectKnownPaths(options.routes)
   for (const known of knownPaths) if (doesRegisterAllMethods(known, knownPaths)) registerOtherMethods(known)
 

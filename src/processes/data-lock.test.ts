@@ -56,7 +56,7 @@ async function lockingProcess(t: TestContext, code: string): Promise<ChildProces
 
 const holding = (folder: string, command = 'serve') =>
   `const held = await lock.acquireDataLock(${JSON.stringify(folder)}, { command: '${command}', waitMsMax: 0 }); if (!held.ok) throw new Error(held.error)`
-const asChild = (folder: string) => `lock.shareDataLock(${JSON.stringify(folder)})`
+const asChild = (folder: string) => `lock.acquireSharedDataLock(${JSON.stringify(folder)})`
 
 describe('the lock of a data folder', () => {
   it('is free if its file names a process of another program', async t => {

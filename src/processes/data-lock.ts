@@ -137,7 +137,7 @@ export async function acquireDataLock(
  * once, with exit code 0, if its parent (`PENNON_SERVE_PID`) is already gone and therefore no longer protects the folder.
  * @throws if the lock cannot be taken.
  */
-export function shareDataLock(dataFolder: string): void {
+export function acquireSharedDataLock(dataFolder: string): void {
   const path = childrenLockOf(dataFolder)
   let database = takeLock(path, share, { timeout: childWaitMs })
   let inode = inodeAt(path)
@@ -184,7 +184,7 @@ export function isFileLocked(path: string): boolean {
  * Locks a file like `tryFileLock`, but shares the lock with other processes. @returns a function that unlocks it. @throws
  * if the lock cannot be acquired in time.
  */
-export function shareFileLock(path: string): () => void {
+export function acquireSharedFileLock(path: string): () => void {
   const database = takeLock(path, share, { timeout: childWaitMs })
   return () => void database.close()
 }

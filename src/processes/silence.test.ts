@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { watchSilence } from './silence.ts'
+import { watchForSilence } from './silence.ts'
 
-describe('watchSilence', () => {
+describe('watchForSilence', () => {
   it('reports each silence once, and none while messages arrive', t => {
     t.mock.timers.enable({ apis: ['setInterval'] })
     let silenceCount = 0
-    const watch = watchSilence(60, () => {
+    const watch = watchForSilence(60, () => {
       silenceCount++
     })
     t.after(() => watch.stop())

@@ -26,20 +26,20 @@ export interface SilentChildOptions {
 const startDefaultMsMax = 300_000
 
 /** Kills a child that has gone silent, so that its supervisor starts another child. */
-export function killWhenSilent(options: SilentChildOptions): SilenceWatch {
+export function killSilentChild(options: SilentChildOptions): SilenceWatch {
   const { name, logger, silentAfterMs, startMsMax = startDefaultMsMax, kill } = options
   const onSilent = () => {
     logger.error({ child: name, silentAfterMs }, 'process no longer responds; killing and restarting it')
     kill()
   }
-  let watch = watchSilence(Math.max(silentAfterMs, startMsMax), onSilent)
+  let watch = watchForSilence(Math.max(silentAfterMs, startMsMax), onSilent)
   let hasSpoken = false
   return {
     heard: () => {
       if (hasSpoken) return watch.heard()
       hasSpoken = true
       watch.stop()
-      watch = watchSilence(silentAfterMs, onSilent)
+      watch = watchForSilence(silentAfterMs, onSilent)
     },
     stop: () => watch.stop(),
   }
@@ -56,7 +56,7 @@ const turnCount = 5
  * process was itself stopped, it reads the messages that arrived in the meantime before the time of the stop counts as
  * silence. The timer does not keep the process alive.
  */
-export function watchSilence(silentAfterMs: number, onSilent: () => void): SilenceWatch {
+export function watchForSilence(silentAfterMs: number, onSilent: () => void): SilenceWatch {
   let silentTurns = 0
   const timer = setInterval(
     () => {

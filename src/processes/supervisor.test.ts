@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { it } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
-import { createLogger, silentLogger } from '#telemetry/log.ts'
+import { createLogger, createSilentLogger } from '#telemetry/log.ts'
 import { eventually } from '../../tests/support/eventually.ts'
 import { tempDir } from '../../tests/support/temp-dir.ts'
 import { SupervisedChild } from './supervisor.ts'
@@ -22,7 +22,7 @@ it('a child that cannot be started is retried until it starts', async t => {
     mainPath,
     args: () => [],
     env: process.env,
-    logger: silentLogger(),
+    logger: createSilentLogger(),
     random: () => 0,
     onMessage: () => {
       isReady = true
@@ -78,7 +78,7 @@ it('a child may take longer for its first message than for later ones, and is re
   let startsUntilHeard: number | undefined
   const supervised = (name: 'slow' | 'mute', mainPath: string, startMsMax: number) =>
     new SupervisedChild({
-      ...{ name, mainPath, args: () => [], env: process.env, logger: silentLogger(), random: () => 0 },
+      ...{ name, mainPath, args: () => [], env: process.env, logger: createSilentLogger(), random: () => 0 },
       ...{ silentAfterMs: 300, startMsMax },
       onStart: () => {
         started[name]++
@@ -149,7 +149,7 @@ it('a child that lives but sends nothing any more is replaced', async t => {
   )
   const pids: number[] = []
   const child = new SupervisedChild({
-    ...{ name: 'child', mainPath, args: () => [], env: process.env, logger: silentLogger(), random: () => 0 },
+    ...{ name: 'child', mainPath, args: () => [], env: process.env, logger: createSilentLogger(), random: () => 0 },
     silentAfterMs: 200,
     onStart: pid => pids.push(pid),
   })

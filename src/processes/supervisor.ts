@@ -3,9 +3,9 @@
 // (`child-channel.ts`), so that a killed parent leaves no orphan.
 
 import { type ChildProcess, fork } from 'node:child_process'
-import { backOffMs } from '#core/back-off.ts'
+import { computeBackOffMs } from '#core/back-off.ts'
 import type { Logger } from '#telemetry/log.ts'
-import { killWhenSilent } from './silence.ts'
+import { killSilentChild } from './silence.ts'
 
 export interface ChildOptions {
   readonly name: string
@@ -68,7 +68,7 @@ export class SupervisedChild {
     const silence =
       silentAfterMs === undefined
         ? null
-        : killWhenSilent({ name, logger, silentAfterMs, startMsMax, kill: () => child.kill('SIGKILL') })
+        : killSilentChild({ name, logger, silentAfterMs, startMsMax, kill: () => child.kill('SIGKILL') })
     this.#exited = new Promise(resolve => {
       const noteExit = (log: () => void) => {
         this.#child = undefined
@@ -174,6 +174,6 @@ export function createRestartDelay(random: () => number): (livedMs: number) => n
   let failureCount = 0
   return livedMs => {
     failureCount = livedMs > healthyAfterMs ? 0 : failureCount + 1
-    return backOffMs(restartDelays, Math.max(0, failureCount - 1), random())
+    return computeBackOffMs(restartDelays, Math.max(0, failureCount - 1), random())
   }
 }

@@ -7,7 +7,7 @@ import { runInNewContext } from 'node:vm'
 type Collect = (options: { type: 'major'; execution: 'sync'; flavor: 'last-resort' }) => void
 
 /** Gives back memory of the calling thread's heap. Blocks it for 20 to 60 ms, so no request should be waiting. */
-export function giveBackMemory(): void {
+export function releaseHeapMemory(): void {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as Collect
   setFlagsFromString('--no-expose-gc')
@@ -33,7 +33,7 @@ const busyShare = 0.2
 const quietShare = 0.05
 
 /** Gives memory back after each busy period, once the thread was quiet between two checks. The start is a busy period. */
-export function giveBackWhenQuiet(lookMs = lookMsUsual, giveBack = giveBackMemory): void {
+export function releaseMemoryWhenIdle(lookMs = lookMsUsual, giveBack = releaseHeapMemory): void {
   let wasBusy = true
   let usedMicros = threadMicros()
   const look = () => {

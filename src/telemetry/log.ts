@@ -61,7 +61,7 @@ function framesOf({ stack = '' }: Error): string {
   return start === -1 ? '' : stack.slice(start)
 }
 
-export function silentLogger(): Logger {
+export function createSilentLogger(): Logger {
   return pino({ level: 'silent' })
 }
 

@@ -12,7 +12,7 @@ import { stateFilePath } from '#adapters/sqlite/open-sqlite.ts'
 import { openStateWriter } from '#adapters/sqlite/state-writer-client.ts'
 import type { EventStore } from '#ports/events/event-store.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
-import { silentLogger } from '#telemetry/log.ts'
+import { createSilentLogger } from '#telemetry/log.ts'
 import { createClickHouseEventStore } from '../../src/adapters/clickhouse/clickhouse-event-store.ts'
 import { startEngine } from '../support/engine.ts'
 import { allScopesKey, type ManagementApi, startManagement } from '../support/management-api.ts'
@@ -35,7 +35,7 @@ describe('rows of unlimited size', () => {
     const api = await startManagement(t, {
       wrap: async (_, dataFolder) => {
         seedSqlite(dataFolder)
-        const writer = await openStateWriter({ dataFolder, logger: silentLogger() })
+        const writer = await openStateWriter({ dataFolder, logger: createSilentLogger() })
         t.after(() => writer.close())
         return writer as ManagementStore
       },
@@ -48,7 +48,7 @@ describe('rows of unlimited size', () => {
     const postgres = await startPostgres()
     t.after(() => postgres.stop())
     const url = await postgres.createDatabase({ template: await migratedTemplate(postgres) })
-    const logger = silentLogger()
+    const logger = createSilentLogger()
     const management = openPostgresManagementStore({ url, logger })
     t.after(() => management.close())
     await management.createProject(aNewProject(), aChange())

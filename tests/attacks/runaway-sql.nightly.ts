@@ -7,7 +7,7 @@ import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { prepareEngine } from '../../src/adapters/clickhouse-embedded/start-engine.ts'
+import { prepareEngineStart } from '../../src/adapters/clickhouse-embedded/start-engine.ts'
 import { collectText } from '../support/child-processes.ts'
 import { endProcess, registerProcess } from '../support/processes-in-folders.ts'
 import { removeFolder } from '../support/temp-dir.ts'
@@ -19,7 +19,7 @@ describe('SQL queries that cannot be stopped', () => {
   it('make the supervisor end and restart the engine, instead of using a core for hours', async t => {
     const dataFolder = mkdtempSync(join(tmpdir(), 'pennon-runaway-'))
     t.after(() => removeFolder(dataFolder))
-    const { args, endpoint } = await prepareEngine(dataFolder, { queryTimeoutSeconds: 1 })
+    const { args, endpoint } = await prepareEngineStart(dataFolder, { queryTimeoutSeconds: 1 })
     const child = fork(new URL('../support/engine-child.ts', import.meta.url), [args[2]!, args[4]!, '2000'], {
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     })

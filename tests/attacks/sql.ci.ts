@@ -8,7 +8,11 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { checkSql } from '#core/sql/check-sql.ts'
-import { analystLoginOf, nameViewsDatabase, type SqlScope } from '../../src/adapters/clickhouse/connection/analyst.ts'
+import {
+  buildSqlUserLogin,
+  formatViewsDatabaseName,
+  type SqlScope,
+} from '../../src/adapters/clickhouse/connection/analyst.ts'
 import { createClickHouseClients } from '../../src/adapters/clickhouse/connection/clickhouse-clients.ts'
 import { createSqlSetUp } from '../../src/adapters/clickhouse/sql/set-up.ts'
 import { eventStoreForTests } from '../support/event-store-for-tests.ts'
@@ -95,9 +99,9 @@ describe('SQL written by users', () => {
     scope: SqlScope = 'visible',
   ) {
     const { url, analyst } = held.engine.endpoint()
-    const { username, password } = analystLoginOf(analyst, scope)
+    const { username, password } = buildSqlUserLogin(analyst, scope)
     const authorization = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
-    const response = await fetch(`${url}/?database=${nameViewsDatabase('pennon', scope)}${search}`, {
+    const response = await fetch(`${url}/?database=${formatViewsDatabaseName('pennon', scope)}${search}`, {
       method: 'POST',
       body: sql,
       headers: { ...headers, Authorization: authorization },

@@ -8,10 +8,10 @@ import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-st
 import { prepareEvents } from '#core/capture/prepare-events.ts'
 import { noQuotas, type Quotas } from '#core/project.ts'
 import { type CaptureService, createCaptureService } from '#services/capture/capture.ts'
-import { startEventQuotas } from '#services/capture/event-quotas.ts'
-import { startRefusedCounter } from '#services/capture/refused-counter.ts'
+import { startEventQuotaTracker } from '#services/capture/event-quotas.ts'
+import { startRefusedItemCounter } from '#services/capture/refused-counter.ts'
 import { createUsageSchedule } from '#services/worker/usage-schedule.ts'
-import { silentLogger } from '#telemetry/log.ts'
+import { createSilentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { eventually } from '../support/eventually.ts'
 import { anIncomingEvent, anIncomingRequest } from '../support/incoming-requests.ts'
@@ -51,8 +51,8 @@ async function start(t: TestContext) {
     clock,
   })
   const startFront = () => {
-    const quotas = startEventQuotas({ usage: store, clock, logger: silentLogger(), readMs: 5 })
-    const refused = startRefusedCounter({ store, clock, logger: silentLogger(), flushMs: 5 })
+    const quotas = startEventQuotaTracker({ usage: store, clock, logger: createSilentLogger(), readMs: 5 })
+    const refused = startRefusedItemCounter({ store, clock, logger: createSilentLogger(), flushMs: 5 })
     const capture = createCaptureService({
       findProject: () => project,
       unknownKeys: 'reject',
@@ -63,7 +63,7 @@ async function start(t: TestContext) {
       eventLog: { append: (lane, records) => world.log.append(lane, records).then(() => undefined) },
       clock,
       metrics: createMetrics(),
-      logger: silentLogger(),
+      logger: createSilentLogger(),
     })
     t.after(() => Promise.all([quotas.close(), refused.close()]))
     return { quotas, refused, capture }

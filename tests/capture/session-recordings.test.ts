@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { describe, it, type TestContext } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { unpackItems } from '#core/capture/packed-items.ts'
+import { decompressItems } from '#core/capture/packed-items.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { RefusedInput } from '#services/capture/keep-rejects.ts'
 import { type CaptureServerOptions, startCaptureServer } from '../support/capture-server.ts'
@@ -77,7 +77,7 @@ describe('the recording endpoint', () => {
     assert.equal((await server.call('/s/', gzipSync(text))).status, 200)
     for (const recording of await server.kept()) {
       assert.deepEqual([recording.projectId, recording.itemCount], [7, 3])
-      const json = await unpackItems(recording.items, recording.itemsBytes)
+      const json = await decompressItems(recording.items, recording.itemsBytes)
       assert.deepEqual(JSON.parse(json.toString()), [...items, { last: true }])
     }
     const refusal = await server.call('/s/', JSON.stringify([anElement({ $session_id: 'a_b', $snapshot_data: items })]))

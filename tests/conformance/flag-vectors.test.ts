@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
 import type { EvaluationSubject } from '#core/flags/evaluation/evaluation-subject.ts'
-import { type JsonObject, parseJson, textOf } from '#core/json.ts'
+import { type JsonObject, parseJson, toComparableText } from '#core/json.ts'
 import { runAllSteps } from '#core/maybe-steps.ts'
 import { ok } from '#core/result.ts'
 import { parseDecideQuery } from '#wire/flags/decide-query.ts'
@@ -161,7 +161,10 @@ function answers(vector: CoreVector): Answers {
 function storedGroupRows(vector: CoreVector, groups: JsonObject): EvaluationSubject['groupRows'] {
   const rows = new Map<number, ReturnType<typeof ok<JsonObject | null>>>()
   for (const [index, name] of Object.entries(vector.project?.group_type_mapping ?? {})) {
-    rows.set(Number(index), ok(vector.stored?.group_properties?.[name]?.[textOf(groups[name] ?? null)] ?? null))
+    rows.set(
+      Number(index),
+      ok(vector.stored?.group_properties?.[name]?.[toComparableText(groups[name] ?? null)] ?? null),
+    )
   }
   return rows
 }

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { defaultEngineLimits, formatUsersConfig } from '#adapters/clickhouse-embedded/engine-config.ts'
-import { prepareEngine } from '#adapters/clickhouse-embedded/start-engine.ts'
+import { prepareEngineStart } from '#adapters/clickhouse-embedded/start-engine.ts'
 import { openSalts } from '#compose/stores/stores.ts'
 import type { EventLogAppender } from '#ports/log/event-log.ts'
 import { createLogger, type Logger } from '#telemetry/log.ts'
@@ -235,7 +235,7 @@ interface Engine {
 /** The engine as `pennon events` runs it; its writer may use any database whose name starts with `vectors_`. */
 async function startSharedEngine(dataFolder: string): Promise<Engine> {
   const { child, endpoint } = await spawnPreparedEngine(dataFolder, async () => {
-    const prepared = await prepareEngine(dataFolder)
+    const prepared = await prepareEngineStart(dataFolder)
     const limits = { ...defaultEngineLimits, queryTimeoutSeconds: 60 }
     const users = formatUsersConfig({ ...prepared.endpoint, database: 'vectors' }, limits)
     writeFileSync(

@@ -9,7 +9,7 @@ import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-st
 import { noQuotas, type Project } from '#core/project.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
 import { type FlagRequestCounter, startFlagRequestCounter } from '#services/flags/flag-request-counter.ts'
-import { silentLogger } from '#telemetry/log.ts'
+import { createSilentLogger } from '#telemetry/log.ts'
 import { eventually } from '../support/eventually.ts'
 import { fixedClock } from '../support/fixed-clock.ts'
 import { startFront } from '../support/front.ts'
@@ -32,7 +32,7 @@ async function openUsage(t: TestContext, startsAt: string) {
   })
   await store.createProject(aNewProject(), aChange())
   const front = (usage: Pick<ManagementStore, 'addFlagRequests' | 'sumFlagRequests'> = store, flushMs = 5): Counter => {
-    const counter = startFlagRequestCounter({ usage, clock, logger: silentLogger(), flushMs })
+    const counter = startFlagRequestCounter({ usage, clock, logger: createSilentLogger(), flushMs })
     counters.push(counter)
     const times = (count: number) => {
       for (let done = 0; done < count; done++) counter.count(1)

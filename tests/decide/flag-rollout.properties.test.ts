@@ -1,9 +1,9 @@
-// Compares the rollout derived from a flag's definition (`rolloutOf`) with evaluations for many persons.
+// Compares the rollout derived from a flag's definition (`readFlagRollout`) with evaluations for many persons.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { rolloutOf } from '#core/flags/definitions/flag-rollout.ts'
+import { readFlagRollout } from '#core/flags/definitions/flag-rollout.ts'
 import { compileProject } from '#core/flags/evaluation/compile-project.ts'
 import { flagValueOf } from '#core/flags/evaluation/flag-outcome.ts'
 import type { JsonObject } from '#core/json.ts'
@@ -65,7 +65,7 @@ test('the rollout derived from a flag’s definition agrees with evaluations of 
       const answers = new Set(
         persons.map(person => flagValueOf(evaluateFlags(project, allFlags, person).outcomes[position]!)),
       )
-      const rollout = rolloutOf(flag.filters)
+      const rollout = readFlagRollout(flag.filters)
       const expected =
         answers.size > 1
           ? { kind: 'some' }

@@ -6,7 +6,7 @@ import { createDecodePool } from '#compose/front/decode-pool.ts'
 import { startServingDefinitions } from '#compose/front/definitions.ts'
 import { composeFlags } from '#compose/front/flags.ts'
 import { PortError } from '#ports/port-error.ts'
-import { startEventQuotas } from '#services/capture/event-quotas.ts'
+import { startEventQuotaTracker } from '#services/capture/event-quotas.ts'
 import { startFlagRequestCounter } from '#services/flags/flag-request-counter.ts'
 import { flagFromJson } from '../support/decide-server.ts'
 import { serveParts, testContext } from '../support/front-parts.ts'
@@ -34,7 +34,7 @@ it('flags are evaluated with definitions alone, except flags that read stored pe
   }
   const counters = {
     flagRequests: startFlagRequestCounter({ usage, clock, logger, flushMs: 60_000 }),
-    eventQuotas: startEventQuotas({ usage, clock, logger, readMs: 60_000 }),
+    eventQuotas: startEventQuotaTracker({ usage, clock, logger, readMs: 60_000 }),
   }
   for (const counter of Object.values(counters)) opened.defer(() => counter.close())
   const project = { ...emptyDefinitions(aProject({ apiToken }), 1), flags: flags.map(flagFromJson) }

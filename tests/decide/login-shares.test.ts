@@ -4,10 +4,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
-import { initializeSeriesAtZero } from '#compose/instance/initial-series.ts'
+import { initializeMetricSeries } from '#compose/instance/initial-series.ts'
 import type { HashKeyAssignment } from '#ports/state/subject-store.ts'
 import { createDecideService } from '#services/flags/decide.ts'
-import { silentLogger } from '#telemetry/log.ts'
+import { createSilentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { compileTestProject, emptySubjects, noVisitors } from '../support/decide-server.ts'
 import { aSubjectRequest } from '../support/evaluation-subject.ts'
@@ -35,7 +35,7 @@ interface Write {
 /** A service whose store has the persons that `isStored` accepts, and answers a write only when the test says so. */
 function start(isStored: (projectId: number) => boolean) {
   const metrics = createMetrics()
-  initializeSeriesAtZero(metrics)
+  initializeMetricSeries(metrics)
   const timers: { readonly run: () => void; readonly delayMs: number; isCancelled: boolean }[] = []
   const writes: Write[] = []
   const service = createDecideService({
@@ -55,7 +55,7 @@ function start(isStored: (projectId: number) => boolean) {
     geoip: null,
     countFlagRequest: () => {},
     metrics,
-    logger: silentLogger(),
+    logger: createSilentLogger(),
     guard: {
       monotonicNowMs: () => 0,
       startTimer(run, delayMs) {

@@ -8,7 +8,7 @@ import { EvaluationTrace } from '#core/flags/evaluation/evaluation-trace.ts'
 import type { JsonObject } from '#core/json.ts'
 import { isSteps, type MaybeSteps } from '#core/maybe-steps.ts'
 import { type AnswerOptions, encodeEvaluation } from '#wire/flags/decide-response.ts'
-import { encodeOfrepBulk } from '#wire/flags/ofrep-response.ts'
+import { encodeOfrepBulkAnswer } from '#wire/flags/ofrep-response.ts'
 import { compileTestProject, flagFromJson, startDecideServer } from '../support/decide-server.ts'
 import { aSubject } from '../support/evaluation-subject.ts'
 import { bulkPath } from '../support/ofrep-server.ts'
@@ -74,7 +74,7 @@ describe('answers after a flag is added', () => {
     const answer = (project: CompiledProject) => {
       const [flagsAnswer, bulk] = [
         encodeEvaluation(evaluated(project), options),
-        encodeOfrepBulk(evaluated(project), 'all', ''),
+        encodeOfrepBulkAnswer(evaluated(project), 'all', ''),
       ]
       assert.ok(!isSteps(flagsAnswer) && !isSteps(bulk) && bulk.ok)
       return [flagsAnswer, bulk.value]
@@ -127,7 +127,7 @@ function answersAbout(some: readonly JsonObject[]) {
   return {
     as: (shape: AnswerOptions['shape']) => encodeEvaluation(evaluated(project), { ...options, shape }),
     traced: () => encodeEvaluation(evaluated(project, new EvaluationTrace()), options),
-    bulk: () => encodeOfrepBulk(evaluated(project), 'all', ''),
+    bulk: () => encodeOfrepBulkAnswer(evaluated(project), 'all', ''),
   }
 }
 

@@ -8,8 +8,8 @@ import type { JsonObject, JsonValue } from '#core/json.ts'
 import type { Project } from '#core/project.ts'
 import { err, ok } from '#core/result.ts'
 import { PortError } from '#ports/port-error.ts'
-import { type CountReachDeps, countReach, prepareReachQuery } from '#services/scans/count-reach.ts'
-import { createSubjectScans } from '#services/scans/subject-scans.ts'
+import { type CountReachDeps, countAffectedSubjects, prepareReachQuery } from '#services/scans/count-reach.ts'
+import { createSubjectScanQueues } from '#services/scans/subject-scans.ts'
 import { emptySubjects, startDecideServer } from '../support/decide-server.ts'
 import { aSubject } from '../support/evaluation-subject.ts'
 import {
@@ -81,9 +81,9 @@ export async function checkSituations(t: TestContext, situations: readonly Situa
       const question = prepareReachQuery(definitions, null, flag)
       assert.ok(question.ok)
       const management = { listPersonsAfter: async () => ({ results: [stored], nextBehindId: null, leftOutCount: 0 }) }
-      const deps = { management, scans: createSubjectScans(() => 0) } as unknown as CountReachDeps
+      const deps = { management, scans: createSubjectScanQueues(() => 0) } as unknown as CountReachDeps
       const watch = { nowMs, signal: new AbortController().signal, onPage: async () => {} }
-      const { gained, values, byCondition } = await countReach(deps, definitions, question.value, watch)
+      const { gained, values, byCondition } = await countAffectedSubjects(deps, definitions, question.value, watch)
       const reached = reachedOf(outcome.value)
       assert.deepEqual(
         [gained, byCondition],

@@ -3,8 +3,8 @@ import { cpSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import type { CapturedEvent } from '#core/events/captured-event.ts'
-import { createProcessor } from '#services/processing/process-events.ts'
-import { silentLogger } from '#telemetry/log.ts'
+import { createEventProcessor } from '#services/processing/process-events.ts'
+import { createSilentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { createClickHouseEventStore } from '../../src/adapters/clickhouse/clickhouse-event-store.ts'
 import { migrateSqlite } from '../../src/adapters/sqlite/kysely-on-sqlite.ts'
@@ -115,7 +115,7 @@ async function work(dataFolder: string, crash: Crash | null, recordCountMax = ch
   let passings = 0
   let crashed = false
   const stopping = new AbortController()
-  const processor = createProcessor({
+  const processor = createEventProcessor({
     log,
     state,
     events,
@@ -123,7 +123,7 @@ async function work(dataFolder: string, crash: Crash | null, recordCountMax = ch
     saltOf: noSalts,
     clock,
     metrics: createMetrics(),
-    logger: silentLogger(),
+    logger: createSilentLogger(),
     ownerId: `worker ${Math.random()}`,
     logId: 'log',
     limits: { recordCountMax, restMs: 0 },

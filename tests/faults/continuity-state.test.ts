@@ -11,7 +11,7 @@ import { openSqliteSubjectStore } from '#adapters/sqlite/sqlite-subject-store.ts
 import { startStateThread } from '#adapters/sqlite/state-thread.ts'
 import type { StateMethod } from '#adapters/sqlite/state-writer-protocol.ts'
 import type { HashKeyRow } from '#ports/state/subject-store.ts'
-import { silentLogger } from '#telemetry/log.ts'
+import { createSilentLogger } from '#telemetry/log.ts'
 import { startDecideServer } from '../support/decide-server.ts'
 import { eventually } from '../support/eventually.ts'
 import { startFront } from '../support/front.ts'
@@ -108,7 +108,7 @@ describe('experience continuity while the state file is written by another proce
 describe('experience continuity while the state thread dies', () => {
   it('fails only flags without a row, and these recover with the next thread', async t => {
     const dataFolder = tempDir(t)
-    const thread = startStateThread({ dataFolder, access: 'write', busyTimeoutMs: 2_000, logger: silentLogger() })
+    const thread = startStateThread({ dataFolder, access: 'write', busyTimeoutMs: 2_000, logger: createSilentLogger() })
     t.after(() => thread.close())
     await thread.started
     const chunkStore = openSqliteChunkStore({ dataFolder })

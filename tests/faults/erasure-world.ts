@@ -9,15 +9,15 @@ import { RecordEncoder } from '#core/log/record-codec.ts'
 import { encodeRecording } from '#core/log/recording-codec.ts'
 import type { ErasureTerms } from '#core/persons/erasure.ts'
 import { publishJob } from '#services/imports/manage-jobs.ts'
-import { createImportWork } from '#services/imports/run-import-work.ts'
+import { createImportWorker } from '#services/imports/run-import-work.ts'
 import { erasePersons } from '#services/manage/erase-persons.ts'
-import { createProcessor } from '#services/processing/process-events.ts'
-import { createSerializer } from '#services/shared/serializer.ts'
+import { createEventProcessor } from '#services/processing/process-events.ts'
+import { createSerialQueue } from '#services/shared/serializer.ts'
 import { UnderWay } from '#services/shared/under-way.ts'
 import { createErasureWorker, type ErasureFaultPoint } from '#services/worker/erase-persons.ts'
-import { createEventStoreKeeper } from '#services/worker/keep-event-store.ts'
-import { createSubjectMirrorKeeper } from '#services/worker/mirror-subjects.ts'
-import { silentLogger } from '#telemetry/log.ts'
+import { createEventStoreRestorer } from '#services/worker/keep-event-store.ts'
+import { createSubjectMirrorUpdater } from '#services/worker/mirror-subjects.ts'
+import { createSilentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import type { EngineForTests } from '../support/engine-for-tests.ts'
 import { eventually } from '../support/eventually.ts'
@@ -60,7 +60,7 @@ export async function erasureWorld(t: TestContext, open: OpenSqlState, server: E
   await management.followLog({ id: 'log', place: '', formerId: null, begunAt: '' })
   const storage = memoryLogStorage()
   const log = createMemoryEventLog({ storage, nowMs: clock.nowMs })
-  const logger = silentLogger()
+  const logger = createSilentLogger()
   const counts = { main: 0, historical: 0 }
   let [made, workerCount] = [0, 0]
 
@@ -80,7 +80,7 @@ export async function erasureWorld(t: TestContext, open: OpenSqlState, server: E
   async function process(): Promise<void> {
     const stopping = new AbortController()
     const ownerId = `worker-${++workerCount}`
-    const processor = createProcessor({
+    const processor = createEventProcessor({
       ...{ log, logId: 'log', state: chunks, events, geoip: null, saltOf: noSalts, clock, logger, ownerId, underWay },
       ...{ metrics: createMetrics(), limits: { restMs: 0, pollMs: 20 } },
     })
@@ -96,11 +96,11 @@ export async function erasureWorld(t: TestContext, open: OpenSqlState, server: E
 
   const changeNow = () => aChange('the key', clock.nowMs())
   const underWay = new UnderWay()
-  const serialize = createSerializer()
+  const serialize = createSerialQueue()
   const mirror = () =>
-    createSubjectMirrorKeeper({ state: management, events, logger, newUuid: () => crypto.randomUUID() })
+    createSubjectMirrorUpdater({ state: management, events, logger, newUuid: () => crypto.randomUUID() })
   const keeper = () =>
-    createEventStoreKeeper({
+    createEventStoreRestorer({
       ...{ log, logId: 'log', state: chunks, events, geoip: null, saltOf: noSalts, clock, logger, serialize },
       metrics: createMetrics(),
       ...{ marks: management, rejectRetentionDays: 30, underWay, expiryClock: clock },
@@ -122,7 +122,7 @@ export async function erasureWorld(t: TestContext, open: OpenSqlState, server: E
       random: () => 0.5,
       retentionClock: { nowMs: clock.nowMs, isTrusted: () => true },
     }
-    return createImportWork({ ...deps, ownerId: `worker-${workerCount}`, underWay })
+    return createImportWorker({ ...deps, ownerId: `worker-${workerCount}`, underWay })
   }
 
   async function createJob(n: number): Promise<number> {

@@ -9,9 +9,9 @@ import { after, before, describe, it } from 'node:test'
 import { systemClock } from '#adapters/system/clock.ts'
 import { composeFront, type FrontOptions } from '#compose/front/front.ts'
 import { bootstrapInstance } from '#compose/instance/start.ts'
-import { openManagement } from '#compose/stores/state.ts'
+import { openManagementStore } from '#compose/stores/state.ts'
 import { type Config, readConfig } from '#config.ts'
-import { silentLogger } from '#telemetry/log.ts'
+import { createSilentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { eventually } from '../support/eventually.ts'
 import { testPersonalKey, testProjectKey } from '../support/pennon.ts'
@@ -38,7 +38,7 @@ before(async () => {
   })
   assert.ok(read.ok)
   config = read.value
-  const management = await openManagement(config, silentLogger())
+  const management = await openManagementStore(config, createSilentLogger())
   await bootstrapInstance(config, systemClock, management)
   await (await compose({ management })).close()
   threadCountBefore = threadCount()
@@ -48,7 +48,7 @@ after(async () => {
 })
 
 function compose(options: Partial<FrontOptions>) {
-  const [logger, metrics] = [silentLogger(), createMetrics()]
+  const [logger, metrics] = [createSilentLogger(), createMetrics()]
   return composeFront({ config, clock: systemClock, geoip: null, logger, metrics, host, ...options })
 }
 
@@ -83,7 +83,7 @@ describe('a front that fails to start closes what it opened', { skip: process.pl
     assertClosesAll({ config: { ...config, trustedProxies: ['nobody'] } }, /PENNON_TRUSTED_PROXIES/))
 
   it('when definitions cannot be read after the counters were started, including a state that was passed in', async () => {
-    const open = await openManagement(config, silentLogger())
+    const open = await openManagementStore(config, createSilentLogger())
     let closeCount = 0
     const management = {
       ...open,

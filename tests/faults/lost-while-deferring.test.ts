@@ -7,9 +7,9 @@ import { createClickHouseEventStore } from '#adapters/clickhouse/clickhouse-even
 import { migrateSqlite } from '#adapters/sqlite/kysely-on-sqlite.ts'
 import { openSqliteChunkStore } from '#adapters/sqlite/sqlite-chunk-store.ts'
 import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
-import { createProcessor } from '#services/processing/process-events.ts'
-import { createEventStoreKeeper } from '#services/worker/keep-event-store.ts'
-import { silentLogger } from '#telemetry/log.ts'
+import { createEventProcessor } from '#services/processing/process-events.ts'
+import { createEventStoreRestorer } from '#services/worker/keep-event-store.ts'
+import { createSilentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { engineForTests } from '../support/engine-for-tests.ts'
 import { eventually } from '../support/eventually.ts'
@@ -39,7 +39,16 @@ describe('the event store while a project is deferred', () => {
     for (let n = 0; n < 2; n++)
       assert.ok((await management.createProject(aNewProject({ geoipEnabled: false }), aChange())).ok)
     const log = createMemoryEventLog({ nowMs: clock.nowMs })
-    const shared = { log, logId: 'log', state, events, geoip: null, saltOf: noSalts, clock, logger: silentLogger() }
+    const shared = {
+      log,
+      logId: 'log',
+      state,
+      events,
+      geoip: null,
+      saltOf: noSalts,
+      clock,
+      logger: createSilentLogger(),
+    }
     let [eventCount, workerCount] = [0, 0]
 
     const append = async (projectId: number, name: string) => {
@@ -51,7 +60,7 @@ describe('the event store while a project is deferred', () => {
       const ownerId = `worker-${++workerCount}`
       const stopping = new AbortController()
       let readCount = 0
-      const processor = createProcessor({
+      const processor = createEventProcessor({
         ...{ ...shared, ownerId, metrics: createMetrics(), limits: { restMs: 0, pollMs: 20 } },
         deferring: { projects: management, hasOtherProjects: async () => true },
         faultPoint: name => {
@@ -75,7 +84,7 @@ describe('the event store while a project is deferred', () => {
     /** The check that a worker makes at its start. */
     const check = async () => {
       await events.migrate()
-      const keeper = createEventStoreKeeper({
+      const keeper = createEventStoreRestorer({
         ...{ ...shared, metrics: createMetrics(), marks: management, rejectRetentionDays: 30 },
         ...{
           newUuid: () => crypto.randomUUID(),

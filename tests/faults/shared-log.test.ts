@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { describe, it } from 'node:test'
 import { listSegments } from '#adapters/sqlite-log/segment-file.ts'
-import { setSegmentAside } from '#adapters/sqlite-log/set-aside.ts'
+import { moveDamagedSegmentAside } from '#adapters/sqlite-log/set-aside.ts'
 import { openSqliteLogReader } from '#adapters/sqlite-log/sqlite-log-reader.ts'
 import { openSqliteLogWriter } from '#adapters/sqlite-log/sqlite-log-writer.ts'
 import { PortError } from '#ports/port-error.ts'
@@ -113,7 +113,7 @@ describe('a stream of a small log that two fronts share', () => {
       for (let round = 0; round < 3; round++) {
         await append(idle, 10)
         const opened = listSegments(streamFolder).at(-1)!
-        if (how === 'set aside as damaged') setSegmentAside(opened)
+        if (how === 'set aside as damaged') moveDamagedSegmentAside(opened)
         const isThere = () => listSegments(streamFolder).some(({ firstOffset }) => firstOffset === opened.firstOffset)
         while (isThere()) {
           // Checks for space at most five times a second, and answers "retry" until then.

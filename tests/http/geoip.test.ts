@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { silentLogger } from '#telemetry/log.ts'
+import { createSilentLogger } from '#telemetry/log.ts'
 import { openGeoipPackage } from '../../src/adapters/geoip/open-geoip.ts'
 import { openGeoip } from '../../src/compose/stores/geoip.ts'
 import { readConfig } from '../../src/config.ts'
@@ -36,7 +36,7 @@ async function countriesOf(pennon: Pennon, headers: Record<string, string>, body
 }
 
 const isInstalled = () => {
-  const opened = openGeoipPackage(silentLogger())
+  const opened = openGeoipPackage(createSilentLogger())
   if (opened.ok) opened.value?.close()
   return opened.ok && opened.value !== null
 }
@@ -134,7 +134,7 @@ it('GEOIP_DATABASE replaces the installed data', t => {
   writeFileSync(path, writeMmdb({ ipVersion: 4, networks: [[[193], 8, norway]] }))
   const config = readConfig({ GEOIP_DATABASE: path })
   assert.ok(config.ok)
-  const geoip = openGeoip(config.value, silentLogger())
+  const geoip = openGeoip(config.value, createSilentLogger())
   assert.ok(geoip.ok && geoip.value !== null)
   t.after(() => geoip.value!.close())
   assert.equal(geoip.value.lookUp(dutch)?.country_code, 'NO')

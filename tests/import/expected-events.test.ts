@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { crc32 } from 'node:zlib'
 import { writeJobState } from '#importer/job/job-state.ts'
-import { sendStage } from '#importer/send/send-stage.ts'
-import { type Expected, ExpectedCollector, storeExpected } from '#importer/stages/expected/expected.ts'
+import { runSendStage } from '#importer/send/send-stage.ts'
+import { type Expected, ExpectedCollector, storeExpectations } from '#importer/stages/expected/expected.ts'
 import { type ExpectedEvents, ExpectedTally } from '#importer/stages/expected/expected-events.ts'
-import { checkStoredCounts, findExpectedOfJob } from '#importer/verify/verify-stage.ts'
+import { checkStoredCounts, findExpectationsOfJob } from '#importer/verify/verify-stage.ts'
 import { type BatchStandIn, startBatchStandIn } from '../support/batch-stand-in.ts'
 import { eventsOf, memoryStagedJob } from '../support/memory-staged-job.ts'
 import { sendOptions, storedKeys } from '../support/sending.ts'
@@ -24,8 +24,8 @@ async function sent(folder: string, standIn: BatchStandIn) {
   }
   const options = sendOptions(folder, job, standIn.url)
   const events = (await eventsOf(job)).length
-  storeExpected(options.folder, { sent: events, refused: 0 }, collector.end())
-  const checkpoint = await sendStage(options)
+  storeExpectations(options.folder, { sent: events, refused: 0 }, collector.end())
+  const checkpoint = await runSendStage(options)
   let read = 0
   const counted = {
     ...job,
@@ -36,7 +36,7 @@ async function sent(folder: string, standIn: BatchStandIn) {
   }
   const find = async (): Promise<Expected & { read: number }> => {
     read = 0
-    return { ...(await findExpectedOfJob({ ...options, job: counted, checkpoint, personOf })), read }
+    return { ...(await findExpectationsOfJob({ ...options, job: counted, checkpoint, personOf })), read }
   }
   return { find, folder: options.folder }
 }

@@ -4,7 +4,7 @@ import { parseJson } from '#core/json.ts'
 import { JobFolder } from '#importer/job/job-folder.ts'
 import { deriveImportUuid } from '#importer/records/deterministic-uuid.ts'
 import type { ImportedEvent } from '#importer/records/imported-event.ts'
-import { ExpectedCollector, readExpected, storeExpected } from '#importer/stages/expected/expected.ts'
+import { ExpectedCollector, readExpectations, storeExpectations } from '#importer/stages/expected/expected.ts'
 import { type ExpectedPerson, PersonChoice } from '#importer/stages/expected/expected-persons.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
@@ -33,13 +33,13 @@ it('the sample of expected persons is read back unchanged, but not if other even
   assert.deepEqual(new Set(chosen.map(({ id }) => id)), new Set(['person of a', 'person of b']))
 
   const sent = { sent: 3, refused: 0 }
-  const read = () => readExpected(folder, sent)
+  const read = () => readExpectations(folder, sent)
   assert.equal(read(), null)
-  storeExpected(folder, sent, expected)
+  storeExpectations(folder, sent, expected)
   assert.deepEqual(read()!.persons!.map(serializePerson), chosen.map(serializePerson))
   assert.deepEqual(JSON.stringify(read()!.samples), JSON.stringify(expected.samples))
-  assert.equal(readExpected(folder, { sent: 3, refused: 1 }), null)
-  assert.equal(readExpected(folder, { sent: 4, refused: 0 }), null)
+  assert.equal(readExpectations(folder, { sent: 3, refused: 1 }), null)
+  assert.equal(readExpectations(folder, { sent: 4, refused: 0 }), null)
 })
 
 it('the same persons are chosen in whatever order their events are processed', () => {

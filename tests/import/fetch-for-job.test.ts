@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { describe, it } from 'node:test'
-import { fetchForJob } from '#commands/import/fetch/fetch-job-stage.ts'
+import { fetchFilesForJob } from '#commands/import/fetch/fetch-job-stage.ts'
 import { isInterruption } from '#commands/import/messages/interruption.ts'
 import type { JsonObject } from '#core/json.ts'
 import { JobFolder } from '#importer/job/job-folder.ts'
@@ -38,7 +38,7 @@ async function aJob(t: TestContext, faultOf: (day: string, times: number) => Fau
   const run = { folder, findSpaceProblem: () => null, progress, signal: new AbortController().signal }
   const config: JsonObject = { source: 'mixpanel', host: standIn.url, from: days[0]!, to: days[2]! }
   const fetchFiles = (more: Partial<typeof run> = {}, fetch = config) =>
-    fetchForJob({ ...run, ...more }, fetch, { clock, env: fetchSecrets })
+    fetchFilesForJob({ ...run, ...more }, fetch, { clock, env: fetchSecrets })
   return { standIn, folder, fetchFiles, figures }
 }
 

@@ -7,7 +7,7 @@ import { gzipSync } from 'node:zlib'
 import type { JsonObject } from '#core/json.ts'
 import { JobFolder } from '#importer/job/job-folder.ts'
 import { JobState, writeJobState } from '#importer/job/job-state.ts'
-import { createCheckpoint, createProgress, putCheckpoint } from '#importer/send/checkpoint.ts'
+import { createCheckpoint, createPartProgress, putCheckpoint } from '#importer/send/checkpoint.ts'
 import type { Rehearsal } from '#importer/stages/report/import-report.ts'
 import { tryFileLock } from '#processes/data-lock.ts'
 import { ImportCommands, mapping, plannedJob } from '../support/import-command.ts'
@@ -22,7 +22,7 @@ const goodLine = `${JSON.stringify(good)}\n`
 function storeSendingOf(job: string): void {
   const identity = { jobId: 'job', serviceJobId: '7', target: '', project: '1', mappingSha256: 'mapping' }
   using state = new JobState(new JobFolder(job))
-  putCheckpoint(state, { ...createCheckpoint(identity, ''), parts: [createProgress('links/0', '')] })
+  putCheckpoint(state, { ...createCheckpoint(identity, ''), parts: [createPartProgress('links/0', '')] })
 }
 
 describe('an import from the command line', () => {

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import type { ImportJob } from '#core/imports/import-job.ts'
 import { type RestoreDeps, restoreEvents } from '#services/processing/restore-events.ts'
-import { silentLogger } from '#telemetry/log.ts'
+import { createSilentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { openSqliteState } from '../support/state.ts'
 import { anImportedEvent, noSalts, recordsAt } from '../support/values.ts'
@@ -46,7 +46,7 @@ async function restoreWhile(t: TestContext, meanwhile: (world: ImportWorld, job:
           ({ ...info, records, nextOffset: Math.max(offset, records[0]!.offset + 1) }) as never,
       },
       ...{ logId: 'log', state: chunks, events: inserting, jobs: management, geoip: null, saltOf: noSalts, clock },
-      ...{ metrics: createMetrics(), logger: silentLogger(), random: () => 0.5 },
+      ...{ metrics: createMetrics(), logger: createSilentLogger(), random: () => 0.5 },
     },
     new AbortController().signal,
   )

@@ -7,7 +7,7 @@ import fc from 'fast-check'
 import { type JsonObject, type JsonValue, parseJson } from '#core/json.ts'
 import { convertRecord, envelopeBytesMax, eventBytesMax } from '#importer/records/convert-record.ts'
 import { createRecordEvents } from '#importer/records/generated-events.ts'
-import { createMemoryLedger } from '#importer/records/import-ledger.ts'
+import { createInMemoryLedger } from '#importer/records/import-ledger.ts'
 import type { Conversion, ConvertedRecord, ImportedEvent } from '#importer/records/imported-event.ts'
 import { encodeImportedEvent } from '#importer/send/encode-event.ts'
 import { findSource } from '#importer/sources/sources.ts'
@@ -47,7 +47,7 @@ const link = (properties: JsonObject): ConvertedRecord => ({
 })
 /** A record that takes the given number of bytes when sent with the longest possible job id. */
 function sized(bytes: number, make: (properties: JsonObject) => ConvertedRecord): ConvertedRecord {
-  const [event] = createRecordEvents('generic', make({ text: '' }), createMemoryLedger()).events
+  const [event] = createRecordEvents('generic', make({ text: '' }), createInMemoryLedger()).events
   const { length } = JSON.stringify([event!.event, event!.distinctId, event!.properties])
   return make({ text: 'x'.repeat(bytes - length - envelopeBytesMax) })
 }
@@ -191,7 +191,7 @@ function reasonOf(outcome: Conversion): string | null {
 async function sent(edge: CaptureEdge, record: ConvertedRecord) {
   const verdicts: string[] = []
   const stored: unknown[] = []
-  for (const event of createRecordEvents('generic', record, createMemoryLedger()).events) {
+  for (const event of createRecordEvents('generic', record, createInMemoryLedger()).events) {
     const { text } = encodeImportedEvent(event, marks)
     const body = `{"api_key":"${testToken}","historical_migration":true,"batch":[${text}]}`
     const answer = await edge.send({ path: '/batch/', headers: { 'x-import-report': '1' }, body })
@@ -208,7 +208,7 @@ async function sent(edge: CaptureEdge, record: ConvertedRecord) {
 
 /** The events in the form in which the service stores them. */
 function expected(record: ConvertedRecord): unknown[] {
-  return createRecordEvents('generic', record, createMemoryLedger()).events.map(
+  return createRecordEvents('generic', record, createInMemoryLedger()).events.map(
     ({ uuid, event, distinctId, timeUs: us }) => [
       uuid,
       event.toWellFormed().replace('$group_identify', '$groupidentify'),

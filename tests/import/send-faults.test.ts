@@ -4,7 +4,7 @@ import { JobPaused } from '#importer/job/job-paused.ts'
 import type { StageProgress } from '#importer/job/progress.ts'
 import { isGeneratedPart, type StagedPart } from '#importer/job/staged-part.ts'
 import { readCheckpoint, sumSendCounts } from '#importer/send/checkpoint.ts'
-import { type SendOptions, sendStage, TooManyRefused } from '#importer/send/send-stage.ts'
+import { runSendStage, type SendOptions, TooManyRefused } from '#importer/send/send-stage.ts'
 import { readSentRejects } from '#importer/send/sent-events.ts'
 import { type BatchStandIn, startBatchStandIn } from '../support/batch-stand-in.ts'
 import type { QuickClock } from '../support/fixed-clock.ts'
@@ -30,7 +30,7 @@ async function assertWhole(standIn: BatchStandIn): Promise<void> {
 describe('sending an import', () => {
   it('every event is sent once with the ids of its job: groups, then links, then records by day', async t => {
     const { standIn, options } = await prepare(t)
-    const checkpoint = await sendStage(options)
+    const checkpoint = await runSendStage(options)
     assert.ok(checkpoint.isSent)
     await assertWhole(standIn)
     const sent = standIn.taken.flatMap(({ events }) => events)
@@ -63,7 +63,7 @@ describe('sending an import', () => {
       },
     }
     const { options } = await prepare(t, { progress, job: { ...job, blankLines: 3 } })
-    await sendStage(options)
+    await runSendStage(options)
     const countOf = (parts: readonly StagedPart[]) => parts.reduce((sum, part) => sum + part.records, 0)
     const generated = countOf(job.parts.filter(isGeneratedPart))
     const records = countOf(job.parts) - generated + 3
@@ -75,15 +75,15 @@ describe('sending an import', () => {
 
   it('a finished job sends nothing when it is started again', async t => {
     const { standIn, options } = await prepare(t)
-    await sendStage(options)
+    await runSendStage(options)
     const { requests } = standIn
-    assert.ok((await sendStage(options)).isSent)
+    assert.ok((await runSendStage(options)).isSent)
     assert.equal(standIn.requests, requests)
   })
 
   it('the events of each person stay in order', async t => {
     const { standIn, options } = await prepare(t, { lanes: 5 })
-    await sendStage(options)
+    await runSendStage(options)
     const times = Map.groupBy(
       standIn.taken
         .flatMap(({ events }) => events)
@@ -116,7 +116,7 @@ describe('sending an import', () => {
       { status: 408 },
     ]
     standIn.fault = () => faults.shift() ?? null
-    const checkpoint = await sendStage(options)
+    const checkpoint = await runSendStage(options)
     await assertWhole(standIn)
     assert.ok(waits.includes('the service asks to wait (429), 7 s'), waits.join('; '))
     assert.ok(waits.includes('the service asks to wait (503), 20 min'), waits.join('; '))
@@ -130,7 +130,7 @@ describe('sending an import', () => {
     const { standIn, options } = await prepare(t)
     let count = 0
     standIn.fault = () => (++count % 3 === 1 ? 'cut after taking' : null)
-    await sendStage(options)
+    await runSendStage(options)
     await assertWhole(standIn)
     assert.ok(standIn.taken.flatMap(({ events }) => events).length > (await eventsOf(job)).length)
   })
@@ -139,7 +139,7 @@ describe('sending an import', () => {
     const { standIn, options } = await prepare(t)
     let portal = 3
     standIn.answer = () => (portal-- > 0 ? { body: { accepted: 0 } } : {})
-    await sendStage(options)
+    await runSendStage(options)
     await assertWhole(standIn)
     assert.ok(portal < 0)
   })
@@ -148,7 +148,7 @@ describe('sending an import', () => {
     const { standIn, options } = await prepare(t)
     let portal = 3
     standIn.fault = () => (portal-- > 0 ? { status: 200, body: '<html>Log in</html>' } : null)
-    await sendStage({ ...options, identity: { ...options.identity, serviceJobId: null }, secretJobId: null })
+    await runSendStage({ ...options, identity: { ...options.identity, serviceJobId: null }, secretJobId: null })
     await assertWhole(standIn)
     assert.ok(portal < 0)
   })
@@ -156,7 +156,7 @@ describe('sending an import', () => {
   it('batches that are too large for the service are halved', async t => {
     const { standIn, options } = await prepare(t)
     standIn.fault = ({ events }) => (events.length > 30 ? { status: 413 } : null)
-    await sendStage(options)
+    await runSendStage(options)
     await assertWhole(standIn)
   })
 
@@ -167,7 +167,7 @@ describe('sending an import', () => {
       events.some(isBad)
         ? { status: 400, body: { code: 'bad_thing', detail: 'A bad thing.', attr: 'properties' } }
         : null
-    const checkpoint = await sendStage(options)
+    const checkpoint = await runSendStage(options)
     const bad = (await eventsOf(job)).filter(isBad)
     const good = (await expectedKeys(job)).filter(key => !bad.some(({ uuid }) => key.startsWith(uuid)))
     assert.deepEqual(storedKeys(standIn.taken), good)
@@ -200,7 +200,7 @@ describe('sending an import', () => {
         ),
       },
     })
-    const checkpoint = await sendStage(options)
+    const checkpoint = await runSendStage(options)
     const refused = sumSendCounts(checkpoint.parts.map(({ counts }) => counts)).refused
     assert.equal(refused, (await eventsOf(job)).filter(isLine(5)).length)
   })
@@ -208,7 +208,7 @@ describe('sending an import', () => {
   it('sending stops when the service accepts nothing, and everything is sent once the cause is fixed', async t => {
     const { standIn, options } = await prepare(t)
     standIn.fault = () => ({ status: 400, body: { code: 'import_closed', detail: 'The import is closed.' } })
-    await assert.rejects(sendStage(options), (error: Error) => {
+    await assert.rejects(runSendStage(options), (error: Error) => {
       assert.ok(error instanceof TooManyRefused)
       // Whatever share is allowed, a service that accepts nothing stops sending.
       assert.equal(error.refused, error.events)
@@ -216,7 +216,7 @@ describe('sending an import', () => {
       return true
     })
     standIn.fault = () => null
-    const checkpoint = await sendStage(options)
+    const checkpoint = await runSendStage(options)
     await assertWhole(standIn)
     assert.equal(sumSendCounts(checkpoint.parts.map(({ counts }) => counts)).refused, 0)
   })
@@ -224,14 +224,14 @@ describe('sending an import', () => {
   it('more refused events than the allowed share stop the run, and the next run sends these events again', async t => {
     const { standIn, options } = await prepare(t)
     standIn.fault = ({ events }) => (events.some(({ event }) => event === '$pageview') ? { status: 422 } : null)
-    await assert.rejects(sendStage(options), (error: Error) => {
+    await assert.rejects(runSendStage(options), (error: Error) => {
       assert.ok(error instanceof TooManyRefused)
       assert.deepEqual([error.refused, error.events], [11, 1_000])
       assert.match(error.message, /refused 11 of 1000 events, more than --max-reject-share allows; the last: /)
       return true
     })
     standIn.fault = () => null
-    await sendStage(options)
+    await runSendStage(options)
     await assertWhole(standIn)
   })
 
@@ -240,7 +240,7 @@ describe('sending an import', () => {
       const { standIn, options } = await prepare(t, { lanes: 1 })
       standIn.fault = () => ({ status, body: { detail: 'Who are you?' } })
       await assert.rejects(
-        sendStage(options),
+        runSendStage(options),
         /does not accept the project's key: Who are you\?\. Check the key, and that the address/,
       )
       assert.equal(standIn.requests, 1)
@@ -253,16 +253,16 @@ describe('sending an import', () => {
       if (standIn.requests >= 4) ended.abort()
       return null
     }
-    await assert.rejects(sendStage(options), JobPaused)
+    await assert.rejects(runSendStage(options), JobPaused)
     assert.ok(!readCheckpoint(folder)!.isSent)
-    await sendStage({ ...options, signal: new AbortController().signal })
+    await runSendStage({ ...options, signal: new AbortController().signal })
     await assertWhole(standIn)
   })
 
   it('sending keeps the rate that the service allows', async t => {
     const { standIn, options, clock } = await prepare(t, { lanes: 1 })
     standIn.answer = () => ({ headers: { 'x-import-rate': '100' } })
-    await sendStage(options)
+    await runSendStage(options)
     const seconds = clock.waits.reduce((sum, ms) => sum + ms, 0) / 1_000
     const events = (await eventsOf(job)).length
     assert.ok(seconds > events / 100 - 10 && seconds < events / 100 + 10, `${events} events in ${seconds} s`)
@@ -275,7 +275,7 @@ describe('sending an import', () => {
       let asked = 0
       standIn.fault = () => (asked++ < 5 ? { status: 429, headers } : null)
       standIn.answer = () => ({ headers: named })
-      await sendStage(options)
+      await runSendStage(options)
       return clock.waits.reduce((sum, ms) => sum + ms, 0) / 1_000 - 5 * 6
     }
     const [halved, kept] = [await secondsWith({}), await secondsWith({ 'x-import-rate': '200' })]
@@ -294,7 +294,7 @@ describe('sending an import', () => {
     it(`sending does not continue with another ${what}, and the message names the difference`, async t => {
       const { options } = await prepare(t)
       await sendBeginning(options)
-      await assert.rejects(sendStage({ ...options, identity: { ...options.identity, ...change } }), said)
+      await assert.rejects(runSendStage({ ...options, identity: { ...options.identity, ...change } }), said)
     })
 
   it('sending does not continue with changed bytes, and the message names the part', async t => {
@@ -302,7 +302,7 @@ describe('sending an import', () => {
     await sendBeginning(options)
     const other = { ...job, parts: job.parts.map(part => ({ ...part, sha256: 'other' })) }
     await assert.rejects(
-      sendStage({ ...options, job: other }),
+      runSendStage({ ...options, job: other }),
       /part groups\/0 with the hash [0-9a-f]{64}, and now it is other/,
     )
   })
@@ -314,5 +314,5 @@ async function sendBeginning(options: SendOptions): Promise<void> {
     const parts = readCheckpoint(options.folder)?.parts ?? []
     if (parts.some(({ counts }) => counts.read > 0)) throw new Error('stopped here')
   }
-  await assert.rejects(sendStage({ ...options, onStep }), /stopped here/)
+  await assert.rejects(runSendStage({ ...options, onStep }), /stopped here/)
 }

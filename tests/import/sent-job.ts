@@ -2,7 +2,7 @@
 
 import { JobFolder } from '#importer/job/job-folder.ts'
 import type { ImportedEvent } from '#importer/records/imported-event.ts'
-import { createCheckpoint, createProgress } from '#importer/send/checkpoint.ts'
+import { createCheckpoint, createPartProgress } from '#importer/send/checkpoint.ts'
 import type { SentJob } from '#importer/send/sent-events.ts'
 
 const dayPart = '2024-05-01/0'
@@ -13,7 +13,7 @@ export function sentJob(folder: string, events: readonly ImportedEvent[]): SentJ
     { jobId: 'j', serviceJobId: '1', target: 't', project: '1', mappingSha256: '' },
     '2026-01-01T00:00:00.000Z',
   )
-  const progress = createProgress(dayPart, '')
+  const progress = createPartProgress(dayPart, '')
   progress.counts.read = events.length
   checkpoint.parts.push(progress)
   const part = { id: dayPart, sha256: '', bytes: 0, records: events.length, firstUs: null, lastUs: null }

@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { toAsciiFoldedText, toFoldedText } from '#core/flags/match/fold-text.ts'
-import { compileMatch, operatorNames } from '#core/flags/match/match-property.ts'
+import { compilePropertyMatch, operatorNames } from '#core/flags/match/match-property.ts'
 import type { Condition, PropertyCondition, PropertySource } from '#core/insights/conditions.ts'
-import { isJsonObject, type JsonValue, ownValue, parseJson, textOf } from '#core/json.ts'
+import { getOwnValue, isJsonObject, type JsonValue, parseJson, toComparableText } from '#core/json.ts'
 import { UnsupportedPattern } from '#ports/events/insight-queries.ts'
 import { ConditionSql } from '../../src/adapters/clickhouse/insights/condition-sql.ts'
 import { QueryParams } from '../../src/adapters/clickhouse/insights/query-params.ts'
@@ -179,9 +179,9 @@ function engineValueOf(text: string, own: JsonValue | undefined): JsonValue | un
 function dependsOnTables({ operator, value }: TestedCondition, own: JsonValue | undefined): boolean {
   return (
     operator.endsWith('regex') &&
-    /\\[dDwWpPbB]|\(\?[a-zA-Z]*i/.test(textOf(value)) &&
+    /\\[dDwWpPbB]|\(\?[a-zA-Z]*i/.test(toComparableText(value)) &&
     own !== undefined &&
-    /[^\0-\x7f]/.test(textOf(own))
+    /[^\0-\x7f]/.test(toComparableText(own))
   )
 }
 
@@ -319,7 +319,8 @@ describe('a condition in SQL', () => {
     begin: () => {
       const events = texts.map((text, index) => {
         const value = propertyOf(text)
-        const flags = value === undefined || value === null ? [] : [['$feature/p"&=%', textOf(value)] as const]
+        const flags =
+          value === undefined || value === null ? [] : [['$feature/p"&=%', toComparableText(value)] as const]
         const uuid = `00000000-0000-4000-8000-${String(index).padStart(12, '0')}`
         return aStoredEvent({ uuid, propertiesJson: text, personPropertiesJson: text, flags: new Map(flags) })
       })
@@ -362,7 +363,7 @@ describe('a condition in SQL', () => {
       )
       const rows = await matched(asked, settings)
       for (const [index, { operator, value }] of some.entries()) {
-        const compiled = compileMatch(operator, value, settings)!
+        const compiled = compilePropertyMatch(operator, value, settings)!
         for (const [row, text] of texts.entries()) {
           const own = source.kind === 'flag' ? expectedValue(text) : engineValueOf(text, expectedValue(text))
           if (dependsOnTables({ operator, value }, own)) continue
@@ -398,7 +399,7 @@ describe('a condition in SQL', () => {
   it('compares flag values as text', async () => {
     const flagValue = (text: string) => {
       const value = propertyOf(text)
-      return value === undefined || value === null ? undefined : textOf(value).toWellFormed()
+      return value === undefined || value === null ? undefined : toComparableText(value).toWellFormed()
     }
     await compare(
       { kind: 'flag' },
@@ -479,7 +480,7 @@ describe('a condition in SQL', () => {
     const own = texts.map(text => engineValueOf(text, propertyOf(text)))
     const isBanana = own.map(value => typeof value === 'string' && value.toLowerCase() === 'banana')
     const isVersion = own.map(
-      value => value !== undefined && compileMatch('semver_eq', '1.2.3', settings)!.matches(value, 0),
+      value => value !== undefined && compilePropertyMatch('semver_eq', '1.2.3', settings)!.matches(value, 0),
     )
     assert.deepEqual(
       rows.map(row => row.slice(1)),
@@ -491,5 +492,5 @@ describe('a condition in SQL', () => {
 function propertyOf(text: string): JsonValue | undefined {
   const properties = parseJson(text)
   assert.ok(isJsonObject(properties))
-  return ownValue(properties, 'p')
+  return getOwnValue(properties, 'p')
 }

@@ -13,7 +13,7 @@ import { ClickHouseLogLevel, createClient } from '@clickhouse/client'
 import { listenOnPort } from '#compose/front/servers.ts'
 import { Connections } from '#http/connections.ts'
 import { createEventsServer } from '#http/events-port/events-server.ts'
-import { silentLogger } from '#telemetry/log.ts'
+import { createSilentLogger } from '#telemetry/log.ts'
 import { pythonWithPackages } from '../sdk/python-environment.ts'
 import { eventStoreForTests } from '../support/event-store-for-tests.ts'
 import { eventually } from '../support/eventually.ts'
@@ -37,7 +37,7 @@ describe('the port for dashboards', () => {
       password,
       hasProject: projectId => projectId <= 2,
       connections: new Connections(32, () => undefined),
-      logger: silentLogger(),
+      logger: createSilentLogger(),
       ...over,
     })
     servers.push(server)

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { StoredEvent } from '#core/events/stored-event.ts'
-import { toStagingId } from '#core/imports/import-job.ts'
+import { toStagingProjectId } from '#core/imports/import-job.ts'
 import type { JsonObject } from '#core/json.ts'
 import { personUuid } from '#core/persons/person-uuid.ts'
 import { startManagement } from '../support/management-api.ts'
@@ -199,7 +199,7 @@ describe('a pending import job named by import_job', () => {
 
   it('shows persons as the job would change them, combined with the other persons of the project', async () => {
     const { api, base, projectId, job, get } = await startJob()
-    const stagingId = toStagingId(job.number)
+    const stagingId = toStagingProjectId(job.number)
     const mark = { kind: 'import_set' as const, timestampMs: 5, uuid: ada, importJobId: job.number }
     const staged = (distinctId: string, properties: JsonObject, createdAtMs: number) => {
       const marks = Object.fromEntries(Object.keys(properties).map(key => [key, mark]))

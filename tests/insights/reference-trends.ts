@@ -2,8 +2,8 @@
 // and buckets. Only the matcher of flags is shared, since that is what filters have to mean.
 
 import type { StoredEvent } from '#core/events/stored-event.ts'
-import { compileMatch } from '#core/flags/match/match-property.ts'
-import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue, parseJson } from '#core/json.ts'
+import { compilePropertyMatch } from '#core/flags/match/match-property.ts'
+import { getOwnValue, isJsonObject, type JsonObject, type JsonValue, parseJson, readJsonNumber } from '#core/json.ts'
 
 export interface World {
   readonly zone: string
@@ -263,13 +263,13 @@ function figureOf(series: Sent, events: readonly CountedEvent[]): number {
     return new Set(events.map(({ event }) => event.groups[series.math_group_type_index]).filter(key => key !== '')).size
   }
   const numbers = events.flatMap(({ properties }) => {
-    const value = ownValue(properties, series.math_property)
+    const value = getOwnValue(properties, series.math_property)
     const number =
       typeof value === 'string' && /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(value)
         ? Number(value)
         : value === undefined
           ? undefined
-          : numberOf(value)
+          : readJsonNumber(value)
     return number !== undefined && Math.abs(number) <= 1e300 ? [number] : []
   })
   if (numbers.length === 0) return 0
@@ -289,18 +289,18 @@ function figureOf(series: Sent, events: readonly CountedEvent[]): number {
 function shownText(value: JsonValue | undefined): string {
   if (value === undefined || value === null) return ''
   if (typeof value === 'string') return value
-  const number = numberOf(value)
+  const number = readJsonNumber(value)
   return number === undefined ? JSON.stringify(value) : String(number).replace('e+', 'e')
 }
 
 function read(world: World, one: CountedEvent, type: string, key: string, index: number): JsonValue | undefined {
-  if (type === 'person') return ownValue(one.personProperties, key)
+  if (type === 'person') return getOwnValue(one.personProperties, key)
   if (type === 'group') {
     const groupKey = one.event.groups[index]!
     if (key === '$group_key') return groupKey === '' ? undefined : groupKey
-    return ownValue(world.groups.get(`${index} ${groupKey}`) ?? {}, key)
+    return getOwnValue(world.groups.get(`${index} ${groupKey}`) ?? {}, key)
   }
-  return key.startsWith('$feature/') ? one.event.flags.get(key) : ownValue(one.properties, key)
+  return key.startsWith('$feature/') ? one.event.flags.get(key) : getOwnValue(one.properties, key)
 }
 
 function holds(world: World, one: CountedEvent, filters: Sent): boolean {
@@ -322,7 +322,7 @@ function holds(world: World, one: CountedEvent, filters: Sent): boolean {
 /** @param version of filters 2, of cohorts that of the project. */
 function matches(value: JsonValue | undefined, filter: Sent, { zone, nowMs }: World, version: 1 | 2): boolean {
   const settings = { timezone: zone, propertyMatchingVersion: version } as const
-  const compiled = compileMatch(filter.operator ?? 'exact', filter.value ?? null, settings)!
+  const compiled = compilePropertyMatch(filter.operator ?? 'exact', filter.value ?? null, settings)!
   if (value === undefined) return compiled.whenAbsent
   const answer = compiled.matches(value, nowMs)
   if (typeof answer === 'boolean') return answer
@@ -341,7 +341,7 @@ function isMember(world: World, person: string, cohortId: number): boolean {
     const isTrue =
       entry.type === 'cohort'
         ? isMember(world, person, entry.value)
-        : matches(ownValue(properties!, entry.key), entry, world, 1)
+        : matches(getOwnValue(properties!, entry.key), entry, world, 1)
     return isTrue !== (entry.negation === true)
   }
   return properties !== undefined && isJsonObject(tree) && test(tree)

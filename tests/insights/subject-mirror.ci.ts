@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { describe, it, type TestContext } from 'node:test'
-import { isMirrorFilledSql } from '#adapters/clickhouse/queries/persons-of-today.ts'
+import { requireFilledMirrorSql } from '#adapters/clickhouse/queries/persons-of-today.ts'
 import { openSqliteChunkStore } from '#adapters/sqlite/sqlite-chunk-store.ts'
 import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
 import type { Group } from '#core/groups/group.ts'
@@ -13,8 +13,8 @@ import type { EventStore } from '#ports/events/event-store.ts'
 import { MirrorFillingError } from '#ports/port-error.ts'
 import type { ChunkChanges } from '#ports/state/chunk-store.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
-import { createSubjectMirrorKeeper, type MirrorFaultPoint } from '#services/worker/mirror-subjects.ts'
-import { silentLogger } from '#telemetry/log.ts'
+import { createSubjectMirrorUpdater, type MirrorFaultPoint } from '#services/worker/mirror-subjects.ts'
+import { createSilentLogger } from '#telemetry/log.ts'
 import { eventStoreForTests } from '../support/event-store-for-tests.ts'
 import { fixedClock } from '../support/fixed-clock.ts'
 import { seededRandom, testSeed } from '../support/seeded-random.ts'
@@ -52,17 +52,23 @@ describe('the mirror of persons and groups', () => {
   }
 
   const keeper = (state: ManagementStore, faultPoint: (name: MirrorFaultPoint) => void = () => undefined) =>
-    createSubjectMirrorKeeper({ state, events: held.store, logger: silentLogger(), newUuid: randomUUID, faultPoint })
+    createSubjectMirrorUpdater({
+      state,
+      events: held.store,
+      logger: createSilentLogger(),
+      newUuid: randomUUID,
+      faultPoint,
+    })
 
   /** What queries see, or a MirrorFillingError. */
   async function mirrored(): Promise<string[]> {
     const persons = await read<string[]>(
       `SELECT project_id, uuid, properties, is_identified, toUnixTimestamp64Milli(created_at) FROM persons FINAL
-        WHERE ${isMirrorFilledSql()} AND is_deleted = 0`,
+        WHERE ${requireFilledMirrorSql()} AND is_deleted = 0`,
     )
     const groups = await read<string[]>(
       `SELECT project_id, group_type_index, group_key, properties, toUnixTimestamp64Milli(created_at) FROM groups FINAL
-        WHERE ${isMirrorFilledSql()} AND is_deleted = 0`,
+        WHERE ${requireFilledMirrorSql()} AND is_deleted = 0`,
     )
     return [...persons, ...groups].map(row => row.map(String).join(' ')).toSorted()
   }
@@ -169,9 +175,9 @@ describe('the mirror of persons and groups', () => {
     // The first worker stalls between its rows and its note; the second takes over and finishes during that time.
     await commit({ persons: [{ row: aPerson({ uuid: uuid(1), version: 1, properties: { n: 1 } }), loadedVersion: 0 }] })
     const stalled: SubjectMirrorRows[] = []
-    const slow = createSubjectMirrorKeeper({
+    const slow = createSubjectMirrorUpdater({
       state: management,
-      logger: silentLogger(),
+      logger: createSilentLogger(),
       newUuid: randomUUID,
       events: {
         ...held.store,

@@ -4,7 +4,7 @@ import { describe, it, type TestContext } from 'node:test'
 import type { Route } from '#http/shared/route.ts'
 import { sendJson } from '#http/shared/route.ts'
 import { PortError } from '#ports/port-error.ts'
-import { silentLogger } from '#telemetry/log.ts'
+import { createSilentLogger } from '#telemetry/log.ts'
 import { fieldsOf } from '../support/fields-of.ts'
 import { allScopesKey, startManagement } from '../support/management-api.ts'
 import { aChange } from '../support/values.ts'
@@ -124,7 +124,9 @@ describe('authentication of the private API', () => {
 
   it('logs one line a minute with the number of failed requests while keys cannot be read', async t => {
     const lines: { times: number; path: string }[] = []
-    const logger = Object.assign(silentLogger(), { warn: (line: (typeof lines)[number]) => void lines.push(line) })
+    const logger = Object.assign(createSilentLogger(), {
+      warn: (line: (typeof lines)[number]) => void lines.push(line),
+    })
     const api = await startWithoutKeys(t, logger)
     for (let n = 0; n < 10; n++) {
       const path = n % 2 === 0 ? '/api/projects/' : '/api/users/@me/'
@@ -188,7 +190,7 @@ describe('authentication of the private API', () => {
 })
 
 /** Keys cannot be read once it has started. */
-async function startWithoutKeys(t: TestContext, logger = silentLogger()) {
+async function startWithoutKeys(t: TestContext, logger = createSilentLogger()) {
   let isDown = false
   const api = await startManagement(t, {
     logger,

@@ -11,7 +11,7 @@ import { describeAffectedPersons } from '../../src/commands/flags/confirm-change
 import { fetchDefinitionLists, replaceIdsByNames } from '../../src/commands/flags/export-flags.ts'
 import {
   buildWriteBody,
-  formatWriteTitle,
+  formatDefinitionTitle,
   type PlannedWrite,
   planFlagImport,
 } from '../../src/commands/flags/plan-import.ts'
@@ -67,7 +67,7 @@ async function twoProjects(t: TestContext) {
       const plan = await planned(project, paths, lists)
       assert.deepEqual(plan.problems, [])
       const written: string[] = []
-      await writePlannedFlags(clientOf(project), plan, write => void written.push(formatWriteTitle(write)))
+      await writePlannedFlags(clientOf(project), plan, write => void written.push(formatDefinitionTitle(write)))
       return written
     },
     clientOf,
@@ -349,7 +349,7 @@ describe('an import of a flag file', () => {
         return error.exitCode === 2
       },
     )
-    assert.deepEqual(written.map(formatWriteTitle), ['flag a'])
+    assert.deepEqual(written.map(formatDefinitionTitle), ['flag a'])
     assert.deepEqual(await imported(1, [path]), ['flag b', 'flag c'])
     assert.equal((await api.get('/api/projects/1/feature_flags/b/')).name, 'meanwhile')
   })

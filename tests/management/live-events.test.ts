@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { createLiveEvents } from '#services/live/live-events.ts'
-import { silentLogger } from '#telemetry/log.ts'
+import { createLiveEventBroadcaster } from '#services/live/live-events.ts'
+import { createSilentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { liveMessages } from '#wire/live/live-events.ts'
 import { eventually } from '../support/eventually.ts'
@@ -14,14 +14,14 @@ import { aCapturedEvent, encodedEvents } from '../support/values.ts'
 it('a live view ends if its client stops reading, and every event was either sent or counted as skipped', async t => {
   const time = movedTime()
   const log = createMemoryEventLog({ nowMs: time.monotonicNowMs })
-  const live = createLiveEvents({
+  const live = createLiveEventBroadcaster({
     log,
     messages: liveMessages,
     watchersMax: 10,
     watchersPerProjectMax: 10,
     eventsPerSecondMax: 200,
     metrics: createMetrics(),
-    logger: silentLogger(),
+    logger: createSilentLogger(),
     nowMs: time.monotonicNowMs,
     workedMs: time.monotonicNowMs,
     ...time,

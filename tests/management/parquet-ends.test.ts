@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { it, type TestContext } from 'node:test'
 import { openParquetFile } from '#adapters/parquet-thread/parquet-file.ts'
-import { hasWholeExport } from '../../src/commands/events/parquet-footer.ts'
+import { isParquetExportComplete } from '../../src/commands/events/parquet-footer.ts'
 import { createParquetEncoder } from '../../src/http/management/exports/parquet-encoder.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
@@ -26,7 +26,7 @@ async function sent(next: string | null): Promise<Buffer> {
 async function isWhole(t: TestContext, bytes: Buffer): Promise<boolean> {
   const file = join(tempDir(t), 'events.parquet')
   writeFileSync(file, bytes)
-  return hasWholeExport(file)
+  return isParquetExportComplete(file)
 }
 
 it('a Parquet file is complete only if its footer says that no rows remain', async t => {

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { compileMatch } from '#core/flags/match/match-property.ts'
-import { type JsonValue, parseJson, textOf, toCompactJson } from '#core/json.ts'
+import { compilePropertyMatch } from '#core/flags/match/match-property.ts'
+import { type JsonValue, parseJson, toCompactJson, toComparableText } from '#core/json.ts'
 import { fieldOf } from '../support/fields-of.ts'
 import { type ManagementApi, type StartManagementOptions, startManagement } from '../support/management-api.ts'
 import { newPersons } from '../support/values.ts'
@@ -88,13 +88,16 @@ describe('persons filtered by properties', () => {
     ]
     await api.commit(newPersons(values.map((value, index) => ({ ids: [`p${index}`], properties: { value } }))))
     const settings = { timezone: 'UTC', propertyMatchingVersion: 2 } as const
-    const filters = [...values.filter(value => value !== null).map(textOf), ...values.filter(value => value !== null)]
+    const filters = [
+      ...values.filter(value => value !== null).map(toComparableText),
+      ...values.filter(value => value !== null),
+    ]
     for (const value of [...filters, ['Kelvin', '12345'], ['true', 'say "HI"\\/'], 'absent-one', 'kelvi%']) {
-      const { matches } = compileMatch('exact', value, settings)!
+      const { matches } = compilePropertyMatch('exact', value, settings)!
       const expected = values.flatMap((own, index) => (matches(own, 0) === true ? [`p${index}`] : [])).reverse()
       const params = { properties: toCompactJson([{ key: 'value', operator: 'exact', value }]) }
       const body = await api.get(`${list}?${new URLSearchParams(params)}`)
-      const isTruth = /^(?:true|false)$/i.test(textOf(value))
+      const isTruth = /^(?:true|false)$/i.test(toComparableText(value))
       if (!isTruth) assert.deepEqual(firstIds(body.results), expected, toCompactJson(value))
     }
   })

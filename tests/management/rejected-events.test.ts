@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { describe, it } from 'node:test'
 import type { CapturedEvent } from '#core/events/captured-event.ts'
-import { createRejectOfEvent } from '#core/processing/rejects/rejects.ts'
+import { createRejectFromEvent } from '#core/processing/rejects/rejects.ts'
 import { noQuotas } from '#core/project.ts'
 import { knownRejectReasons } from '#wire/rejects/reject-reasons.ts'
 import { v1Event, v1Headers, v1Path } from '../capture/v1-requests.ts'
@@ -205,7 +205,7 @@ describe('a replay', () => {
       }),
     ]
     const rejects = events.map((event, offset) =>
-      createRejectOfEvent({ stream: 'main', offset }, event, 'row_refused', 'why'),
+      createRejectFromEvent({ stream: 'main', offset }, event, 'row_refused', 'why'),
     )
     const { replay, appended } = await startReplayWorld(t, rejects, { rerouteOlderThanDays: 1 })
     const { body } = await replay({ filter: { reason: 'row_refused' } })
@@ -229,7 +229,7 @@ describe('a replay', () => {
       ['/batch/', { api_key: testToken, historical_migration: true, batch: [...items, good] }],
     ])
     const repaired = rejects.map(reject => ({ ...reject, body: reject.body.replace('never', '2025-07-01T10:00:00Z') }))
-    const odd = createRejectOfEvent(
+    const odd = createRejectFromEvent(
       { stream: 'main', offset: 9 },
       aCapturedEvent(9, { propertiesJson: '{"token":"phx_secret"}' }),
       'row_refused',
@@ -247,7 +247,7 @@ describe('a replay', () => {
 
   it('cannot be made for truncated, unknown or missing bodies', async t => {
     const large = aCapturedEvent(1, { propertiesJson: JSON.stringify({ a: 'x'.repeat(70_000) }) })
-    const cut = createRejectOfEvent({ stream: 'main', offset: 1 }, large, 'processing_failed', '')
+    const cut = createRejectFromEvent({ stream: 'main', offset: 1 }, large, 'processing_failed', '')
     const older = aReject(1, 2)
     const { replay } = await startReplayWorld(t, [cut, older])
     const missing = '00000000-0000-5000-8000-00000000abcd'
@@ -266,7 +266,7 @@ describe('a replay', () => {
       visitor: { stateful: null, location: null },
       propertiesJson: '{"$cookieless_mode":true,"$host":"example.com"}',
     })
-    const reject = createRejectOfEvent({ stream: 'main', offset: 1 }, hashed, 'processing_failed', '')
+    const reject = createRejectFromEvent({ stream: 'main', offset: 1 }, hashed, 'processing_failed', '')
     const { replay, appended } = await startReplayWorld(t, [reject])
     const { body } = await replay({ filter: {} })
     // The test's project has the mode off.
@@ -310,7 +310,7 @@ describe('a replay', () => {
     const events = Array.from({ length: 25 }, (_, n) => aCapturedEvent(n + 1))
     const { replay, appended, list } = await startReplayWorld(
       t,
-      events.map((event, offset) => createRejectOfEvent({ stream: 'main', offset }, event, 'row_refused', '')),
+      events.map((event, offset) => createRejectFromEvent({ stream: 'main', offset }, event, 'row_refused', '')),
     )
     const rehearsal = await replay({ filter: {}, dry_run: true })
     assert.deepEqual([rehearsal.body.dry_run, rehearsal.body.counts.stored], [true, 25])
@@ -333,7 +333,7 @@ describe('a replay', () => {
   })
 
   it('answers 503 and marks nothing while the log accepts nothing, and works afterwards', async t => {
-    const reject = createRejectOfEvent({ stream: 'main', offset: 1 }, aCapturedEvent(1), 'row_refused', '')
+    const reject = createRejectFromEvent({ stream: 'main', offset: 1 }, aCapturedEvent(1), 'row_refused', '')
     const world = await startReplayWorld(t, [reject])
     world.logIsDown = true
     const down = await world.replay({ ids: [reject.rejectId] })

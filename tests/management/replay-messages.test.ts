@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { packItems } from '#core/capture/packed-items.ts'
+import { compressItems } from '#core/capture/packed-items.ts'
 import type { EventStore } from '#ports/events/event-store.ts'
 import type { RecordingQuery, RecordingView } from '#ports/events/recording-store.ts'
 import { PortError } from '#ports/port-error.ts'
@@ -62,7 +62,7 @@ describe('replay messages', () => {
   })
 
   it('are returned individually with their snapshots as sent, or without snapshots once those are deleted', async t => {
-    const items = packItems(Buffer.from(json))
+    const items = compressItems(Buffer.from(json))
     const { events } = scripted({ findRecording: async () => ({ recording, items }) })
     const api = await startManagement(t, { events })
     const { status, text, body, headers } = await api.call('GET', `${path}${uuid}/`)

@@ -5,7 +5,7 @@ import type { TestContext } from 'node:test'
 import type { CapturedEvent } from '#core/events/captured-event.ts'
 import type { RejectedEvent } from '#core/events/stored-event.ts'
 import { compileProject } from '#core/flags/evaluation/compile-project.ts'
-import { createRejectOfLoggedReject } from '#core/processing/rejects/rejects.ts'
+import { createRejectFromLogRecord } from '#core/processing/rejects/rejects.ts'
 import { noQuotas } from '#core/project.ts'
 import { PortError } from '#ports/port-error.ts'
 import { type CaptureServerOptions, startCaptureServer, testProject } from '../support/capture-server.ts'
@@ -66,5 +66,5 @@ export async function refusedRequests(
     const kept = (await edge.records()).rejects
     return kept.length >= sent.length ? kept : undefined
   })
-  return rejects.map((reject, offset) => createRejectOfLoggedReject({ stream: 'main', offset }, reject))
+  return rejects.map((reject, offset) => createRejectFromLogRecord({ stream: 'main', offset }, reject))
 }

@@ -5,15 +5,15 @@ import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
-import { createBackup } from '#adapters/backup-file/write-backup.ts'
+import { createBackupWriter } from '#adapters/backup-file/write-backup.ts'
 import { createClickHouseClients } from '#adapters/clickhouse/connection/clickhouse-clients.ts'
 import { migrateEventStore } from '#adapters/clickhouse/migrate.ts'
 import { eventStoreMigrations } from '#adapters/clickhouse/schema.ts'
-import { listStoppedEventFiles } from '#adapters/clickhouse-embedded/event-files.ts'
+import { listFilesOfStoppedEngine } from '#adapters/clickhouse-embedded/event-files.ts'
 import { openStateWriter } from '#adapters/sqlite/state-writer-client.ts'
 import { backUpInstance } from '#compose/backup/backup.ts'
 import { readConfig } from '#config.ts'
-import { silentLogger } from '#telemetry/log.ts'
+import { createSilentLogger } from '#telemetry/log.ts'
 import { startEngine } from '../support/engine.ts'
 import { runCommand } from '../support/pennon-command.ts'
 import { refusedStart } from '../support/refused-start.ts'
@@ -55,7 +55,7 @@ async function wideInstance(t: TestContext, folder: string): Promise<{ dataFolde
   })
   await clients.close()
   await engine.kill()
-  await (await openStateWriter({ dataFolder: engine.dataFolder, logger: silentLogger() })).close()
+  await (await openStateWriter({ dataFolder: engine.dataFolder, logger: createSilentLogger() })).close()
   return { dataFolder: engine.dataFolder, tables }
 }
 
@@ -84,7 +84,7 @@ describe('a backup of an event store with wide parts', () => {
     assert.match(verified.stdout, /schema_version \d+/)
     assert.deepEqual([existsSync(`${file}.verifying`), existsSync(join(folder, 'none'))], [false, false])
 
-    const names = listStoppedEventFiles(dataFolder).files.map(({ name }) => basename(name))
+    const names = listFilesOfStoppedEngine(dataFolder).files.map(({ name }) => basename(name))
     for (const name of ['%24group_0.bin', 'flags%2Ekeys.bin']) assert.ok(names.includes(name), name)
   })
 
@@ -92,7 +92,7 @@ describe('a backup of an event store with wide parts', () => {
     const folder = tempDir(t)
     const [dataFolder, target] = [join(folder, 'data'), join(folder, 'target')]
     mkdirSync(dataFolder)
-    await (await openStateWriter({ dataFolder, logger: silentLogger() })).close()
+    await (await openStateWriter({ dataFolder, logger: createSilentLogger() })).close()
     const file = join(folder, 'b.tar')
     const made = await backUpInstance(configOf(dataFolder), file, { nowMs: Date.now, ...quiet })
     assert.ok(made.ok, made.ok ? '' : made.error)
@@ -125,7 +125,7 @@ describe('a backup of an event store with wide parts', () => {
     const folder = tempDir(t)
     const dataFolder = join(folder, 'data')
     mkdirSync(dataFolder)
-    await (await openStateWriter({ dataFolder, logger: silentLogger() })).close()
+    await (await openStateWriter({ dataFolder, logger: createSilentLogger() })).close()
     const file = join(folder, 'b.tar')
     const made = await backUpInstance(configOf(dataFolder), file, { nowMs: Date.now, ...quiet })
     assert.ok(made.ok, made.ok ? '' : made.error)
@@ -155,7 +155,7 @@ describe('a backup of an event store with wide parts', () => {
 
 async function writeBackup(file: string, description: string, state?: Uint8Array): Promise<void> {
   rmSync(file, { force: true })
-  const writer = await createBackup(file, { nowMs: () => 0, checkStop: () => undefined })
+  const writer = await createBackupWriter(file, { nowMs: () => 0, checkStop: () => undefined })
   await writer.addContent('backup.json', description)
   if (state !== undefined) await writer.addContent('state.db', state)
   await writer.finish()

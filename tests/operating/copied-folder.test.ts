@@ -8,8 +8,8 @@ import { join } from 'node:path'
 import { it } from 'node:test'
 import { createClickHouseClients } from '#adapters/clickhouse/connection/clickhouse-clients.ts'
 import { migrateEventStore } from '#adapters/clickhouse/migrate.ts'
-import { FollowedLinkError, removeFoldersInPlaceOfLinks } from '#adapters/clickhouse-embedded/followed-links.ts'
-import { prepareEngine } from '#adapters/clickhouse-embedded/start-engine.ts'
+import { FollowedLinkError, removeFoldersReplacingLinks } from '#adapters/clickhouse-embedded/followed-links.ts'
+import { prepareEngineStart } from '#adapters/clickhouse-embedded/start-engine.ts'
 import { spawnPreparedEngine, startEngine } from '../support/engine.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
@@ -23,24 +23,24 @@ it('a copy of an event store made by following links starts with all its rows', 
   await clients.write((client, database) => client.command({ query: insert(database) }))
   await clients.close()
   await engine.kill()
-  assert.deepEqual(removeFoldersInPlaceOfLinks(engine.dataFolder), [], 'links are not mistaken for folders')
+  assert.deepEqual(removeFoldersReplacingLinks(engine.dataFolder), [], 'links are not mistaken for folders')
 
   const copy = join(folder, 'copy')
   execFileSync('cp', ['-rL', engine.dataFolder, copy])
   const events = join(copy, 'events', 'store', 'data', 'pennon', 'events')
   assert.ok(lstatSync(events).isDirectory())
   writeFileSync(join(events, 'own'), 'of nobody')
-  assert.throws(() => removeFoldersInPlaceOfLinks(copy), FollowedLinkError)
+  assert.throws(() => removeFoldersReplacingLinks(copy), FollowedLinkError)
   assert.ok(existsSync(join(events, 'own')))
   execFileSync('rm', [join(events, 'own')])
 
   const tables = readdirSync(join(engine.dataFolder, 'events', 'store', 'data', 'pennon'))
   assert.equal(
-    removeFoldersInPlaceOfLinks(copy).length,
+    removeFoldersReplacingLinks(copy).length,
     tables.length + 1,
     'one per table, and one for the definitions',
   )
-  const started = await spawnPreparedEngine(copy, () => prepareEngine(copy))
+  const started = await spawnPreparedEngine(copy, () => prepareEngineStart(copy))
   t.after(() => started.child.kill('SIGKILL'))
   const again = createClickHouseClients({ endpoint: () => started.endpoint, queryTimeoutSeconds: 8 })
   t.after(() => again.close())

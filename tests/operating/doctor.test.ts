@@ -10,7 +10,7 @@ import { openSqliteChunkStore } from '#adapters/sqlite/sqlite-chunk-store.ts'
 import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
 import { openGeoip } from '#compose/stores/geoip.ts'
 import { dayMs } from '#core/time.ts'
-import { silentLogger } from '#telemetry/log.ts'
+import { createSilentLogger } from '#telemetry/log.ts'
 import { checkClock, checkOpenFiles } from '../../src/commands/doctor/check-machine.ts'
 import { checkGeoip } from '../../src/commands/doctor/check-stores.ts'
 import { readConfig } from '../../src/config.ts'
@@ -131,7 +131,7 @@ describe('pennon doctor', () => {
   it('the build date of the bundled GeoIP data is shown with a way to replace it, but never as a warning', t => {
     const config = readConfig({ PENNON_DATA: tempDir(t) })
     assert.ok(config.ok)
-    const opened = openGeoip(config.value, silentLogger())
+    const opened = openGeoip(config.value, createSilentLogger())
     assert.ok(opened.ok && opened.value !== null)
     const { builtAtMs } = opened.value
     opened.value.close()

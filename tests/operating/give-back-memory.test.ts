@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { getHeapSpaceStatistics } from 'node:v8'
-import { giveBackMemory, giveBackWhenQuiet } from '#telemetry/give-back-memory.ts'
+import { releaseHeapMemory, releaseMemoryWhenIdle } from '#telemetry/give-back-memory.ts'
 import { eventually } from '../support/eventually.ts'
 
 const MiB = 1024 * 1024
@@ -32,14 +32,14 @@ function useThread(ms: number): void {
 
 test('returning memory to the system shrinks V8’s new space', () => {
   growNewSpace()
-  giveBackMemory()
+  releaseHeapMemory()
   assert.ok(newSpaceBytes() < 4 * MiB, `${newSpaceBytes()} bytes`)
 })
 
 test('memory is returned once after each busy period', async () => {
   let given = 0
   // The clock of the thread moves in ticks of up to 4 ms; a single tick must not count as busy.
-  giveBackWhenQuiet(200, () => given++)
+  releaseMemoryWhenIdle(200, () => given++)
   for (let round = 1; round <= 2; round++) {
     useThread(150)
     assert.equal(given, round - 1)

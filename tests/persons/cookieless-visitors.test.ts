@@ -17,7 +17,7 @@ import type { EventRows } from '#ports/events/event-writer.ts'
 import type { FaultPoint } from '#services/processing/chunk-deps.ts'
 import { processOneChunk } from '#services/processing/process-one-chunk.ts'
 import { restoreEvents } from '#services/processing/restore-events.ts'
-import { silentLogger } from '#telemetry/log.ts'
+import { createSilentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { fixedClock } from '../support/fixed-clock.ts'
 import { memoryChunkStore } from '../support/memory/memory-chunk-store.ts'
@@ -105,7 +105,7 @@ const surroundings = () => ({
   saltOf: () => salt,
   clock: fixedClock(`${day}T12:00:00Z`),
   metrics: createMetrics(),
-  logger: silentLogger(),
+  logger: createSilentLogger(),
   logId: 'log',
   random: () => 0,
 })

@@ -12,7 +12,7 @@ import { PortError } from '#ports/port-error.ts'
 import type { ChunkStore } from '#ports/state/chunk-store.ts'
 import type { ProcessingEventStore } from '#services/processing/chunk-deps.ts'
 import { processOneChunk } from '#services/processing/process-one-chunk.ts'
-import { silentLogger } from '#telemetry/log.ts'
+import { createSilentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { fixedClock } from '../support/fixed-clock.ts'
 import { memoryChunkStore } from '../support/memory/memory-chunk-store.ts'
@@ -214,7 +214,13 @@ class Worker {
         {
           state: faultyState(this.#store, fault, kill),
           events: faultyEvents(this.#world.events, fault, kill),
-          ...{ geoip: null, saltOf: noSalts, clock: fixedClock(0), metrics: createMetrics(), logger: silentLogger() },
+          ...{
+            geoip: null,
+            saltOf: noSalts,
+            clock: fixedClock(0),
+            metrics: createMetrics(),
+            logger: createSilentLogger(),
+          },
           ...{ cursor: stream, ownerId: this.#ownerId!, logId: 'log', random: () => 0 },
           ...{ rowCountMax, textBytesMax: 2 ** 26, slowStoreMs: 60_000, conflictTryCount: 10 },
           signal: new AbortController().signal,

@@ -9,7 +9,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import type { CapturedEvent } from '#core/events/captured-event.ts'
 import type { ChunkStore } from '#ports/state/chunk-store.ts'
 import { processOneChunk } from '#services/processing/process-one-chunk.ts'
-import { silentLogger } from '#telemetry/log.ts'
+import { createSilentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { fixedClock } from '../support/fixed-clock.ts'
 import { MemoryEventStore } from '../support/memory/memory-event-store.ts'
@@ -108,7 +108,7 @@ async function runLoop(
         saltOf: noSalts,
         clock: fixedClock(0),
         metrics: createMetrics(),
-        logger: silentLogger(),
+        logger: createSilentLogger(),
         cursor: stream,
         ownerId: stream,
         logId: 'log',

@@ -6,12 +6,12 @@ import { after, before, describe, it } from 'node:test'
 import { createClickHouseEventStore } from '#adapters/clickhouse/clickhouse-event-store.ts'
 import { createClickHouseClients } from '#adapters/clickhouse/connection/clickhouse-clients.ts'
 import type { CapturedEvent } from '#core/events/captured-event.ts'
-import { trafficOf } from '#core/events/log-stream.ts'
+import { findTrafficOfLane } from '#core/events/log-stream.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { EventStore } from '#ports/events/event-store.ts'
-import { createProcessor } from '#services/processing/process-events.ts'
+import { createEventProcessor } from '#services/processing/process-events.ts'
 import { createUsageSchedule } from '#services/worker/usage-schedule.ts'
-import { silentLogger } from '#telemetry/log.ts'
+import { createSilentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { startEngine, type TestEngine } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
@@ -78,7 +78,7 @@ describe('an event that is sent again after days', () => {
     const work = async (crashes: boolean) => {
       const stopping = new AbortController()
       let crashed = false
-      const processor = createProcessor({
+      const processor = createEventProcessor({
         log,
         logId: 'log',
         state: memoryChunkStore(state),
@@ -87,7 +87,7 @@ describe('an event that is sent again after days', () => {
         saltOf: noSalts,
         clock,
         metrics: createMetrics(),
-        logger: silentLogger(),
+        logger: createSilentLogger(),
         ownerId: crypto.randomUUID(),
         limits: { restMs: 0, pollMs: 20 },
         faultPoint: name => {
@@ -118,7 +118,8 @@ describe('an event that is sent again after days', () => {
         clock.set(noon(day))
         const capturedAtMs = noon(day)
         const event = aCapturedEvent(1, { ...from, receivedAtMs: capturedAtMs, capturedAtMs, ...over })
-        for (let copy = 0; copy < copies; copy++) await log.append(trafficOf(event.lane), encodedEvents([event]))
+        for (let copy = 0; copy < copies; copy++)
+          await log.append(findTrafficOfLane(event.lane), encodedEvents([event]))
         clock.set(noon(processedOn))
         if (computesFirst) await schedule.round()
         if (crashes) await work(true)

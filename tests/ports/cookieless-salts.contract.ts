@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { describe, it, type TestContext } from 'node:test'
 import type { CookielessSalts } from '#ports/state/cookieless-visitors.ts'
-import { createDailySalts } from '#services/shared/daily-salts.ts'
-import { createVisitorRetention } from '#services/worker/visitor-retention.ts'
+import { createDailySaltCache } from '#services/shared/daily-salts.ts'
+import { createVisitorDataCleanup } from '#services/worker/visitor-retention.ts'
 import { fixedClock } from '../support/fixed-clock.ts'
 import { movedTime } from '../support/moved-time.ts'
 
@@ -54,11 +54,11 @@ export function cookielessSaltsContract(
           calls.push(call)
           return call
         }
-        return createDailySalts({ store: { keepSalt }, clock, timers: time, monotonicNowMs, randomBytes })
+        return createDailySaltCache({ store: { keepSalt }, clock, timers: time, monotonicNowMs, randomBytes })
       })
       t.after(() => processes.map(each => each.close()))
       const noVisitors = { deleteVisitorsExcept: async () => 0 }
-      const retention = createVisitorRetention({
+      const retention = createVisitorDataCleanup({
         salts: stores[0],
         visitors: noVisitors,
         clock,

@@ -2,7 +2,7 @@ import { openSqliteChunkStore } from '#adapters/sqlite/sqlite-chunk-store.ts'
 import { openSqliteDefinitionStore } from '#adapters/sqlite/sqlite-definition-store.ts'
 import { openDefinitionLoader, openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
 import { openStateWriter } from '#adapters/sqlite/state-writer-client.ts'
-import { silentLogger } from '#telemetry/log.ts'
+import { createSilentLogger } from '#telemetry/log.ts'
 import { writeNewState } from '../support/state.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { definitionStoreContract } from './definition-store.contract.ts'
@@ -25,7 +25,7 @@ definitionStoreContract('sqlite', async t => {
 
 definitionStoreContract('sqlite through the state thread', async t => {
   const dataFolder = tempDir(t)
-  const management = await openStateWriter({ dataFolder, logger: silentLogger() })
+  const management = await openStateWriter({ dataFolder, logger: createSilentLogger() })
   const definitions = openSqliteDefinitionStore({ dataFolder, loadChanges: management.loadChanges })
   const chunkStore = openSqliteChunkStore({ dataFolder })
   t.after(async () => {

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { describe, it } from 'node:test'
-import { countRowsOfImport, listCountsOfImport } from '#adapters/clickhouse/queries/imported-counts.ts'
+import { countRowsOfImport, listRowCountsOfImport } from '#adapters/clickhouse/queries/imported-counts.ts'
 import type { DayAndEvent, ImportedCount } from '#core/imports/imported-counts.ts'
 import { eventStoreForTests } from '../support/event-store-for-tests.ts'
 import { aStoredEvent, imported } from '../support/values.ts'
@@ -51,7 +51,7 @@ describe('the counts of an import job', () => {
       const all: ImportedCount[] = []
       for (let after: DayAndEvent | null = null, isMore = true; isMore; after = all.at(-1) ?? null) {
         const asked = { projectId: 1, importJobId, after, limit }
-        const page: readonly ImportedCount[] = await listCountsOfImport(
+        const page: readonly ImportedCount[] = await listRowCountsOfImport(
           query => server.clients.read(query),
           asked,
           pieceRows,

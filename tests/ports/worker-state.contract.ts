@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { deferredCursorOf } from '#core/events/log-stream.ts'
+import { formatDeferredCursorName } from '#core/events/log-stream.ts'
 import { deduplicatedReason } from '#core/processing/deduplicate-flag-calls.ts'
 import type { ChunkStore } from '#ports/state/chunk-store.ts'
 import type { DeferredProjects } from '#ports/state/worker-state.ts'
@@ -103,7 +103,7 @@ export function deferredProjectsContract(
   adapter: string,
   open: (t: TestContext) => Promise<DeferredProjectsHarness>,
 ): void {
-  const slow = deferredCursorOf('main')
+  const slow = formatDeferredCursorName('main')
 
   async function opened(t: TestContext) {
     const { store, chunkStore } = await open(t)

@@ -4,7 +4,7 @@
 import type { JsonObject } from '#core/json.ts'
 import { convertRecord } from '#importer/records/convert-record.ts'
 import { createRecordEvents } from '#importer/records/generated-events.ts'
-import { createMemoryLedger } from '#importer/records/import-ledger.ts'
+import { createInMemoryLedger } from '#importer/records/import-ledger.ts'
 import type { ImportSource, SourceRecord } from '#importer/records/import-source.ts'
 import type { RecordNote, RejectReason, SkipReason } from '#importer/records/imported-event.ts'
 import { formatTime } from '#importer/records/source-time.ts'
@@ -36,7 +36,7 @@ export function convertRecords(
   const converter = source.prepare(config, { nowMs: conversionTimeMs, holdLiveWindow: false, findFact })
   for (const record of records)
     for (const { kind, key, value } of converter.factsOf?.(record) ?? []) facts.set(`${kind} ${key}`, value)
-  const ledger = createMemoryLedger()
+  const ledger = createInMemoryLedger()
   return records.map(record => {
     const outcome = convertRecord(converter, record)
     if ('rejected' in outcome) {

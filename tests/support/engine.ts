@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { EngineLimits } from '../../src/adapters/clickhouse-embedded/engine-config.ts'
 import { type EngineEndpoint, readEngineEndpoint } from '../../src/adapters/clickhouse-embedded/engine-endpoint.ts'
-import { type PreparedEngine, prepareEngine } from '../../src/adapters/clickhouse-embedded/start-engine.ts'
+import { type PreparedEngine, prepareEngineStart } from '../../src/adapters/clickhouse-embedded/start-engine.ts'
 import { endProcess, registerProcess } from './processes-in-folders.ts'
 import { removeFolder } from './temp-dir.ts'
 
@@ -92,6 +92,6 @@ export async function spawnPreparedEngine(
 }
 
 async function spawnEngine(dataFolder: string, limits: Partial<EngineLimits>): Promise<ChildProcess> {
-  const { child } = await spawnPreparedEngine(dataFolder, () => prepareEngine(dataFolder, limits))
+  const { child } = await spawnPreparedEngine(dataFolder, () => prepareEngineStart(dataFolder, limits))
   return child
 }

@@ -9,7 +9,7 @@ import { parseFetchConfig } from '#importer/fetch/fetch-config.ts'
 import { FetchWait } from '#importer/fetch/fetch-faults.ts'
 import type { FetchProgress } from '#importer/fetch/fetch-reporter.ts'
 import type { PartTools } from '#importer/fetch/fetch-source.ts'
-import { type FetchResult, fetchStage } from '#importer/fetch/fetch-stage.ts'
+import { type FetchResult, runFetchStage } from '#importer/fetch/fetch-stage.ts'
 import { toPartFile } from '#importer/fetch/part-file.ts'
 import type { FetchClock } from '#importer/fetch/waiting.ts'
 import type { FindSpaceProblem } from '#importer/read/disk-space.ts'
@@ -71,7 +71,7 @@ export async function fetchInto(
   { clock = quickClock(), env = fetchSecrets, signal = new AbortController().signal, ...told }: Fetching = {},
 ): Promise<FetchResult> {
   using source = await openFetchSource(parseFetchConfig(config), env, clock.nowMs())
-  return await fetchStage({ folder, config: JSON.stringify(config), source, clock, tryFileLock, signal, ...told })
+  return await runFetchStage({ folder, config: JSON.stringify(config), source, clock, tryFileLock, signal, ...told })
 }
 
 export function rawFiles(folder: string): string[] {

@@ -17,7 +17,7 @@ import { err } from '#core/result.ts'
 import { createHttpServer, type HttpServerOptions } from '#http/server.ts'
 import type { Route } from '#http/shared/route.ts'
 import type { LiveEvents } from '#services/live/live-events.ts'
-import { silentLogger } from '#telemetry/log.ts'
+import { createSilentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { fixedClock } from './fixed-clock.ts'
 import { serve } from './local-server.ts'
@@ -50,7 +50,7 @@ export function testContext({ settings = {}, ...given }: GivenContext = {}): Fro
     isEventStoreAway: () => false,
     otherMetrics: async () => [],
   }
-  const [logger, metrics, clock] = [silentLogger(), createMetrics(), fixedClock('2026-01-15T12:00:00Z')]
+  const [logger, metrics, clock] = [createSilentLogger(), createMetrics(), fixedClock('2026-01-15T12:00:00Z')]
   return createFrontContext({ config: config.value, clock, geoip: null, logger, metrics, host, ...given }, given)
 }
 
@@ -174,7 +174,7 @@ export async function serveTogether(
       const name = nameOf(route)
       return { ...route, handler: (request, reply) => servedTo.get(request.raw)!.handlers.get(name)!(request, reply) }
     }),
-    logger: silentLogger(),
+    logger: createSilentLogger(),
     metrics: parts.metrics,
     authorize: (route, request, reply) => servedTo.get(request.raw)!.authorize(route, request, reply),
   })

@@ -1,12 +1,12 @@
 // A front composed as in production, with real stores but without a worker and an engine.
 
 import assert from 'node:assert/strict'
-import { type Logger, silentLogger } from '#telemetry/log.ts'
+import { createSilentLogger, type Logger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { systemClock } from '../../src/adapters/system/clock.ts'
 import { composeFront, type Front } from '../../src/compose/front/front.ts'
 import { bootstrapInstance } from '../../src/compose/instance/start.ts'
-import { openManagement } from '../../src/compose/stores/state.ts'
+import { openManagementStore } from '../../src/compose/stores/state.ts'
 import { readConfig } from '../../src/config.ts'
 import { type Pennon, privateApi, testPersonalKey, testProjectKey } from './pennon.ts'
 import { tempDir } from './temp-dir.ts'
@@ -19,7 +19,7 @@ export interface RunningFront extends Front {
 
 export async function startFront(
   settings: Readonly<Record<string, string>> = {},
-  logger: Logger = silentLogger(),
+  logger: Logger = createSilentLogger(),
 ): Promise<RunningFront> {
   const cleanUps: (() => void)[] = []
   const config = readConfig({
@@ -30,7 +30,7 @@ export async function startFront(
     ...settings,
   })
   assert.ok(config.ok)
-  const management = await openManagement(config.value, logger)
+  const management = await openManagementStore(config.value, logger)
   await bootstrapInstance(config.value, systemClock, management)
   const front = await composeFront({
     config: config.value,

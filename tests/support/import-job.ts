@@ -7,7 +7,7 @@ import type { TestContext } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
 import { JobFolder } from '#importer/job/job-folder.ts'
 import { readManifest } from '#importer/job/manifest.ts'
-import { hashMapping, type ImportLimits, type ImportPlan } from '#importer/job/plan.ts'
+import { hashConversionSettings, type ImportLimits, type ImportPlan } from '#importer/job/plan.ts'
 import type { StageProgress } from '#importer/job/progress.ts'
 import { isGeneratedPart, type StagedJob, type StagedOutcome, type StagedPart } from '#importer/job/staged-part.ts'
 import { unlimitedSpace, type WaitForSpace } from '#importer/read/disk-space.ts'
@@ -15,7 +15,7 @@ import { createRecordReader } from '#importer/read/read-files.ts'
 import type { ReadRecords } from '#importer/read/read-record.ts'
 import type { ImportSource } from '#importer/records/import-source.ts'
 import type { ImportedEvent } from '#importer/records/imported-event.ts'
-import { createJobConversion } from '#importer/stages/job-conversion.ts'
+import { createJobConverter } from '#importer/stages/job-conversion.ts'
 import { openStagedJob } from '#importer/stages/part-lines.ts'
 import { rehearseImport } from '#importer/stages/rehearse.ts'
 import { listRejectFiles, type RejectLine } from '#importer/stages/reject-files.ts'
@@ -83,10 +83,10 @@ export class TestJob {
   }
 
   async stage(): Promise<void> {
-    const { converter } = createJobConversion(this.plan, this.source, () => null)
+    const { converter } = createJobConverter(this.plan, this.source, () => null)
     const { read = createRecordReader({ spool: { folder: this.folder.file('spool') } }) } = this.#options
     using records = await stageRecords({ ...this.#context, read, converter })
-    records.complete(hashMapping(this.plan))
+    records.complete(hashConversionSettings(this.plan))
   }
 
   scan() {

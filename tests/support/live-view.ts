@@ -4,9 +4,9 @@ import assert from 'node:assert/strict'
 import { type CapturedEvent, lanes } from '#core/events/captured-event.ts'
 import type { LiveFilter } from '#core/live/live-filter.ts'
 import type { EventLogReader } from '#ports/log/event-log.ts'
-import { createLiveEvents } from '#services/live/live-events.ts'
+import { createLiveEventBroadcaster } from '#services/live/live-events.ts'
 import type { LiveMessages, LiveReader, LiveRequest } from '#services/live/live-watcher.ts'
-import { silentLogger } from '#telemetry/log.ts'
+import { createSilentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { createMemoryEventLog } from './memory/memory-event-log.ts'
 import { movedTime } from './moved-time.ts'
@@ -61,7 +61,7 @@ export function aView(
   const time = movedTime()
   const metrics = createMetrics()
   const log = createMemoryEventLog({ nowMs: time.monotonicNowMs, ...(over.gapAfter && { gapAfter: over.gapAfter }) })
-  const live = createLiveEvents({
+  const live = createLiveEventBroadcaster({
     watchersMax: 100,
     watchersPerProjectMax: 100,
     eventsPerSecondMax: 200,
@@ -69,7 +69,7 @@ export function aView(
     log: { ...log, ...over.log },
     messages,
     metrics,
-    logger: silentLogger(),
+    logger: createSilentLogger(),
     nowMs: time.monotonicNowMs,
     workedMs: time.monotonicNowMs,
     ...time,

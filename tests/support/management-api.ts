@@ -10,7 +10,7 @@ import { openSqliteChunkStore } from '#adapters/sqlite/sqlite-chunk-store.ts'
 import { openSqliteDefinitionStore } from '#adapters/sqlite/sqlite-definition-store.ts'
 import { openDefinitionLoader, openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
 import { openSqliteSubjectStore } from '#adapters/sqlite/sqlite-subject-store.ts'
-import { startCounters } from '#compose/front/counters.ts'
+import { startFrontCounters } from '#compose/front/counters.ts'
 import { startServingDefinitions } from '#compose/front/definitions.ts'
 import { composeFlags } from '#compose/front/flags.ts'
 import { composeManagement } from '#compose/front/management.ts'
@@ -206,7 +206,7 @@ export async function startManagement(t: Scope, options: StartManagementOptions 
       PENNON_METRICS_REQUIRE_KEY: String(options.operatorsNeedKey ?? false),
     },
   })
-  const counters = startCounters(context, stores.management, opened, { keyUsesDelayMs: 1 })
+  const counters = startFrontCounters(context, stores.management, opened, { keyUsesDelayMs: 1 })
   const served: number[] = []
   const given = testParts(context, opened, { stores, ...(options.liveEvents && { liveEvents: options.liveEvents }) })
   const definitions = await startServingDefinitions(context, given.stores, counters, () => undefined, opened)

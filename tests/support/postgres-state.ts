@@ -2,17 +2,17 @@
 // migrating each, and the stores that contract suites test on them.
 
 import type pg from 'pg'
-import { numberParameters } from '#adapters/postgres/chunk-texts.ts'
+import { toNumberedParameters } from '#adapters/postgres/chunk-texts.ts'
 import { openPostgresChunkStore } from '#adapters/postgres/postgres-chunk-store.ts'
 import { openPostgresHashKeyWriter } from '#adapters/postgres/postgres-hash-key-writer.ts'
 import { migratePostgres, openPostgresManagementStore } from '#adapters/postgres/postgres-management-store.ts'
 import { openPostgresSubjectStore } from '#adapters/postgres/postgres-subject-store.ts'
-import { silentLogger } from '#telemetry/log.ts'
+import { createSilentLogger } from '#telemetry/log.ts'
 import type { Databases, TestPostgres } from './postgres.ts'
 import { type OpenSqlState, sqlState } from './state.ts'
 import type { Scope } from './temp-dir.ts'
 
-export const logger = silentLogger()
+export const logger = createSilentLogger()
 
 /** Creates a database at the newest schema, to be copied. */
 export async function migratedTemplate(databases: Databases): Promise<string> {
@@ -105,7 +105,7 @@ export function postgresStates(postgres: TestPostgres, newDatabase: (t: Scope) =
         // The contract is about rows, not about how fast a busy machine writes thousands of them.
         openHashKeyWriter: () => openPostgresHashKeyWriter({ url, logger, statementMsMax: 30_000 }),
         query: <Row>(text: string, ...values: readonly unknown[]) =>
-          postgres.query<Row & pg.QueryResultRow>(numberParameters(text), [...values], url),
+          postgres.query<Row & pg.QueryResultRow>(toNumberedParameters(text), [...values], url),
       },
       projects,
     )

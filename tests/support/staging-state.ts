@@ -2,7 +2,7 @@
 // undoing make: commits are applied to what was loaded.
 
 import assert from 'node:assert/strict'
-import { toStagingId, usualOptions } from '#core/imports/import-job.ts'
+import { toStagingProjectId, usualOptions } from '#core/imports/import-job.ts'
 import type { JsonObject } from '#core/json.ts'
 import type { Person, PropertyMarks } from '#core/persons/person.ts'
 import { personUuid } from '#core/persons/person-uuid.ts'
@@ -12,7 +12,7 @@ import { aGroup, aPerson, aProject } from './values.ts'
 
 export const jobId = 7
 export const projectId = 1
-const stagingId = toStagingId(jobId)
+const stagingId = toStagingProjectId(jobId)
 
 export interface StagingState {
   readonly loaded: LoadedChunk

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { createBackup } from '#adapters/backup-file/write-backup.ts'
+import { createBackupWriter } from '#adapters/backup-file/write-backup.ts'
 import { createClickHouseClients } from '#adapters/clickhouse/connection/clickhouse-clients.ts'
 import { migrateEventStore } from '#adapters/clickhouse/migrate.ts'
 import { startEngine } from '../support/engine.ts'
@@ -83,7 +83,7 @@ describe('data from a version before the first migration', () => {
 
   it('is refused in a backup, and nothing is restored', async t => {
     const file = join(tempDir(t), 'backup.tar')
-    const writer = await createBackup(file, { nowMs: () => 0, checkStop: () => undefined })
+    const writer = await createBackupWriter(file, { nowMs: () => 0, checkStop: () => undefined })
     const description = {
       ...{ format: 1, pennon: '0.1.0', createdAt: '2026-11-27T00:00:00.000Z', schema: 19 },
       ...{ positions: { main: 7 }, events: true },

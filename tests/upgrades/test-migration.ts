@@ -1,7 +1,7 @@
 // Runs the tests of a migration of the state on SQLite and on PostgreSQL.
 
 import { describe, type TestContext } from 'node:test'
-import { numberParameters } from '#adapters/postgres/chunk-texts.ts'
+import { toNumberedParameters } from '#adapters/postgres/chunk-texts.ts'
 import { migratePostgres, openPostgresManagementStore } from '#adapters/postgres/postgres-management-store.ts'
 import { migrations } from '#adapters/sql/known-migrations.ts'
 import { migrateSqlite } from '#adapters/sqlite/kysely-on-sqlite.ts'
@@ -55,7 +55,7 @@ export function testMigration(what: string, from: number, define: (migrated: Mig
       const url = await postgres.createDatabase()
       return {
         migrate: version => migratePostgres({ url, logger }, known(version)),
-        query: (text, ...values) => postgres.query(numberParameters(text), [...values], url),
+        query: (text, ...values) => postgres.query(toNumberedParameters(text), [...values], url),
         openStore: () => openPostgresManagementStore({ url, logger }),
       }
     }))

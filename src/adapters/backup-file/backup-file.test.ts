@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { blockBytes, decodeTarHeader, encodeTarHeader, UnfitNameError } from './tar-header.ts'
 import { BackupDamagedError, unpackBackup } from './unpack-backup.ts'
-import { createBackup } from './write-backup.ts'
+import { createBackupWriter } from './write-backup.ts'
 
 const options = { nowMs: () => Date.UTC(2026, 10, 22), checkStop: () => undefined }
 const longName = `events/store/store/abc/${'0'.repeat(36)}/1-202611_1_1000_12/${'p'.repeat(60)}.cmrk4`
@@ -23,7 +23,7 @@ async function aBackup(t: TestContext) {
   const [path, target, large] = [join(folder, 'b.tar'), join(folder, 'out'), join(folder, 'large')]
   writeFileSync(large, Buffer.alloc(2_500_000, 'abc'))
   mkdirSync(target)
-  const writer = await createBackup(path, options)
+  const writer = await createBackupWriter(path, options)
   await writer.addContent('backup.json', '{}\n')
   await writer.addFile('state.db', large)
   await writer.addContent(longName, '')
@@ -111,7 +111,7 @@ describe('a backup file', () => {
       '~=@+,;!#(){}[]',
       `${'d'.repeat(150)}/${'f'.repeat(100)}`,
     ]
-    const writer = await createBackup(path, options)
+    const writer = await createBackupWriter(path, options)
     for (const name of names) await writer.addContent(name, name)
     await assert.rejects(writer.addContent('../x', ''), UnfitNameError)
     await writer.finish()

@@ -24,7 +24,7 @@ const chunkBytes = 1024 * 1024
  * @param path of a file that does not exist yet; only its owner may read it.
  * @param options.checkStop called before each chunk; throws to abort the backup.
  */
-export async function createBackup(
+export async function createBackupWriter(
   path: string,
   options: { nowMs: () => number; checkStop: () => void },
 ): Promise<BackupWriter> {

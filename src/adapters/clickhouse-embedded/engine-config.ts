@@ -3,13 +3,13 @@
 
 import { createHash } from 'node:crypto'
 import {
-  analystLoginOf,
-  buildAnalystSettings,
   buildRowPolicies,
+  buildSqlUserLogin,
+  buildSqlUserSettings,
   describedBy,
-  listViewedTables,
-  nameViewsDatabase,
-  nameViewsUser,
+  formatViewsDatabaseName,
+  formatViewsUserName,
+  listTablesReadByViews,
   sqlScopes,
 } from '../clickhouse/connection/analyst.ts'
 import type { EngineEndpoint, EngineUser } from './engine-endpoint.ts'
@@ -49,7 +49,7 @@ export function formatServerConfig(options: {
   limits: EngineLimits
 }): string {
   const { secret, writer, reader, analyst } = options.endpoint
-  const logins = [writer, reader, ...sqlScopes.map(scope => analystLoginOf(analyst, scope))]
+  const logins = [writer, reader, ...sqlScopes.map(scope => buildSqlUserLogin(analyst, scope))]
   return xmlElement('clickhouse', {
     path: `${options.storeFolder}/`,
     tmp_path: `${options.storeFolder}/tmp/`,
@@ -151,7 +151,7 @@ export function formatUsersConfig(endpoint: EngineEndpoint, limits: EngineLimits
           `pennon_analyst_${scope}`,
           {
             max_threads: 2,
-            ...buildAnalystSettings(limits.queryTimeoutSeconds, scope),
+            ...buildSqlUserSettings(limits.queryTimeoutSeconds, scope),
             max_memory_usage: limits.queryMemoryBytes,
             max_memory_usage_for_user: 2 * limits.queryMemoryBytes,
             max_concurrent_queries_for_user: 16,
@@ -193,8 +193,8 @@ export function formatUsersConfig(endpoint: EngineEndpoint, limits: EngineLimits
             `GRANT ALL ON ${database}.*`,
             'GRANT CREATE DATABASE ON *.*',
             ...sqlScopes.flatMap(scope => [
-              `GRANT ALL ON ${nameViewsDatabase(database, scope)}.*`,
-              `GRANT SET DEFINER ON ${nameViewsUser(scope)}`,
+              `GRANT ALL ON ${formatViewsDatabaseName(database, scope)}.*`,
+              `GRANT SET DEFINER ON ${formatViewsUserName(scope)}`,
             ]),
             'GRANT TABLE ENGINE ON MergeTree, TABLE ENGINE ON ReplacingMergeTree, TABLE ENGINE ON SummingMergeTree',
             'GRANT SELECT ON system.parts, SELECT ON system.tables, SELECT ON system.mutations, SELECT ON system.merge_tree_settings, SELECT ON system.processes',
@@ -212,15 +212,18 @@ export function formatUsersConfig(endpoint: EngineEndpoint, limits: EngineLimits
       ...Object.fromEntries(
         sqlScopes.flatMap(scope => {
           const user = { networks: { ip: '127.0.0.1' }, profile: `pennon_analyst_${scope}`, quota: 'default' }
-          const { username, password } = analystLoginOf(analyst, scope)
-          const readable = [`${nameViewsDatabase(database, scope)}.*`, ...(scope === 'visible' ? describedBy : [])]
-          const tables = listViewedTables(scope).map(table => `${database}.${table}`)
+          const { username, password } = buildSqlUserLogin(analyst, scope)
+          const readable = [
+            `${formatViewsDatabaseName(database, scope)}.*`,
+            ...(scope === 'visible' ? describedBy : []),
+          ]
+          const tables = listTablesReadByViews(scope).map(table => `${database}.${table}`)
           const policies = Object.entries(buildRowPolicies(scope)).map(([table, filter]) => [table, { filter }])
           return [
             [username, { password_sha256_hex: sha256Hex(password), ...user, ...grantReading(readable) }],
             // The user as which the views read. No client can log in as this user, since no listener accepts the name.
             [
-              nameViewsUser(scope),
+              formatViewsUserName(scope),
               {
                 ...{ password_sha256_hex: sha256Hex(endpoint.secret), ...user, ...grantReading(tables) },
                 databases: { [database]: Object.fromEntries(policies) },

@@ -22,7 +22,7 @@ export function findEngineLibraryPath(): string | null {
 }
 
 /** Whether there is a package of libchdb for this machine. On Linux it needs glibc. */
-export function hasEngineBuild(): boolean {
+export function hasEnginePackageForMachine(): boolean {
   if (packages[`${process.platform}-${process.arch}`] === undefined) return false
   const { header } = process.report.getReport() as { header: { glibcVersionRuntime?: string } }
   return process.platform !== 'linux' || header.glibcVersionRuntime !== undefined

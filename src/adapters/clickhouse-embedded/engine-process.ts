@@ -8,7 +8,7 @@ import { writeSync } from 'node:fs'
 import { get, request } from 'node:http'
 import { dirname, join } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import { analystLoginOf, sqlScopes } from '../clickhouse/connection/analyst.ts'
+import { buildSqlUserLogin, sqlScopes } from '../clickhouse/connection/analyst.ts'
 import { ProvingAgent } from '../clickhouse/connection/proving-agent.ts'
 import { type EngineEndpoint, readEngineEndpoint } from './engine-endpoint.ts'
 import { findEngineLibraryPath } from './engine-library.ts'
@@ -24,7 +24,7 @@ const reportEveryMs = 2_000
  * SIGINT or SIGHUP. Sends `{type: 'ready'}` once HTTP answers, and `{type: 'alive'}` as long as HTTP answers. The exit code
  * is 0 when the process was asked to end. It is 1, with a line on stderr after the engine's own lines, when the engine
  * could not start or failed, or when a user query can be ended in no other way.
- * @param options.folder `<data>/events`, prepared by `prepareEngine`.
+ * @param options.folder `<data>/events`, prepared by `prepareEngineStart`.
  * @param options.runawayMs how far beyond its time limit a user query may run; 130 s when absent.
  */
 export function runEngineProcess(options: { folder: string; httpPort: number; runawayMs?: number }): void {
@@ -136,7 +136,7 @@ function watchRunawayQueries(options: {
 }): void {
   const { runawayMs, onRunaway } = options
   const { url, secret, writer, analyst } = options.endpoint
-  const users = sqlScopes.map(scope => `'${analystLoginOf(analyst, scope).username}'`)
+  const users = sqlScopes.map(scope => `'${buildSqlUserLogin(analyst, scope).username}'`)
   const sql = `SELECT toUInt32(maxIf(elapsed, elapsed > toFloat64OrZero(Settings['max_execution_time']) + ${runawayMs / 1000}))
     FROM system.processes WHERE user IN (${users.join(', ')})`
   const everyMs = Math.min(10_000, runawayMs)

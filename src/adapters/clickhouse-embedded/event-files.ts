@@ -63,7 +63,7 @@ export async function freezeEventFiles(dataFolder: string): Promise<EventFiles> 
 }
 
 /** The files of a store whose engine is stopped and must stay stopped while they are used; empty without a store. */
-export function listStoppedEventFiles(dataFolder: string): EventFiles {
+export function listFilesOfStoppedEngine(dataFolder: string): EventFiles {
   const store = storeFolder(dataFolder)
   return {
     files: listEventFiles(dataFolder, store),
@@ -73,12 +73,12 @@ export function listStoppedEventFiles(dataFolder: string): EventFiles {
 }
 
 /** Whether a backup left frozen files, or is using some now. */
-export function hasFreezes(dataFolder: string): boolean {
+export function hasFrozenFiles(dataFolder: string): boolean {
   return listFreezes(dataFolder).length > 0
 }
 
 /** Removes all frozen files: call it only while no backup runs. */
-export function removeFreezes(dataFolder: string): void {
+export function removeFrozenFiles(dataFolder: string): void {
   for (const path of listFreezes(dataFolder)) rmSync(path, { recursive: true, force: true })
 }
 
@@ -115,7 +115,7 @@ function countRowsByTable(dataFolder: string, partsFolder: string): Record<strin
     if (name === undefined) continue
     const folder = join(partsFolder, table)
     const parts = listNames(folder).filter(part => isPart(join(folder, part)))
-    rows[name] = selectUncoveredParts(parts)
+    rows[name] = excludeMergedParts(parts)
       .map(part => Number(readFileSync(join(folder, part, 'count.txt'), 'utf8')))
       .reduce((sum, count) => sum + count, 0)
   }
@@ -135,7 +135,7 @@ function readTableNames(store: string): Map<string, string> {
 }
 
 /** Leaves out the parts that the engine has merged into another part but not removed yet. */
-export function selectUncoveredParts(names: readonly string[]): readonly string[] {
+export function excludeMergedParts(names: readonly string[]): readonly string[] {
   const parts = names.flatMap(name => {
     const [, partition, min, max, level, mutation] = /^(.+?)_(\d+)_(\d+)_(\d+)(?:_(\d+))?$/.exec(name) ?? []
     return partition === undefined

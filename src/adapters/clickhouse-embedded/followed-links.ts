@@ -15,7 +15,7 @@ export class FollowedLinkError extends Error {}
  * @returns the removed folders; empty if the engine's links are intact.
  * @throws FollowedLinkError when such a folder has a file that the target lacks.
  */
-export function removeFoldersInPlaceOfLinks(dataFolder: string): readonly string[] {
+export function removeFoldersReplacingLinks(dataFolder: string): readonly string[] {
   const store = join(engineFolderOf(dataFolder), 'store')
   const copies: { readonly place: string; readonly target: string }[] = []
   for (const definition of listDefinitions(join(store, 'metadata'))) {

@@ -21,7 +21,10 @@ export interface PreparedEngine {
  * reader already has.
  * @throws the error of the file system when the folder cannot be written.
  */
-export async function prepareEngine(dataFolder: string, given: Partial<EngineLimits> = {}): Promise<PreparedEngine> {
+export async function prepareEngineStart(
+  dataFolder: string,
+  given: Partial<EngineLimits> = {},
+): Promise<PreparedEngine> {
   const limits = { ...defaultEngineLimits, ...given }
   const folder = resolve(engineFolderOf(dataFolder))
   const storeFolder = join(folder, 'store')

@@ -28,9 +28,9 @@ import { countTrend } from './insights/trend-counts.ts'
 import { type MigrateOptions, migrateEventStore } from './migrate.ts'
 import { findChargedTimes } from './queries/charged-times.ts'
 import { listEventNames, listPropertyNames } from './queries/definition-queries.ts'
-import { createEventHistory } from './queries/event-history.ts'
+import { createEventHistoryQueries } from './queries/event-history.ts'
 import { findEvent, listEvents } from './queries/event-queries.ts'
-import { createImportedRows } from './queries/imported-rows.ts'
+import { createImportedRowQueries } from './queries/imported-rows.ts'
 import { findOverrides } from './queries/override-queries.ts'
 import { listPropertyValues } from './queries/property-values.ts'
 import { findRecording, listRecordings } from './queries/recording-queries.ts'
@@ -54,7 +54,7 @@ import {
   writeReplayedRow,
 } from './writing/event-rows.ts'
 import { deleteExpiredRows } from './writing/expired-rows.ts'
-import { arrivalColumns, listFlagArrivals, writeArrivalRow } from './writing/flag-arrivals.ts'
+import { arrivalColumns, listDaysOfFlagCalls, writeFlagCallDayRow } from './writing/flag-arrivals.ts'
 import { deduplicatedColumns, findFlagCalls, writeDeduplicatedRow } from './writing/flag-calls.ts'
 import { findHeldRows, writeStoreMark } from './writing/held-rows.ts'
 import { deleteSharedJobRows, discardJobPartitions, publishJobPartitions } from './writing/import-partitions.ts'
@@ -117,8 +117,8 @@ export function createClickHouseEventStore(options: ClickHouseEventStoreOptions)
     ...createSubjectMirror(clients, inserter),
     ...createPersonEraser(clients),
     ...createFlagUsageUpkeep(clients),
-    ...createImportedRows(clients, { ask, askStored: askIn(createQueryQueue(storedQueueLimits)) }),
-    ...createEventHistory(clients),
+    ...createImportedRowQueries(clients, { ask, askStored: askIn(createQueryQueue(storedQueueLimits)) }),
+    ...createEventHistoryQueries(clients),
     ...createSqlQueries({
       clients,
       queryTimeoutSeconds,
@@ -160,7 +160,7 @@ function createWriter(clients: ClickHouseClients, inserter: RowInserter, clock: 
       await insert('deduplicated_flag_calls', deduplicatedColumns, deduplicated, (to, row) =>
         writeDeduplicatedRow(to, row, erasuresOf(row)),
       )
-      await insert('flag_call_arrivals', arrivalColumns, listFlagArrivals(events, deduplicated), writeArrivalRow)
+      await insert('flag_call_arrivals', arrivalColumns, listDaysOfFlagCalls(events, deduplicated), writeFlagCallDayRow)
       const refusedRecordings = await insert('replay_messages', recordingColumns, recordings, (to, row) =>
         writeRecordingRow(to, row, insertedAtMs, erasuresOf(row)),
       )

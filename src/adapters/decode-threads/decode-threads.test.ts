@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { silentLogger } from '#telemetry/log.ts'
+import { createSilentLogger } from '#telemetry/log.ts'
 import type { JobHandlers } from './answer-jobs.ts'
 import { createDecodeThreads, type DecodeThreadsOptions, decodeThreadDefaults } from './decode-threads.ts'
 
@@ -38,7 +38,7 @@ function startThreads(t: TestContext, over: Partial<DecodeThreadsOptions<Jobs>> 
     heapMegabytesMax: 64,
     jobTimeoutMs: 60_000,
     idleMs: 60_000,
-    logger: silentLogger(),
+    logger: createSilentLogger(),
     onRestart: () => restarts++,
     ...over,
   })
@@ -65,7 +65,7 @@ describe('decode threads', () => {
       ...decodeThreadDefaults,
       entry: new URL(`data:text/javascript,${encodeURIComponent(module)}`),
       isUrgent: () => false,
-      logger: silentLogger(),
+      logger: createSilentLogger(),
       onRestart: () => assert.fail('a thread died'),
     })
     t.after(() => threads.close())

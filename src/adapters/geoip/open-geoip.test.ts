@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
-import { silentLogger } from '#telemetry/log.ts'
+import { createSilentLogger } from '#telemetry/log.ts'
 import { type MmdbOptions, writeMmdb } from '../../../tests/support/mmdb-writer.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { type GeoipDatabase, openGeoipFile, openGeoipPackage } from './open-geoip.ts'
@@ -10,14 +10,14 @@ import { type GeoipDatabase, openGeoipFile, openGeoipPackage } from './open-geoi
 function openWritten(t: TestContext, options: Partial<MmdbOptions>) {
   const path = join(tempDir(t), 'test.mmdb')
   writeFileSync(path, writeMmdb({ ipVersion: 6, networks: [], ...options }))
-  const opened = openGeoipFile(path, silentLogger())
+  const opened = openGeoipFile(path, createSilentLogger())
   if (opened.ok) t.after(() => opened.value.close())
   return opened
 }
 
 /** Null after `t.skip`, where the package is not installed. */
 function openInstalled(t: TestContext): GeoipDatabase | null {
-  const opened = openGeoipPackage(silentLogger())
+  const opened = openGeoipPackage(createSilentLogger())
   assert.ok(opened.ok)
   if (opened.value === null) {
     assert.ok(!process.env.CI, 'the optional package of GeoIP data is not installed')
@@ -75,7 +75,7 @@ describe('openGeoipFile', () => {
     const text = join(folder, 'a.txt')
     writeFileSync(text, 'no database')
     const errorOf = (path: string) => {
-      const opened = openGeoipFile(path, silentLogger())
+      const opened = openGeoipFile(path, createSilentLogger())
       return opened.ok ? '' : opened.error
     }
     assert.equal(errorOf(join(folder, 'missing.mmdb')), 'the file does not exist')

@@ -124,7 +124,7 @@ const answerMsMax = 10_000
  * @returns the number of the state's last migration; NaN when the state does not record it.
  * @throws PortError when the database cannot be reached or read.
  */
-export async function findPostgresSchema(url: string): Promise<number> {
+export async function findPostgresSchemaVersion(url: string): Promise<number> {
   return withClient(url, async client => {
     const { rows } = await client.query<{ version: string | null }>(
       'SELECT max(version) AS version FROM schema_version',

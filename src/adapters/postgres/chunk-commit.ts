@@ -9,11 +9,11 @@ import {
   sharedTexts,
   toGroupColumns,
   toPersonColumns,
-  toSampleColumns,
+  toWarningSampleRows,
 } from '#adapters/sql/processing/chunk-queries.ts'
 import { encodeChangedSubjects } from '#core/processing/mirror-subjects.ts'
 import type { ChunkChanges, ChunkOutcome, IngestionWarning, Versioned } from '#ports/state/chunk-store.ts'
-import { inserts, lockTexts, numberParametersOfAll, writeTexts } from './chunk-texts.ts'
+import { inserts, lockTexts, toNumberedParametersOfAll, writeTexts } from './chunk-texts.ts'
 import { writeVisitors } from './cookieless-visitors.ts'
 import { saveMergedAssignments, writeImportChanges } from './import-commit.ts'
 import type { Session } from './open-postgres.ts'
@@ -22,7 +22,7 @@ import { runStatementForEach, runStatementInSlices } from './write-lists.ts'
 /** Persons as stored within the transaction, by `personKey`. */
 type StoredPersons = Map<string, { readonly id: number; readonly version: number }>
 
-const texts = numberParametersOfAll(sharedTexts)
+const texts = toNumberedParametersOfAll(sharedTexts)
 const countImportUndosText = `
   SELECT count(*)::int AS count FROM unnest($1::bigint[], $2::bigint[]) AS k (id, import_undos)
   JOIN project AS p ON p.id = k.id AND p.import_undos = k.import_undos`
@@ -259,7 +259,7 @@ async function writeWarnings(session: Session, warnings: readonly IngestionWarni
   const counts = new Map(counted.rows.map(row => [keyOf(row.project_id, row.type, row.day), row.warning_count]))
   const samples = days.flatMap(ofDay => {
     const [projectId, type, day] = ofDay.columns
-    return toSampleColumns(ofDay, counts.get(keyOf(projectId, type, day))!)
+    return toWarningSampleRows(ofDay, counts.get(keyOf(projectId, type, day))!)
   })
   await runStatementInSlices(session, inserts.warnings, samples)
 }

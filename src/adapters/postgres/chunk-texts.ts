@@ -4,15 +4,15 @@
 import { buildInsertStatements, type LoadTexts, type WriteTexts } from '#adapters/sql/processing/chunk-queries.ts'
 
 /** `?` → `$1`, `$2`, … */
-export function numberParameters(text: string): string {
+export function toNumberedParameters(text: string): string {
   let count = 0
   return text.replaceAll('?', () => `$${++count}`)
 }
 
-export function numberParametersOfAll<T extends Readonly<Record<string, string>>>(
+export function toNumberedParametersOfAll<T extends Readonly<Record<string, string>>>(
   texts: T,
 ): { readonly [Name in keyof T]: string } {
-  return Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, numberParameters(text)])) as T
+  return Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, toNumberedParameters(text)])) as T
 }
 
 export const inserts = buildInsertStatements((table, columns, onConflict = '') => {

@@ -5,11 +5,11 @@ import { assertRowCount } from '#adapters/sql/processing/chunk-queries.ts'
 import { toJsonText, toSqlBoolean } from '#adapters/sql/tables/rows.ts'
 import { type ImportChanges, noteSampleCountMax } from '#core/imports/import-changes.ts'
 import type { ChunkChanges } from '#ports/state/chunk-store.ts'
-import { inserts, lockTexts, numberParametersOfAll, writeTexts } from './chunk-texts.ts'
+import { inserts, lockTexts, toNumberedParametersOfAll, writeTexts } from './chunk-texts.ts'
 import type { Session } from './open-postgres.ts'
 import { runStatementForEach, runStatementInSlices } from './write-lists.ts'
 
-const texts = numberParametersOfAll(importTexts)
+const texts = toNumberedParametersOfAll(importTexts)
 
 // Statements with lists, since a chunk may concern very many jobs and each statement is a round trip. Comments list the
 // parameters.

@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { backOffMs } from '#core/back-off.ts'
+import { computeBackOffMs } from '#core/back-off.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { ReturnedState } from '#ports/state/worker-state.ts'
 import type { Logger } from '#telemetry/log.ts'
@@ -172,7 +172,7 @@ export async function acquireInstanceLock(options: InstanceLockOptions): Promise
     void closeClientIgnoringErrors(lost)
     if (failures === 0)
       logger.warn({ err: toPostgresPortError(cause) }, 'lost the lock on the database; acquiring it again')
-    timer = setTimeout(() => void retake(), backOffMs(retryWaits, failures++, Math.random()))
+    timer = setTimeout(() => void retake(), computeBackOffMs(retryWaits, failures++, Math.random()))
     timer.unref()
   }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { PortError, QueueFullError } from '#ports/port-error.ts'
-import { batchLookUps } from './look-ups.ts'
+import { createLookUpBatcher } from './look-ups.ts'
 
 /** Names of another project than most begin with its number. */
 const senderOf = (name: string) => (name.startsWith('2:') ? '2' : '1')
@@ -14,7 +14,7 @@ function manualStore(underWayMax: number) {
     answer: (found: (string | PortError | null)[]) => void
     fail: (cause: unknown) => void
   }[] = []
-  const lookUps = batchLookUps<string, string>(underWayMax, senderOf, names => {
+  const lookUps = createLookUpBatcher<string, string>(underWayMax, senderOf, names => {
     const { promise, resolve, reject } = Promise.withResolvers<(string | PortError | null)[]>()
     asked.push({ names, answer: resolve, fail: reject })
     return promise

@@ -31,7 +31,7 @@ interface Waiting<Name, Found> {
  * @param senderOf the project of a look-up.
  * @param findAll answers in the order of the names; a PortError in place of an answer fails only that name.
  */
-export function batchLookUps<Name, Found>(
+export function createLookUpBatcher<Name, Found>(
   underWayMax: number,
   senderOf: (name: NoInfer<Name>) => string,
   findAll: (names: readonly Name[]) => Promise<readonly (Found | PortError | null)[]>,

@@ -9,7 +9,7 @@ import { PortError } from '#ports/port-error.ts'
 import type { ChunkStore } from '#ports/state/chunk-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { writeChunkChanges } from './chunk-commit.ts'
-import { loadTexts, numberParametersOfAll } from './chunk-texts.ts'
+import { loadTexts, toNumberedParametersOfAll } from './chunk-texts.ts'
 import { loadIdentifyCounts, loadVisitorSessions } from './cookieless-visitors.ts'
 import { definitionsLock } from './kysely-on-postgres.ts'
 import { openPool, runInTransaction, type Session } from './open-postgres.ts'
@@ -22,7 +22,7 @@ const lockMsMax = 5_000
 const connectMsMax = 5_000
 const beginReading = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY'
 
-const texts = numberParametersOfAll(sharedTexts)
+const texts = toNumberedParametersOfAll(sharedTexts)
 
 /** The state has to be migrated. Opens nothing before the first call. */
 export function openPostgresChunkStore(options: { url: string; logger: Logger; lockMsMax?: number }): ChunkStore {

@@ -3,7 +3,7 @@
 import pg from 'pg'
 import { revisionChannel } from '#adapters/sql/migrations/migration.ts'
 import { translateErrors } from '#adapters/sql/tables/wrap-methods.ts'
-import { backOffMs } from '#core/back-off.ts'
+import { computeBackOffMs } from '#core/back-off.ts'
 import type { DefinitionStore } from '#ports/state/definition-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { closeClientIgnoringErrors, trackSockets } from './end-in-time.ts'
@@ -134,7 +134,7 @@ function listenForRevisions(options: {
     void closeClientIgnoringErrors(lost)
     if (failures === 0)
       logger.warn({ err: toPostgresPortError(cause) }, 'cannot listen for definition changes; polling instead')
-    timer = setTimeout(() => void connect(), backOffMs(reconnectWaits, failures++, Math.random()))
+    timer = setTimeout(() => void connect(), computeBackOffMs(reconnectWaits, failures++, Math.random()))
     timer.unref()
   }
 }

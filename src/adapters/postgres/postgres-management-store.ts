@@ -8,7 +8,7 @@ import { migrateState } from '#adapters/sql/migrate-state.ts'
 import { postgresDialect } from '#adapters/sql/migrations/migration.ts'
 import { createSqlManagementStore } from '#adapters/sql/sql-management-store.ts'
 import { type Methods, wrapMethods } from '#adapters/sql/tables/wrap-methods.ts'
-import { backOffMs } from '#core/back-off.ts'
+import { computeBackOffMs } from '#core/back-off.ts'
 import type { DefinitionStore } from '#ports/state/definition-store.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
 import type { Logger } from '#telemetry/log.ts'
@@ -87,7 +87,7 @@ function retrying<T extends Methods<T>>(methods: T): T {
         return await method(...args)
       } catch (cause) {
         if (!isConcurrencyRollback(cause) || attempt >= retryCount) throw cause
-        await sleep(backOffMs(retryWaits, attempt, Math.random()))
+        await sleep(computeBackOffMs(retryWaits, attempt, Math.random()))
       }
     }
   })

@@ -2,12 +2,12 @@
 // loop become one statement for each kind. Once enough statements are running, look-ups wait for the next statement, so a
 // busier front puts more look-ups into one statement.
 
-import { propertiesOf } from '#adapters/sql/tables/rows.ts'
+import { parseStoredProperties } from '#adapters/sql/tables/rows.ts'
 import type { VisitorName } from '#core/processing/visitors.ts'
 import type { CookielessVisitors } from '#ports/state/cookieless-visitors.ts'
 import type { HashKeyOverrideReader, HashKeyRow, SubjectStore } from '#ports/state/subject-store.ts'
 import type { Logger } from '#telemetry/log.ts'
-import { batchLookUps, type LookUps } from './look-ups.ts'
+import { createLookUpBatcher, type LookUps } from './look-ups.ts'
 import { openPool } from './open-postgres.ts'
 
 /**
@@ -96,7 +96,7 @@ export function openPostgresSubjectStore(options: {
     columnsOf: (name: Name) => readonly unknown[],
     add: (row: Row, found: Found | null) => Found,
   ): LookUps<Name, Found> =>
-    batchLookUps(
+    createLookUpBatcher(
       underWayMax,
       ({ projectId }) => String(projectId),
       async names => {
@@ -141,7 +141,7 @@ export function openPostgresSubjectStore(options: {
       const found = await persons.find(`${projectId} ${distinctId}`, { projectId, distinctId })
       if (found === null) return null
       const { uuid, propertiesJson, createdAtMs } = found
-      return { uuid, properties: propertiesOf(propertiesJson, wanted), createdAtMs }
+      return { uuid, properties: parseStoredProperties(propertiesJson, wanted), createdAtMs }
     },
     findStaticCohorts: async (projectId, distinctId) =>
       (distinctId.includes('\0')
@@ -150,7 +150,7 @@ export function openPostgresSubjectStore(options: {
     findGroup: async (projectId, typeIndex, key, wanted) => {
       if (key.includes('\0')) return null
       const found = await groups.find(`${projectId} ${typeIndex} ${key}`, { projectId, typeIndex, key })
-      return found === null ? null : { properties: propertiesOf(found, wanted) }
+      return found === null ? null : { properties: parseStoredProperties(found, wanted) }
     },
     findHashKeys: (projectId, distinctId) =>
       distinctId.includes('\0') ? null : hashKeys.find(`${projectId} ${distinctId}`, { projectId, distinctId }),

@@ -20,14 +20,14 @@ import { createSubjectMirrorQueries } from './processing/subject-mirror-queries.
 import { createWorkerStateQueries } from './processing/worker-state-queries.ts'
 import { createProjectQueries } from './projects/project-queries.ts'
 import type { StateSchema } from './tables/schema.ts'
-import { translateErrors, wrapWithStorableTexts } from './tables/wrap-methods.ts'
+import { makeTextArgumentsStorable, translateErrors } from './tables/wrap-methods.ts'
 
 /** @param toPortError converts a failure of the engine to a PortError, and returns any other error unchanged. */
 export function createSqlManagementStore(
   db: Kysely<StateSchema>,
   toPortError: (cause: unknown) => unknown,
 ): ManagementStore {
-  const methods = wrapWithStorableTexts<ManagementStore>({
+  const methods = makeTextArgumentsStorable<ManagementStore>({
     ...createActivityQueries(db),
     ...createProjectQueries(db),
     ...createFlagQueries(db),

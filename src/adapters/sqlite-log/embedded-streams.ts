@@ -10,12 +10,12 @@ export const embeddedStreams = [
 
 export const embeddedStreamNames: readonly LogStream[] = embeddedStreams.map(({ stream }) => stream)
 
-export function embeddedStreamOf(traffic: Traffic): LogStream {
+export function findStreamForTraffic(traffic: Traffic): LogStream {
   return traffic === 'import' ? 'historical' : 'main'
 }
 
 /** @throws RangeError for a stream that the embedded log does not have. */
-export function trafficOfStream(stream: LogStream): Traffic {
+export function findTrafficOfStream(stream: LogStream): Traffic {
   const known = embeddedStreams.find(each => each.stream === stream)
   if (known === undefined) throw new RangeError(`the log has no stream ${stream}`)
   return known.traffic

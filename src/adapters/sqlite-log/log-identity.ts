@@ -57,7 +57,7 @@ export function writeLogIdentity(folder: string, id: string): void {
 }
 
 /** Removes side files of segments that were removed manually. Call it before a stream is opened. @throws system errors. */
-export function removeOrphansOfStreams(folder: string): void {
+export function removeOrphanFilesOfStreams(folder: string): void {
   for (const stream of embeddedStreamNames) removeOrphanSideFiles(join(folder, stream))
 }
 

@@ -6,7 +6,7 @@ import { PortError } from '#ports/port-error.ts'
 import type { ReadableSegment } from './pack-segment.ts'
 import { openReadableSegment, toSegmentReadError } from './readable-segment.ts'
 import { isSegmentDamage, type SegmentName } from './segment-file.ts'
-import { setSegmentAside } from './set-aside.ts'
+import { moveDamagedSegmentAside } from './set-aside.ts'
 
 /** Enough for the segment being read, the newest segment, and a few more for reads that jump. */
 const openSegmentsMax = 6
@@ -54,7 +54,7 @@ export class OpenSegments {
       const onDamage = this.#onDamage
       if (onDamage === null || !isSegmentDamage(error) || segment.form === 'damaged')
         throw toSegmentReadError(error, segment.path)
-      const path = setSegmentAside(segment)
+      const path = moveDamagedSegmentAside(segment)
       if (path !== null) onDamage({ stream: this.#stream, path, error })
       // The file can be read under its new name, so the caller must list again.
       throw new PortError('event-log', 'unavailable', error)

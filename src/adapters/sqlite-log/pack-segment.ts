@@ -9,7 +9,7 @@ import { existsSync, linkSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { constants, zstdCompress, zstdDecompressSync } from 'node:zlib'
 import Database from 'better-sqlite3'
-import { readRecordBytesAt } from '#core/log/record-codec.ts'
+import { readRecordSizeAt } from '#core/log/record-codec.ts'
 import {
   createSegmentTables,
   frameBytesMax,
@@ -54,7 +54,11 @@ const compress = promisify(zstdCompress)
  * @returns false if the segment may still grow or the signal stopped packing.
  * @throws SqliteError, NotASegmentError, system errors; nothing was changed in that case.
  */
-export async function packSegment(streamFolder: string, segment: SegmentName, signal?: AbortSignal): Promise<boolean> {
+export async function compressSegment(
+  streamFolder: string,
+  segment: SegmentName,
+  signal?: AbortSignal,
+): Promise<boolean> {
   const path = segmentPath(streamFolder, segment.firstOffset, '.packed')
   const draft = `${path}.${process.pid}.draft`
   removeSegmentFiles(draft)
@@ -76,7 +80,7 @@ export async function packSegment(streamFolder: string, segment: SegmentName, si
 }
 
 /** Removes the plain file of a packed segment if packing was interrupted just before that. */
-export function removePackedTwin(streamFolder: string, segment: SegmentName): void {
+export function removeUnpackedDuplicate(streamFolder: string, segment: SegmentName): void {
   const plain = segmentPath(streamFolder, segment.firstOffset)
   if (segment.form === 'packed' && existsSync(plain)) removeSegmentFiles(plain)
 }
@@ -174,7 +178,7 @@ function isWhole({ body, record_count: recordCount }: FrameRow): boolean {
   const view = new DataView(body.buffer, body.byteOffset, body.byteLength)
   let count = 0
   for (let at = 0; at < body.length; count++) {
-    const size = readRecordBytesAt(view, at)
+    const size = readRecordSizeAt(view, at)
     if (size === 0) return false
     at += size
   }

@@ -40,7 +40,7 @@ export class DamageError extends Error {
 }
 
 /** The error for when the newest segment ends before the offset in its stream's mark. */
-export function createMissingEndError(endOffset: number, markedOffset: number): DamageError {
+export function createTruncatedSegmentError(endOffset: number, markedOffset: number): DamageError {
   return new DamageError(`it ends at offset ${endOffset}, but the stream had reached ${markedOffset}`)
 }
 

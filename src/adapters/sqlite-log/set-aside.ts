@@ -12,7 +12,7 @@ import { dirname } from 'node:path'
 import { type SegmentName, segmentPath, syncSegmentFolder } from './segment-file.ts'
 
 /** @returns the new path; null when another process was first. @throws system errors. */
-export function setSegmentAside(segment: SegmentName): string | null {
+export function moveDamagedSegmentAside(segment: SegmentName): string | null {
   const streamFolder = dirname(segment.path)
   const path = findFreePath(streamFolder, segment.firstOffset)
   const side = `${segment.path}-wal`

@@ -8,7 +8,7 @@ import { AppendWaits } from '#ports/log/append-waits.ts'
 import type { EventLogReader, EventLogRetention } from '#ports/log/event-log.ts'
 import { PortError } from '#ports/port-error.ts'
 import { measureLogSpace, type SpaceLimits } from './disk-space.ts'
-import { embeddedStreamNames, embeddedStreamOf, embeddedStreams, trafficOfStream } from './embedded-streams.ts'
+import { embeddedStreamNames, embeddedStreams, findStreamForTraffic, findTrafficOfStream } from './embedded-streams.ts'
 import { LostRecords } from './lost-records.ts'
 import { StreamReader, type StreamReaderOptions } from './stream-reader.ts'
 
@@ -38,7 +38,7 @@ export function openSqliteLogReader(options: SqliteLogReaderOptions): SqliteLogR
   const waits = new AppendWaits(options.pollMs ?? 1_000)
   const streams = new Map<LogStream, StreamReader>()
   const streamReader = (stream: LogStream): StreamReader => {
-    const info = { stream, traffic: trafficOfStream(stream) }
+    const info = { stream, traffic: findTrafficOfStream(stream) }
     const known = streams.get(stream) ?? new StreamReader(info, join(folder, stream), options)
     streams.set(stream, known)
     return known
@@ -88,7 +88,7 @@ export function openSqliteLogReader(options: SqliteLogReaderOptions): SqliteLogR
 function listStreamsWithoutSpace(limits: SpaceLimits): readonly LogStream[] {
   const { isShort, areImportsShort } = measureLogSpace(limits)
   if (isShort) return embeddedStreamNames
-  return areImportsShort ? [embeddedStreamOf('import')] : []
+  return areImportsShort ? [findStreamForTraffic('import')] : []
 }
 
 /** @throws PortError for system errors. */

@@ -5,7 +5,7 @@ import { describe, it, type TestContext } from 'node:test'
 import { Worker } from 'node:worker_threads'
 import Database from 'better-sqlite3'
 import { PortError } from '#ports/port-error.ts'
-import { silentLogger } from '#telemetry/log.ts'
+import { createSilentLogger } from '#telemetry/log.ts'
 import { distinctIds, readAll } from '../../../tests/ports/event-log.contract.ts'
 import { eventually } from '../../../tests/support/eventually.ts'
 import { filledStream, openedReader, openedWriter } from '../../../tests/support/sqlite-log-files.ts'
@@ -250,7 +250,7 @@ describe('sqlite-log writer', () => {
     await writer.close()
 
     const lines: string[] = []
-    const logger = Object.assign(silentLogger(), { error: (_: object, line: string) => void lines.push(line) })
+    const logger = Object.assign(createSilentLogger(), { error: (_: object, line: string) => void lines.push(line) })
     writeFileSync(listSegments(join(folder, 'historical'))[0]!.path, 'not a database'.repeat(1_000))
     await openedWriter(t, { logger }, folder)
     assert.match(lines.join(), /a log segment is damaged/, 'the stream was opened')
@@ -293,7 +293,7 @@ describe('sqlite-log writer', () => {
       const note = (fields: object, line: string) => void lines.push([fields, line])
       const { writer } = await openedWriter(
         t,
-        { logger: Object.assign(silentLogger(), { warn: note, error: note }) },
+        { logger: Object.assign(createSilentLogger(), { warn: note, error: note }) },
         folder,
       )
       await writer.append('live', encodedEvents([aCapturedEvent(60)]))

@@ -8,7 +8,7 @@ import type { LogStream, StreamInfo, Traffic } from '#core/events/log-stream.ts'
 import type { EncodedRecords, EventLogWriter } from '#ports/log/event-log.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'
-import { embeddedStreamOf, embeddedStreams } from './embedded-streams.ts'
+import { embeddedStreams, findStreamForTraffic } from './embedded-streams.ts'
 import type { LogThreadOptions } from './log-writer-thread.ts'
 import { damagedSegmentLine, listSegments } from './segment-file.ts'
 import { StreamWriter, type Synced } from './stream-writer.ts'
@@ -72,7 +72,7 @@ export async function openSqliteLogWriter(options: SqliteLogWriterOptions): Prom
     throw failed.reason
   }
   return {
-    append: (traffic: Traffic, records: EncodedRecords) => streams.get(embeddedStreamOf(traffic))!.append(records),
+    append: (traffic: Traffic, records: EncodedRecords) => streams.get(findStreamForTraffic(traffic))!.append(records),
     waitingRecords: () => new Map([...streams].map(([stream, writer]) => [stream, writer.waitingRecords])),
     condition: () => {
       const conditions = all.map(writer => writer.condition)

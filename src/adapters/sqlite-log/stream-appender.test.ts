@@ -7,7 +7,7 @@ import { openedReader } from '../../../tests/support/sqlite-log-files.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { aCapturedEvent, encodedEvents } from '../../../tests/support/values.ts'
 import { listSegments, openSegment, pageBytes, removeSegmentFiles } from './segment-file.ts'
-import { setSegmentAside } from './set-aside.ts'
+import { moveDamagedSegmentAside } from './set-aside.ts'
 import { FilesGoneError, StreamAppender, type StreamGap } from './stream-appender.ts'
 import { StreamMark } from './stream-mark.ts'
 
@@ -39,7 +39,7 @@ describe('a stream appender next to another process', () => {
     it(`continues ${when} after the other process set its segment aside and retention deleted it`, async t => {
       const { streamFolder, still, other, reader, gaps } = await twoAppenders(t, 1_000_000)
       const [first] = listSegments(streamFolder)
-      const path = setSegmentAside(first!)
+      const path = moveDamagedSegmentAside(first!)
       const acknowledged = [appendTo(other, 2)]
       removeSegmentFiles(path!)
       if (isLookedFirst) still.check()

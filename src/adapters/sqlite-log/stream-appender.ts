@@ -6,8 +6,8 @@ import { existsSync } from 'node:fs'
 import { addRecordChecksums } from '#core/log/record-codec.ts'
 import { SalvagedSegment } from './salvage-segment.ts'
 import {
-  createMissingEndError,
   createSegment,
+  createTruncatedSegmentError,
   ensureFolder,
   frameBytesMax,
   frameRecordsMax,
@@ -16,7 +16,7 @@ import {
   removeAbandonedDrafts,
   type SegmentName,
 } from './segment-file.ts'
-import { setSegmentAside } from './set-aside.ts'
+import { moveDamagedSegmentAside } from './set-aside.ts'
 import { readStreamMark, StreamMark } from './stream-mark.ts'
 import { type Frame, WritableSegment } from './writable-segment.ts'
 
@@ -148,7 +148,7 @@ export class StreamAppender {
         } else if (state.endOffset < this.#markedOffset && !segment.isEmpty(state)) {
           // Commits are missing: SQLite stops reading the side file at a bad checksum, and a write would overwrite all
           // pages after it.
-          throw createMissingEndError(state.endOffset, this.#markedOffset)
+          throw createTruncatedSegmentError(state.endOffset, this.#markedOffset)
         } else if (state.endOffset < this.#firstOffset) {
           segment.closeForGood(this.#firstOffset)
           // Records before the state's position were processed, so only later records are lost with the file.
@@ -269,7 +269,7 @@ export class StreamAppender {
 
   #setAside(name: SegmentName, error: unknown): void {
     this.#setAsideCount++
-    const path = setSegmentAside(name)
+    const path = moveDamagedSegmentAside(name)
     if (path !== null) this.#options.onDamage?.({ path, error })
   }
 }

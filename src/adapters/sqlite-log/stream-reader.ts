@@ -8,7 +8,7 @@ import type { LogChunk, LogReadOptions, LogRun, LogRuns, MissingRecords } from '
 import { PortError } from '#ports/port-error.ts'
 import { type OnDamage, OpenSegments } from './open-segments.ts'
 import type { FrameRow } from './pack-segment.ts'
-import { packSegment, removePackedTwin } from './pack-segment.ts'
+import { compressSegment, removeUnpackedDuplicate } from './pack-segment.ts'
 import { toSegmentReadError } from './readable-segment.ts'
 import { listSegments, removeSegmentFiles, type SegmentName } from './segment-file.ts'
 import { readStreamMark } from './stream-mark.ts'
@@ -159,10 +159,10 @@ export class StreamReader {
     let packedCount = 0
     for (const segment of this.#list(this.#folder).slice(0, -1)) {
       if (signal.aborted) break
-      removePackedTwin(this.#folder, segment)
+      removeUnpackedDuplicate(this.#folder, segment)
       if (segment.form !== 'plain' || this.#unpackable.has(segment.path)) continue
       try {
-        if (await packSegment(this.#folder, segment, signal)) packedCount++
+        if (await compressSegment(this.#folder, segment, signal)) packedCount++
       } catch (error) {
         const failure = toSegmentReadError(error, segment.path)
         if (failure instanceof PortError && failure.code === 'corrupt') this.#unpackable.add(segment.path)

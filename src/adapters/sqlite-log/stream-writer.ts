@@ -5,7 +5,7 @@
 // append in flight was sent to the thread, so its outcome is unknown if the thread dies or stays silent.
 
 import type { Worker } from 'node:worker_threads'
-import { backOffMs } from '#core/back-off.ts'
+import { computeBackOffMs } from '#core/back-off.ts'
 import type { LogStream } from '#core/events/log-stream.ts'
 import type { EncodedRecords, LogCondition } from '#ports/log/event-log.ts'
 import { PortError, type PortErrorCode } from '#ports/port-error.ts'
@@ -290,7 +290,7 @@ export class StreamWriter {
     }
     this.#options.onTrouble?.(`the log writer ended; restarting it${reason}`)
     this.#state = 'restarting'
-    this.#restartTimer = setTimeout(() => this.#start(), backOffMs(restartDelays, this.#restarts++))
+    this.#restartTimer = setTimeout(() => this.#start(), computeBackOffMs(restartDelays, this.#restarts++))
   }
 
   /** Appends in flight have an unknown outcome; queued appends were never sent. */

@@ -8,7 +8,7 @@ import {
   sharedTexts,
   toGroupColumns,
   toPersonColumns,
-  toSampleColumns,
+  toWarningSampleRows,
 } from '#adapters/sql/processing/chunk-queries.ts'
 import { toResourceRow } from '#adapters/sql/tables/resource-rows.ts'
 import { visitorIdentify, visitorSession } from '#adapters/sql/tables/schema.ts'
@@ -132,7 +132,7 @@ export function prepareChunkWriter(database: SqliteDatabase): (changes: ChunkCha
   function writeWarnings(warnings: readonly IngestionWarning[]): void {
     for (const ofDay of groupWarningsByDay(warnings)) {
       const countSoFar = countWarnings.get(...ofDay.columns)!
-      for (const columns of toSampleColumns(ofDay, countSoFar)) insert.warnings.run(...columns)
+      for (const columns of toWarningSampleRows(ofDay, countSoFar)) insert.warnings.run(...columns)
     }
   }
 }

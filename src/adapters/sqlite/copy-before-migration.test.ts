@@ -7,7 +7,7 @@ import Database from 'better-sqlite3'
 import { migrations } from '#adapters/sql/known-migrations.ts'
 import { migrateState } from '#adapters/sql/migrate-state.ts'
 import { type Migration, sqliteDialect } from '#adapters/sql/migrations/migration.ts'
-import { findSqliteSchema } from './find-schema.ts'
+import { findSqliteSchemaVersion } from './find-schema.ts'
 import { createSqliteKysely, migrateSqlite } from './kysely-on-sqlite.ts'
 import { openStateForWriting, stateFilePath } from './open-sqlite.ts'
 
@@ -68,14 +68,14 @@ describe('a state whose schema changes', () => {
     const umask = process.umask(0o077)
     t.after(() => process.umask(umask))
     await migrateSqlite(folder, known)
-    assert.equal(findSqliteSchema(folder), oldest + 4)
+    assert.equal(findSqliteSchemaVersion(folder), oldest + 4)
     assert.deepEqual(copiesIn(folder), [`state.db.before-${third}`])
     const copy = join(folder, `state.db.before-${third}`)
     assert.equal(statSync(copy).mode & 0o777, 0o600)
 
     for (const suffix of ['', '-wal', '-shm']) rmSync(stateFilePath(folder) + suffix, { force: true })
     renameSync(copy, stateFilePath(folder))
-    assert.equal(findSqliteSchema(folder), oldest + 1)
+    assert.equal(findSqliteSchemaVersion(folder), oldest + 1)
     assert.equal(markOf(stateFilePath(folder)), 71)
     await applyTo(folder, 2)
   })

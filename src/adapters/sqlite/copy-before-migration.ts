@@ -4,7 +4,7 @@
 import { closeSync, existsSync, fsyncSync, openSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { isNewestSchema, migrations } from '#adapters/sql/known-migrations.ts'
-import { findSqliteSchema } from './find-schema.ts'
+import { findSqliteSchemaVersion } from './find-schema.ts'
 import { openStateForWriting, writerWaitMs } from './open-sqlite.ts'
 
 const copyName = /^state\.db\.before-(\d{4})(\.upgrading)?$/
@@ -24,7 +24,7 @@ export async function copyBeforeMigration(
   dataFolder: string,
   known = migrations,
 ): Promise<{ name: string; complete: () => void } | null> {
-  const version = findSqliteSchema(dataFolder)
+  const version = findSqliteSchemaVersion(dataFolder)
   if (version === null) return null
   const begun = listCopies(dataFolder).find(({ isUpgrading, before }) => isUpgrading && before <= version)
   const name = begun?.name.replace('.upgrading', '') ?? `state.db.before-${String(version + 1).padStart(4, '0')}`

@@ -4,7 +4,7 @@ import { findSchemaProblem } from '#adapters/sql/known-migrations.ts'
 import { UnfitSchemaError } from '#ports/port-error.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { chunkChanges } from '../../../tests/support/values.ts'
-import { findSchemaWithoutWal, findSqlitePositions, findSqliteSchema } from './find-schema.ts'
+import { findSchemaVersionWithoutWal, findSqliteLogPositions, findSqliteSchemaVersion } from './find-schema.ts'
 import { migrateSqlite } from './kysely-on-sqlite.ts'
 import { openStateForWriting } from './open-sqlite.ts'
 import { openSqliteChunkStore } from './sqlite-chunk-store.ts'
@@ -21,10 +21,10 @@ it('the offset before which every record of a stream is processed is found in th
   }
   await move('main.deferred', 3)
   await move('main', 40)
-  assert.deepEqual(findSqlitePositions(dataFolder), new Map([['main', 40]]))
+  assert.deepEqual(findSqliteLogPositions(dataFolder), new Map([['main', 40]]))
   assert.ok(await management.deferProject('main', 'w', 1, 40))
   await move('main', 70)
-  assert.deepEqual(findSqlitePositions(dataFolder), new Map([['main', 40]]))
+  assert.deepEqual(findSqliteLogPositions(dataFolder), new Map([['main', 40]]))
   await Promise.all([chunks.close(), management.close()])
 })
 
@@ -41,7 +41,7 @@ it('a state that does not say which schema it has counts as damaged', async t =>
   ]) {
     database.exec(change)
     database.pragma('wal_checkpoint(TRUNCATE)')
-    for (const schema of [findSchemaWithoutWal(dataFolder), findSqliteSchema(dataFolder)])
+    for (const schema of [findSchemaVersionWithoutWal(dataFolder), findSqliteSchemaVersion(dataFolder)])
       assert.match(
         findSchemaProblem(schema!) ?? '',
         /^The state is damaged: the version in its table schema_version/,

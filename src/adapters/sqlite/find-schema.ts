@@ -4,14 +4,14 @@ import { existsSync, statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import Database from 'better-sqlite3'
-import { deferredCursorOf } from '#core/events/log-stream.ts'
+import { formatDeferredCursorName } from '#core/events/log-stream.ts'
 import { rethrowAsStatePortErrors, stateFilePath, writerWaitMs } from './open-sqlite.ts'
 
 /**
  * @returns the number of the state's last migration, NaN when the state does not record it; null when there is no state.
  * @throws PortError when the file cannot be read or is not a database.
  */
-export function findSqliteSchema(dataFolder: string): number | null {
+export function findSqliteSchemaVersion(dataFolder: string): number | null {
   if (!existsSync(stateFilePath(dataFolder))) return null
   return withDatabase(dataFolder, database => {
     const tables = database.prepare<[], string>("SELECT name FROM sqlite_master WHERE type = 'table'").pluck().all()
@@ -33,11 +33,11 @@ function withDatabase<T>(dataFolder: string, work: (database: Database.Database)
 }
 
 /**
- * Like `findSqliteSchema`, but reads `state.db` without its `-wal`, and so changes nothing in the folder, even if a killed
+ * Like `findSqliteSchemaVersion`, but reads `state.db` without its `-wal`, and so changes nothing in the folder, even if a killed
  * process left a `-wal`. Does not see migrations that are only in that `-wal`. @returns null also when the file cannot be
  * read in this way.
  */
-export function findSchemaWithoutWal(dataFolder: string): number | null {
+export function findSchemaVersionWithoutWal(dataFolder: string): number | null {
   const url = pathToFileURL(stateFilePath(dataFolder))
   url.search = '?immutable=1'
   let database: DatabaseSync | undefined
@@ -56,16 +56,16 @@ export function findSchemaWithoutWal(dataFolder: string): number | null {
  * The offset in each stream below which every record is processed, from the state in a folder that no other process uses.
  * @throws PortError
  */
-export function findSqlitePositions(dataFolder: string): ReadonlyMap<string, number> {
+export function findSqliteLogPositions(dataFolder: string): ReadonlyMap<string, number> {
   return withDatabase(dataFolder, database => {
     const rows = database.prepare<[], { stream: string; offset: number }>('SELECT stream, "offset" FROM log_position')
     const positions = new Map(rows.all().map(({ stream, offset }) => [stream, Number(offset)]))
     const deferring = database.prepare<[], string>('SELECT DISTINCT stream FROM deferred_project').pluck().all()
     for (const stream of [...positions.keys()]) {
-      const behind = positions.get(deferredCursorOf(stream))
+      const behind = positions.get(formatDeferredCursorName(stream))
       if (behind === undefined) continue
       if (deferring.includes(stream)) positions.set(stream, behind)
-      positions.delete(deferredCursorOf(stream))
+      positions.delete(formatDeferredCursorName(stream))
     }
     return positions
   })

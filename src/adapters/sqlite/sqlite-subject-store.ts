@@ -4,7 +4,7 @@
 // locks and costs more than two look-ups (3.4 against 1.0 µs); the next turn sees all commits made in between.
 
 import { countIdentifiesText } from '#adapters/sql/processing/chunk-queries.ts'
-import { propertiesOf } from '#adapters/sql/tables/rows.ts'
+import { parseStoredProperties } from '#adapters/sql/tables/rows.ts'
 import type { CookielessVisitors } from '#ports/state/cookieless-visitors.ts'
 import type { HashKeyOverrideReader, HashKeyRow, SubjectStore } from '#ports/state/subject-store.ts'
 import { openStateForReading, type SqliteDatabase, toStatePortError } from './open-sqlite.ts'
@@ -54,13 +54,13 @@ export function openSqliteSubjectStore(options: {
       read(() => {
         const row = findPerson.get(projectId, distinctId)
         if (row === undefined) return null
-        return { uuid: row[0], properties: propertiesOf(row[1], wanted), createdAtMs: row[2] }
+        return { uuid: row[0], properties: parseStoredProperties(row[1], wanted), createdAtMs: row[2] }
       }),
     findStaticCohorts: (projectId, distinctId) => read(() => new Set(findStaticCohorts.all(projectId, distinctId))),
     findGroup: (projectId, groupTypeIndex, groupKey, wanted) =>
       read(() => {
         const row = findGroup.get(projectId, groupTypeIndex, groupKey)
-        return row === undefined ? null : { properties: propertiesOf(row[0], wanted) }
+        return row === undefined ? null : { properties: parseStoredProperties(row[0], wanted) }
       }),
     findHashKeys: (projectId, distinctId) =>
       read(() => {

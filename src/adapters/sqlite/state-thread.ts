@@ -3,7 +3,7 @@
 
 import { Worker } from 'node:worker_threads'
 import { logStateMigration } from '#adapters/sql/known-migrations.ts'
-import { backOffMs } from '#core/back-off.ts'
+import { computeBackOffMs } from '#core/back-off.ts'
 import { PortError, QueueFullError, UnfitSchemaError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'
 import {
@@ -114,7 +114,7 @@ export function startStateThread(options: Omit<StateThreadData, 'isFirst'> & { l
       )
       return
     }
-    const restartDelayMs = backOffMs(restartDelays, restarts++)
+    const restartDelayMs = computeBackOffMs(restartDelays, restarts++)
     logger.error({ err: cause, access: options.access, restartDelayMs }, 'the state thread died; restarting it')
     restartTimer = setTimeout(start, restartDelayMs)
   }

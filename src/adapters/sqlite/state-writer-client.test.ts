@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { UnfitSchemaError } from '#ports/port-error.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
-import { silentLogger } from '#telemetry/log.ts'
+import { createSilentLogger } from '#telemetry/log.ts'
 import { eventually } from '../../../tests/support/eventually.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { aChange, aNewFlag, aNewProject } from '../../../tests/support/values.ts'
@@ -13,7 +13,7 @@ import { openStateWriter } from './state-writer-client.ts'
 import type { StateMethod } from './state-writer-protocol.ts'
 
 async function openWriter(t: TestContext, dataFolder: string, busyTimeoutMs = 5_000): Promise<ManagementStore> {
-  const store = await openStateWriter({ dataFolder, logger: silentLogger(), busyTimeoutMs })
+  const store = await openStateWriter({ dataFolder, logger: createSilentLogger(), busyTimeoutMs })
   t.after(() => store.close())
   return store
 }
@@ -67,7 +67,7 @@ test('the state thread refuses to start on a state of a newer version', async t 
   database.exec(`INSERT INTO schema_version (version, name) VALUES (99, 'from the future')`)
   database.close()
   await assert.rejects(
-    openStateWriter({ dataFolder, logger: silentLogger() }),
+    openStateWriter({ dataFolder, logger: createSilentLogger() }),
     (error: unknown) =>
       error instanceof UnfitSchemaError && /schema 99/.test(error.message) && !error.message.includes('\n'),
   )
@@ -75,7 +75,7 @@ test('the state thread refuses to start on a state of a newer version', async t 
 
 test('calls in progress fail when the state thread dies, and a new thread serves the next calls', async t => {
   const dataFolder = tempDir(t)
-  const thread = startStateThread({ dataFolder, access: 'write', busyTimeoutMs: 100, logger: silentLogger() })
+  const thread = startStateThread({ dataFolder, access: 'write', busyTimeoutMs: 100, logger: createSilentLogger() })
   t.after(() => thread.close())
   await thread.started
   // A call that is not on the list is our own mistake: it ends the thread.
@@ -96,7 +96,7 @@ test('the state thread accepts a thousand calls at once and refuses the next one
 
 test('the state thread finishes pending calls before it closes, and refuses calls after that', async t => {
   const dataFolder = tempDir(t)
-  const store = await openStateWriter({ dataFolder, logger: silentLogger() })
+  const store = await openStateWriter({ dataFolder, logger: createSilentLogger() })
   await store.createProject(aNewProject(), aChange())
   const writing = Array.from({ length: 20 }, (_, index) =>
     store.createFlag(aNewFlag({ key: `flag-${index}` }), aChange()),

@@ -1,7 +1,7 @@
 // Client of the private API for commands: by fetch, with a personal key, in one project. Errors are one line with the
 // remedy.
 
-import { isJsonObject, type JsonObject, type JsonValue, ownValue, parseJson } from '#core/json.ts'
+import { getOwnValue, isJsonObject, type JsonObject, type JsonValue, parseJson } from '#core/json.ts'
 import { startCommand } from '#distribution.ts'
 import { isUnknownPathDetail } from '#wire/wire-error.ts'
 import { describeMissingAnswer } from './explain-no-answer.ts'
@@ -173,7 +173,7 @@ export class PrivateApi {
     const { status } = response
     const body = parseAnswer(await this.#text(response))
     const readField = (name: string): string | null => {
-      const sent = isJsonObject(body) ? ownValue(body, name) : null
+      const sent = isJsonObject(body) ? getOwnValue(body, name) : null
       return typeof sent === 'string' ? sent : null
     }
     const [detail, attr] = [readField('detail'), readField('attr')]

@@ -12,12 +12,12 @@ export interface Person {
 }
 
 /** Whether there is a terminal to ask at. */
-export function canAsk(): boolean {
+export function canAskQuestions(): boolean {
   return process.stdin.isTTY === true && process.stdout.isTTY === true
 }
 
 /** @returns the answer without blanks around it; the default for an empty one. */
-export async function ask(question: string, byDefault = ''): Promise<string> {
+export async function askQuestion(question: string, byDefault = ''): Promise<string> {
   const terminal = createInterface({ input: process.stdin, output: process.stdout })
   const stop = new AbortController()
   const abort = () => stop.abort()
@@ -39,7 +39,7 @@ export async function ask(question: string, byDefault = ''): Promise<string> {
 }
 
 export const personAtTerminal: Person = {
-  canAsk,
-  ask,
+  canAsk: canAskQuestions,
+  ask: askQuestion,
   print: line => void process.stdout.write(`${toPrintable(line)}\n`),
 }

@@ -4,7 +4,7 @@ import { createServer } from 'node:net'
 import type { Config } from '#config.ts'
 import { isPartWorking, type Readiness, readinessParts } from '#http/handlers/health.ts'
 import { type LockHolder, readLockHolder } from '#processes/data-lock.ts'
-import { badFinding, type Finding, formatCause, goodFinding } from './finding.ts'
+import { createBadFinding, createGoodFinding, type Finding, formatCause } from './finding.ts'
 
 const answerMsMax = 3_000
 const importOnlyNote = 'import-only (PENNON_IMPORT_ONLY): live events are answered 200 and discarded'
@@ -15,11 +15,11 @@ export async function checkInstance(config: Config): Promise<readonly Finding[]>
     holder = readLockHolder(config.dataFolder)
   } catch (cause) {
     const remedy = 'run doctor as the user that the instance runs as'
-    return [badFinding('instance', `cannot tell whether an instance is running (${formatCause(cause)})`, remedy)]
+    return [createBadFinding('instance', `cannot tell whether an instance is running (${formatCause(cause)})`, remedy)]
   }
   if (holder?.command === 'backup' || holder?.command === 'restore')
     return [
-      goodFinding(
+      createGoodFinding(
         'instance',
         `not running; process ${holder.pid} (pennon ${holder.command}) is using the data folder, and a start waits until it ends`,
       ),
@@ -27,7 +27,10 @@ export async function checkInstance(config: Config): Promise<readonly Finding[]>
   if (holder !== null) return [await checkRunningInstance(config, holder.pid)]
   const { adminPort, eventsPort, port } = config
   return [
-    goodFinding('instance', config.importOnly ? `not running; a start would be ${importOnlyNote}` : 'not running'),
+    createGoodFinding(
+      'instance',
+      config.importOnly ? `not running; a start would be ${importOnlyNote}` : 'not running',
+    ),
     await checkPort('PORT', config, port),
     ...(adminPort === null ? [] : [await checkPort('PENNON_ADMIN_PORT', config, adminPort)]),
     ...(eventsPort === null ? [] : [await checkPort('PENNON_EVENTS_PORT', config, eventsPort)]),
@@ -35,7 +38,7 @@ export async function checkInstance(config: Config): Promise<readonly Finding[]>
 }
 
 async function checkRunningInstance(config: Config, pid: number): Promise<Finding> {
-  if (config.port === 0) return goodFinding('instance', `running as process ${pid}`)
+  if (config.port === 0) return createGoodFinding('instance', `running as process ${pid}`)
   const url = `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${config.port}/_readiness`
   try {
     const response = await fetch(url, { signal: AbortSignal.timeout(answerMsMax) })
@@ -52,14 +55,18 @@ async function checkRunningInstance(config: Config, pid: number): Promise<Findin
     } = readiness
     const reasons = [captureReason, processingReason].filter(reason => reason !== undefined).join('; ')
     if (troubles.length === 0 && lostCount > 0)
-      return badFinding('instance', `${running}; ${lostCount} accepted records are missing from its log`, lostRemedy)
+      return createBadFinding(
+        'instance',
+        `${running}; ${lostCount} accepted records are missing from its log`,
+        lostRemedy,
+      )
     const imports = importsRefused === undefined ? '' : `; imports are currently refused: ${importsRefused}`
     if (troubles.length === 0)
-      return goodFinding('instance', `${running}; flags, capture and processing are ok${imports}`)
+      return createGoodFinding('instance', `${running}; flags, capture and processing are ok${imports}`)
     const found = `${running}; ${troubles.map(([part, state]) => `${part}: ${state}`).join(', ')}${reasons === '' ? '' : ` (${reasons})`}`
-    return badFinding('instance', found, troubles.map(([part, state]) => remedyOf(part, state)).join('; '))
+    return createBadFinding('instance', found, troubles.map(([part, state]) => remedyOf(part, state)).join('; '))
   } catch (cause) {
-    return badFinding(
+    return createBadFinding(
       'instance',
       `process ${pid} holds the data folder, but ${url} does not respond (${formatCause(cause)})`,
       'run doctor with the PORT and HOST of the instance; if they are correct, restart it',
@@ -91,14 +98,14 @@ async function checkPort(name: string, { host, dataFolder }: Config, port: numbe
     server.once('error', (cause: Error & { code?: string }) => resolve(cause.code ?? cause.message))
     server.listen(port, host, () => server.close(() => resolve(null)))
   })
-  if (failure === null) return goodFinding('port', `${host}:${port} is free`)
+  if (failure === null) return createGoodFinding('port', `${host}:${port} is free`)
   if (failure === 'EADDRINUSE' && (await isPennon(host, port)))
-    return badFinding(
+    return createBadFinding(
       'port',
       `another Pennon is serving on ${host}:${port}: its data folder is not ${dataFolder}, or was removed or replaced`,
       `to check that instance, set PENNON_DATA to its folder (printed as Data when it started); to start another, set ${name} to a free port`,
     )
-  return badFinding(
+  return createBadFinding(
     'port',
     `${host}:${port} cannot be used (${failure})`,
     portRemedies[failure]?.(name) ?? `set ${name}`,

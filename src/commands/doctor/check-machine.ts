@@ -10,17 +10,17 @@ import { dayMs } from '#core/time.ts'
 import { howToInstall, optionalPackageNames, packageFolder, packageVersion, pennonCommand } from '#distribution.ts'
 import { computeConnectionsMax } from '#http/connections.ts'
 import { formatBytes } from '../readable-bytes.ts'
-import { badFinding, type Finding, goodFinding } from './finding.ts'
+import { createBadFinding, createGoodFinding, type Finding } from './finding.ts'
 
 /** A clock may just have been set back a little, so files may be dated up to a minute ahead. */
 const toleranceMs = 60_000
 
-export function checkNode(): Finding {
+export function checkNodeVersion(): Finding {
   const major = Number(process.versions.node.split('.')[0])
   const wrong = `${process.versions.node}, but Pennon needs Node 26 or newer`
   return major >= 26
-    ? goodFinding('node', process.versions.node)
-    : badFinding('node', wrong, `start it by \`${pennonCommand('serve')}\``)
+    ? createGoodFinding('node', process.versions.node)
+    : createBadFinding('node', wrong, `start it by \`${pennonCommand('serve')}\``)
 }
 
 /** A lower limit is soon used up by idle connections of SDKs. */
@@ -30,9 +30,9 @@ const openFilesMin = 1_024
 export function checkOpenFiles(openFilesMax: number | null = readOpenFilesMax()): Finding {
   const limit = openFilesMax === null ? 'no limit' : `at most ${openFilesMax}`
   const found = `${limit}; ${computeConnectionsMax(openFilesMax)} connections for each front`
-  if (openFilesMax === null || openFilesMax >= openFilesMin) return goodFinding('open files', found)
+  if (openFilesMax === null || openFilesMax >= openFilesMin) return createGoodFinding('open files', found)
   const remedy = 'raise it: `ulimit -n 65536`, LimitNOFILE=65536 of a systemd unit, --ulimit nofile=65536 of Docker'
-  return badFinding('open files', found, remedy)
+  return createBadFinding('open files', found, remedy)
 }
 
 /** Reports optional packages. A missing package is not a problem here: the feature that needs it says so. */
@@ -41,13 +41,13 @@ export function checkPackages(): Finding {
   const installed = folders.flatMap(([name, folder]) => (folder === null ? [] : `${name} ${packageVersion(folder)}`))
   const missing = folders.flatMap(([name, folder]) => (folder === null ? `${name} (${howToInstall(name)})` : []))
   const parts = [installed.join(', '), missing.length === 0 ? '' : `not installed: ${missing.join(', ')}`]
-  return goodFinding('optional packages', parts.filter(part => part !== '').join('; '))
+  return createGoodFinding('optional packages', parts.filter(part => part !== '').join('; '))
 }
 
-export function checkFolder(config: Config): Finding {
+export function checkDataFolder(config: Config): Finding {
   const folder = nearestExisting(config.dataFolder)
   if (!statSync(folder).isDirectory())
-    return badFinding(
+    return createBadFinding(
       'data folder',
       `${folder} is not a folder`,
       'set PENNON_DATA to a folder, or to a path where one can be created',
@@ -55,9 +55,12 @@ export function checkFolder(config: Config): Finding {
   try {
     accessSync(folder, constants.W_OK | constants.X_OK)
     const isThere = existsSync(config.dataFolder)
-    return goodFinding('data folder', isThere ? config.dataFolder : `${config.dataFolder} (created on first start)`)
+    return createGoodFinding(
+      'data folder',
+      isThere ? config.dataFolder : `${config.dataFolder} (created on first start)`,
+    )
   } catch {
-    return badFinding(
+    return createBadFinding(
       'data folder',
       `${folder} is not writable by this user`,
       'change its owner, or set PENNON_DATA to a writable folder',
@@ -70,8 +73,12 @@ export async function checkDiskSpace(config: Config): Promise<Finding> {
   const freeBytes = bavail * bsize
   const found = `${formatBytes(freeBytes)} free; events are refused below ${formatBytes(config.freeBytesMin)}`
   return freeBytes >= config.freeBytesMin
-    ? goodFinding('disk', found)
-    : badFinding('disk', found, 'free disk space, move PENNON_DATA to a larger disk, or lower PENNON_MIN_FREE_BYTES')
+    ? createGoodFinding('disk', found)
+    : createBadFinding(
+        'disk',
+        found,
+        'free disk space, move PENNON_DATA to a larger disk, or lower PENNON_MIN_FREE_BYTES',
+      )
 }
 
 /** The folder itself, or its nearest ancestor that exists. */
@@ -84,13 +91,13 @@ export function checkClock(config: Config, now: Date = new Date()): Finding {
   const remedy = 'set the clock and synchronize it with NTP: its error is stored with every event'
   const installedAtMs = statSync(new URL(import.meta.url)).mtimeMs
   if (now.getTime() < installedAtMs - dayMs)
-    return badFinding('clock', `${now.toISOString()} is earlier than the installation of this program`, remedy)
+    return createBadFinding('clock', `${now.toISOString()} is earlier than the installation of this program`, remedy)
   const writtenAtMs = lastWrittenMs(config.dataFolder)
   if (now.getTime() < writtenAtMs - toleranceMs) {
     const written = new Date(writtenAtMs).toISOString()
-    return badFinding('clock', `${now.toISOString()}, but the data folder was last written at ${written}`, remedy)
+    return createBadFinding('clock', `${now.toISOString()}, but the data folder was last written at ${written}`, remedy)
   }
-  return goodFinding('clock', now.toISOString())
+  return createGoodFinding('clock', now.toISOString())
 }
 
 /** When a file of the state or of the log was last written, epoch ms; 0 before the first start. */

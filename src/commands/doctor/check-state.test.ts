@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { TrustedTime } from '#core/retention-time.ts'
 import { dayMs } from '#core/time.ts'
-import { findingOfTrustedTime } from './check-state.ts'
+import { toTrustedTimeFinding } from './check-state.ts'
 
 const atMs = Date.parse('2026-11-27T12:00:00Z')
 const hourMs = 3_600_000
@@ -44,7 +44,7 @@ describe('the result of pennon doctor’s check of deletion by age', () => {
   ]
   for (const { of, time, found, isWarning } of cases)
     it(`is good for ${of}`, () => {
-      const finding = findingOfTrustedTime(time)
+      const finding = toTrustedTimeFinding(time)
       assert.match(finding.found, found)
       assert.equal(finding.isGood, true)
       if (isWarning) assert.match(finding.remedy!, /if the clock is wrong, set it\. .*24 h\)$/)

@@ -2,7 +2,7 @@
 // other checks report.
 
 import { openLogReader } from '#compose/log/log.ts'
-import { openExistingManagement } from '#compose/stores/existing-state.ts'
+import { openExistingManagementStore } from '#compose/stores/existing-state.ts'
 import type { Config } from '#config.ts'
 import type { LogStream } from '#core/events/log-stream.ts'
 import { isTimeTrusted, standingMs, type TrustedTime, wasTimeEverTrusted } from '#core/retention-time.ts'
@@ -11,14 +11,14 @@ import { inDocs, pennonCommand } from '#distribution.ts'
 import type { EventLogReader } from '#ports/log/event-log.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
 import { findStreamProgress } from '#services/progress/find-progress.ts'
-import { silentLogger } from '#telemetry/log.ts'
-import { badFinding, type Finding, formatCause, goodFinding, warningFinding } from './finding.ts'
+import { createSilentLogger } from '#telemetry/log.ts'
+import { createBadFinding, createGoodFinding, createWarningFinding, type Finding, formatCause } from './finding.ts'
 
 async function checkState(
   config: Config,
   check: (management: ManagementStore) => Promise<readonly Finding[]>,
 ): Promise<readonly Finding[]> {
-  const opened = await openExistingManagement(config, silentLogger())
+  const opened = await openExistingManagementStore(config, createSilentLogger())
   if (!opened.ok) return []
   try {
     return await check(opened.value)
@@ -41,13 +41,13 @@ export function checkStoredEvents(config: Config, acceptsMissing: boolean): Prom
   const what = 'stored events'
   return checkState(config, async management => {
     const mark = await management.findEventStoreMark()
-    if (mark === null || mark.missing.length === 0) return [goodFinding(what, 'none are missing')]
+    if (mark === null || mark.missing.length === 0) return [createGoodFinding(what, 'none are missing')]
     if (acceptsMissing) {
       await management.saveEventStoreMark({ ...mark, missing: [] })
-      return [goodFinding(what, accepted)]
+      return [createGoodFinding(what, accepted)]
     }
     return mark.missing.map(({ table, oldestMs, newestMs }) =>
-      badFinding(
+      createBadFinding(
         what,
         `${rowsOf[table] ?? table} from ${timeText(oldestMs)} to ${timeText(newestMs)} are missing`,
         missingRemedy,
@@ -80,7 +80,7 @@ export function checkDeferredProjects(config: Config, nowMs: number): Promise<re
         const finding = await checkStream(stream, management, log, nowMs)
         if (finding !== null) found.push(finding)
       }
-      return found.length === 0 ? [goodFinding(deferred, 'none')] : found
+      return found.length === 0 ? [createGoodFinding(deferred, 'none')] : found
     } finally {
       await log.close()
     }
@@ -106,9 +106,9 @@ async function checkStream(
     const { appendedAtMs } = await log.status(stream, doneOffset)
     // A log that was created anew does not contain these records, so their age is unknown.
     const age = appendedAtMs === null ? '' : `, the oldest ${Math.round((nowMs - appendedAtMs) / 1000)} s old`
-    return warningFinding(deferred, found + age, deferredRemedy)
+    return createWarningFinding(deferred, found + age, deferredRemedy)
   } catch (cause) {
-    return badFinding(
+    return createBadFinding(
       deferred,
       `${found}; the log cannot be read (${formatCause(cause)})`,
       'run doctor as the user that Pennon runs as',
@@ -118,21 +118,22 @@ async function checkStream(
 
 /** Whether old data is deleted, or kept because the clock of the machine moved. */
 export function checkTrustedTime(config: Config): Promise<readonly Finding[]> {
-  return checkState(config, async management => [findingOfTrustedTime(await management.findTrustedTime())])
+  return checkState(config, async management => [toTrustedTimeFinding(await management.findTrustedTime())])
 }
 
-export function findingOfTrustedTime(time: TrustedTime | null): Finding {
+export function toTrustedTimeFinding(time: TrustedTime | null): Finding {
   const what = 'deletion by age'
   const ranHours = time === null ? '0' : (time.stoodMs / 3_600_000).toFixed(1)
   const confirmed = `by running for a day (so far ${ranHours} of ${standingMs / 3_600_000} h)`
   if (time === null || !wasTimeEverTrusted(time))
-    return goodFinding(
+    return createGoodFinding(
       what,
       `nothing is deleted by age yet: deletion starts once a worker has confirmed the clock ${confirmed}`,
     )
-  if (isTimeTrusted(time)) return goodFinding(what, `uses the system clock, as of ${new Date(time.atMs).toISOString()}`)
+  if (isTimeTrusted(time))
+    return createGoodFinding(what, `uses the system clock, as of ${new Date(time.atMs).toISOString()}`)
   const days = Math.abs(time.aheadMs / dayMs).toFixed(1)
-  return warningFinding(
+  return createWarningFinding(
     what,
     `the clock is ${days} days ${time.aheadMs > 0 ? 'ahead of' : 'behind'} the expected time: deletion by age uses ${new Date(time.atMs).toISOString()}`,
     `if the clock is wrong, set it. Otherwise nothing to do: after a stop of that length, or a correction of the clock, it is trusted again once a worker has confirmed it ${confirmed}`,

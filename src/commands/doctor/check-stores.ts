@@ -10,23 +10,23 @@ import {
   readSqliteVersion,
 } from '#compose/stores/check-stores.ts'
 import { noGeoip, openGeoip } from '#compose/stores/geoip.ts'
-import { stateUrlsOf } from '#compose/stores/state.ts'
+import { readStateUrls } from '#compose/stores/state.ts'
 import {
+  checkWholeState,
   findEngineDamage,
   findEngineFault,
-  findForeignLog,
+  findForeignLogFault,
   findLogFaults,
   findStateFault,
   findStateProblem,
   parseFaultLine,
-  readWholeState,
 } from '#compose/stores/store-faults.ts'
 import type { Config } from '#config.ts'
 import { dayMs } from '#core/time.ts'
 import { inDocs } from '#distribution.ts'
-import { silentLogger } from '#telemetry/log.ts'
+import { createSilentLogger } from '#telemetry/log.ts'
 import { formatBytes } from '../readable-bytes.ts'
-import { badFinding, type Finding, formatCause, goodFinding, warningFinding } from './finding.ts'
+import { createBadFinding, createGoodFinding, createWarningFinding, type Finding, formatCause } from './finding.ts'
 
 const answerMsMax = 3_000
 /** Addresses move between networks; GeoLite2 itself changes twice a week, and its licence asks for current data. */
@@ -34,7 +34,7 @@ const staleAfterDays = 60
 
 export async function checkStateStore(config: Config): Promise<readonly Finding[]> {
   const findings = [...(await checkFiles(config))]
-  const urls = stateUrlsOf(config)
+  const urls = readStateUrls(config)
   if (urls !== null) findings.unshift(await checkDatabase('state', 'DATABASE_URL', urls.url))
   if (urls !== null && urls.readUrl !== null)
     findings.push(await checkDatabase('state, reading', 'DATABASE_READ_URL', urls.readUrl))
@@ -47,38 +47,38 @@ async function checkFiles(config: Config): Promise<readonly Finding[]> {
   const isFolder = statSync(config.dataFolder, { throwIfNoEntry: false })?.isDirectory() ?? false
   try {
     // If the path is something other than a folder, the check of the folder reports it.
-    if (!isFolder) return [goodFinding(hasState ? 'state and log' : 'log', `SQLite ${readSqliteVersion()}`)]
+    if (!isFolder) return [createGoodFinding(hasState ? 'state and log' : 'log', `SQLite ${readSqliteVersion()}`)]
     const unfit = findStateProblem(config)
     // The state is not checked any further, since opening it could change it.
     if (unfit !== null) return [toBadFinding('state', unfit)]
     const fault = findStateFault(config)
-    const read = hasState && fault === null ? readWholeState(config) : null
+    const read = hasState && fault === null ? checkWholeState(config) : null
     const stateFault = fault ?? (typeof read === 'object' ? read : null)
     const faults = [
-      ...(stateFault === null ? [] : [badFinding('state', stateFault.found, stateFault.remedy)]),
-      ...findLogFaults(config).map(({ found, remedy }) => badFinding('log', found, remedy)),
+      ...(stateFault === null ? [] : [createBadFinding('state', stateFault.found, stateFault.remedy)]),
+      ...findLogFaults(config).map(({ found, remedy }) => createBadFinding('log', found, remedy)),
     ]
     if (faults.length > 0) return faults
-    const foreign = await findForeignLog(config)
-    if (foreign !== null) return [badFinding('log', foreign.found, foreign.remedy)]
+    const foreign = await findForeignLogFault(config)
+    if (foreign !== null) return [createBadFinding('log', foreign.found, foreign.remedy)]
     const note = read === 'opened' ? '; state.db is large: it was opened, but not fully checked' : ''
-    return [goodFinding(hasState ? 'state and log' : 'log', `SQLite ${readSqliteVersion()}${note}`)]
+    return [createGoodFinding(hasState ? 'state and log' : 'log', `SQLite ${readSqliteVersion()}${note}`)]
   } catch (cause) {
     const remedy = 'run doctor as the user of the instance, and check the disk'
-    return [badFinding(hasState ? 'state and log' : 'log', `cannot be opened (${formatCause(cause)})`, remedy)]
+    return [createBadFinding(hasState ? 'state and log' : 'log', `cannot be opened (${formatCause(cause)})`, remedy)]
   }
 }
 
 function toBadFinding(what: string, line: string): Finding {
   const { found, remedy } = parseFaultLine(line)
-  return badFinding(what, found, remedy)
+  return createBadFinding(what, found, remedy)
 }
 
 async function checkDatabase(what: string, setting: string, url: string): Promise<Finding> {
   const checked = await checkPostgresUrl(url)
   if (!checked.ok) {
     const { message, mayPass } = checked.error
-    return badFinding(
+    return createBadFinding(
       what,
       message,
       mayPass ? `start it, or check ${setting} and the network` : `fix it, or change ${setting}`,
@@ -86,30 +86,30 @@ async function checkDatabase(what: string, setting: string, url: string): Promis
   }
   const { version, place, isReplica, state, mayCreate } = checked.value
   const where = `PostgreSQL ${version} at ${place}`
-  if (setting !== 'DATABASE_URL') return goodFinding(what, `${where}${isReplica ? ', a replica' : ''}`)
+  if (setting !== 'DATABASE_URL') return createGoodFinding(what, `${where}${isReplica ? ', a replica' : ''}`)
   if (isReplica)
-    return badFinding(what, `${where} is a replica`, 'set the URL of its primary, since Pennon writes to it')
+    return createBadFinding(what, `${where} is a replica`, 'set the URL of its primary, since Pennon writes to it')
   if ('refusal' in state) {
     const [found, ...remedy] = state.refusal.split('. ')
-    return badFinding(what, `${where}: ${found}`, remedy.join('. '))
+    return createBadFinding(what, `${where}: ${found}`, remedy.join('. '))
   }
   const { schema, isMade, hasState } = state
   if (!mayCreate)
-    return badFinding(
+    return createBadFinding(
       what,
       `the role of ${where} may not ${isMade ? `create tables in schema ${schema}` : `create the schema ${schema}`}`,
       `let it, as the owner of the database: ${isMade ? `GRANT CREATE ON SCHEMA ${schema} TO` : `CREATE SCHEMA ${schema} AUTHORIZATION`} the role`,
     )
   const unfit = hasState ? await findPostgresProblem(url) : null
   if (unfit !== null) return toBadFinding(what, unfit)
-  return goodFinding(what, `${where}, schema ${schema}${hasState ? '' : ' (tables are created on first start)'}`)
+  return createGoodFinding(what, `${where}, schema ${schema}${hasState ? '' : ' (tables are created on first start)'}`)
 }
 
 export async function checkEventStore(config: Config): Promise<Finding> {
   if (config.clickhouseUrl !== null) return checkClickHouse(config, config.clickhouseUrl)
   const fault = findEngineFault(config) ?? (await findEngineDamage(config))
-  if (fault !== null) return badFinding('event store', fault.found, fault.remedy)
-  return goodFinding(
+  if (fault !== null) return createBadFinding('event store', fault.found, fault.remedy)
+  return createGoodFinding(
     'event store',
     `embedded ClickHouse, ${formatBytes(statSync(findEngineLibraryPath()!).size)} library`,
   )
@@ -127,11 +127,15 @@ async function checkClickHouse(config: Config, clickhouseUrl: string): Promise<F
       signal: AbortSignal.timeout(answerMsMax),
     })
     const text = (await response.text()).trim()
-    if (response.ok) return goodFinding('event store', `${where} is reachable, version ${text}`)
+    if (response.ok) return createGoodFinding('event store', `${where} is reachable, version ${text}`)
     const reason = `it answered ${response.status} ${text.slice(0, 120).split('\n')[0]}`
-    return badFinding('event store', `${where}: ${reason}`, 'check user and password of CLICKHOUSE_URL, and its log')
+    return createBadFinding(
+      'event store',
+      `${where}: ${reason}`,
+      'check user and password of CLICKHOUSE_URL, and its log',
+    )
   } catch (cause) {
-    return badFinding(
+    return createBadFinding(
       'event store',
       `${where} does not respond (${formatCause(cause)})`,
       'start it, or check CLICKHOUSE_URL and the network',
@@ -141,17 +145,18 @@ async function checkClickHouse(config: Config, clickhouseUrl: string): Promise<F
 
 /** Neither a missing database nor old data is bad: old data only locates addresses less accurately. */
 export function checkGeoip(config: Config, nowMs: number): Finding {
-  const opened = openGeoip(config, silentLogger())
-  if (!opened.ok) return badFinding('geoip', opened.error, 'get GeoLite2 City from MaxMind, or unset GEOIP_DATABASE')
+  const opened = openGeoip(config, createSilentLogger())
+  if (!opened.ok)
+    return createBadFinding('geoip', opened.error, 'get GeoLite2 City from MaxMind, or unset GEOIP_DATABASE')
   const database = opened.value
-  if (database === null) return warningFinding('geoip', noGeoip.found, noGeoip.remedy)
+  if (database === null) return createWarningFinding('geoip', noGeoip.found, noGeoip.remedy)
   database.close()
   const ageDays = Math.floor((nowMs - database.builtAtMs) / dayMs)
   const found = `${database.origin}, built ${new Date(database.builtAtMs).toISOString().slice(0, 10)}`
-  if (ageDays <= staleAfterDays) return goodFinding('geoip', found)
+  if (ageDays <= staleAfterDays) return createGoodFinding('geoip', found)
   // Old installed data is not a fault: even a fresh installation has no newer data.
   if (config.geoipDatabase === null)
-    return goodFinding('geoip', `${found}; to update it, set GEOIP_DATABASE${inDocs('operating/settings.md')}`)
+    return createGoodFinding('geoip', `${found}; to update it, set GEOIP_DATABASE${inDocs('operating/settings.md')}`)
   const remedy = `set GEOIP_DATABASE to a GeoLite2-City.mmdb that geoipupdate keeps up to date${inDocs('operating/settings.md')}`
-  return warningFinding('geoip', `${found}, ${ageDays} days ago`, remedy)
+  return createWarningFinding('geoip', `${found}, ${ageDays} days ago`, remedy)
 }

@@ -3,13 +3,20 @@
 import type { Config } from '#config.ts'
 import { readConfigOrRefuse } from '../refuse.ts'
 import { checkInstance } from './check-instance.ts'
-import { checkClock, checkDiskSpace, checkFolder, checkNode, checkOpenFiles, checkPackages } from './check-machine.ts'
+import {
+  checkClock,
+  checkDataFolder,
+  checkDiskSpace,
+  checkNodeVersion,
+  checkOpenFiles,
+  checkPackages,
+} from './check-machine.ts'
 import { checkDeferredProjects, checkStoredEvents, checkTrustedTime } from './check-state.ts'
 import { checkEventStore, checkGeoip, checkStateStore } from './check-stores.ts'
 import type { Finding } from './finding.ts'
 
 /** Prints a line per check. The exit code is 1 if something needs fixing; warnings do not count. */
-export async function doctor(options: { acceptMissingEvents?: boolean } = {}): Promise<void> {
+export async function runDoctorCommand(options: { acceptMissingEvents?: boolean } = {}): Promise<void> {
   const findings = await examine(readConfigOrRefuse(), options.acceptMissingEvents === true)
   const width = Math.max(...findings.map(({ what }) => what.length))
   for (const { what, isGood, found, remedy } of findings) {
@@ -28,10 +35,10 @@ async function examine(config: Config, acceptsMissingEvents: boolean): Promise<r
   // Waits for a process that loads the event store, or for a server, so it runs in parallel with the other checks.
   const events = checkEventStore(config)
   return [
-    checkNode(),
+    checkNodeVersion(),
     checkPackages(),
     checkOpenFiles(),
-    checkFolder(config),
+    checkDataFolder(config),
     await checkDiskSpace(config),
     ...(await checkInstance(config)),
     ...(await checkStateStore(config)),

@@ -11,16 +11,16 @@ export interface Finding {
   readonly remedy?: string
 }
 
-export function goodFinding(what: string, found: string): Finding {
+export function createGoodFinding(what: string, found: string): Finding {
   return { what, isGood: true, found }
 }
 
 /** Works, but not as well as it should. */
-export function warningFinding(what: string, found: string, remedy: string): Finding {
+export function createWarningFinding(what: string, found: string, remedy: string): Finding {
   return { what, isGood: true, found, remedy }
 }
 
-export function badFinding(what: string, found: string, remedy: string): Finding {
+export function createBadFinding(what: string, found: string, remedy: string): Finding {
   return { what, isGood: false, found, remedy }
 }
 

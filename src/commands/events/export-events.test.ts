@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { describeWrittenFile } from './export-events.ts'
+import { describeUnfinishedExport } from './export-events.ts'
 
 it('an interrupted export says how many rows were written, and whether the file was closed properly', () => {
-  assert.equal(describeWrittenFile(1_200, 'all.jsonl.part', null), '1,200 rows are in all.jsonl.part.')
+  assert.equal(describeUnfinishedExport(1_200, 'all.jsonl.part', null), '1,200 rows are in all.jsonl.part.')
   assert.equal(
-    describeWrittenFile(3, 'all.jsonl.part', new Error('EIO: i/o error, close')),
+    describeUnfinishedExport(3, 'all.jsonl.part', new Error('EIO: i/o error, close')),
     '3 rows are in all.jsonl.part, or fewer: the file could not be closed (EIO: i/o error, close).',
   )
 })

@@ -5,7 +5,7 @@ import { ClientError } from '../client/private-api.ts'
 import { type ClientOptions, runClient } from '../client/run-client.ts'
 import { formatBytes } from '../readable-bytes.ts'
 import { createExportProgress } from './export-progress.ts'
-import { hasWholeExport } from './parquet-footer.ts'
+import { isParquetExportComplete } from './parquet-footer.ts'
 import {
   completePartialFile,
   createPartialFile,
@@ -50,7 +50,7 @@ export function exportEvents(file: string, options: ExportOptions): Promise<void
     const written = { rowCount: part.rowCount, bytes: part.bytes }
     try {
       const isAtLimit = await download(api, file, request, part, written, stop.signal)
-      if (request.format === 'parquet' && request.limit === null && !(await hasWholeExport(partialPath(file))))
+      if (request.format === 'parquet' && request.limit === null && !(await isParquetExportComplete(partialPath(file))))
         throw new ClientError(`The export is too large for one Parquet file: split it with --from and --to.`)
       await completePartialFile(file, part.handle)
       printResult(file, request, written, isAtLimit, options.json === true)
@@ -215,14 +215,14 @@ function printResult(
 function describePartialFile(file: string, format: FileFormat, rowCount: number, unclosed: Error | null): string {
   const part = partialPath(file)
   if (format === 'parquet') return `${part} cannot be resumed: start again with --force.`
-  return `${describeWrittenFile(rowCount, part, unclosed)} Continue with: pennon events export ${quoteFile(file)} --resume`
+  return `${describeUnfinishedExport(rowCount, part, unclosed)} Continue with: pennon events export ${quoteFile(file)} --resume`
 }
 
 /**
  * Describes the file of an incomplete download. Resuming counts the rows in the file again, so lost rows do no harm.
  * @param unclosed why the file could not be closed, in which case its last rows may be lost.
  */
-export function describeWrittenFile(rowCount: number, part: string, unclosed: Error | null): string {
+export function describeUnfinishedExport(rowCount: number, part: string, unclosed: Error | null): string {
   const rows = `${rowCount.toLocaleString('en')} rows are in ${part}`
   return unclosed === null ? `${rows}.` : `${rows}, or fewer: the file could not be closed (${unclosed.message}).`
 }

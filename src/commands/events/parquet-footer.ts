@@ -8,7 +8,7 @@ const completeKey = 'pennon.export.complete'
 const endBytes = 8
 
 /** @returns false when more rows are left, or when the file has no footer of an export. */
-export async function hasWholeExport(path: string): Promise<boolean> {
+export async function isParquetExportComplete(path: string): Promise<boolean> {
   const handle = await open(path, 'r')
   try {
     const { size } = await handle.stat()

@@ -65,7 +65,7 @@ const switches = {
   restore: { action: 'unarchive', write: unarchive },
 } as const satisfies Record<string, FlagChange>
 
-export function switchFlag(key: string, how: keyof typeof switches, options: ChangeOptions): Promise<void> {
+export function changeFlagState(key: string, how: keyof typeof switches, options: ChangeOptions): Promise<void> {
   return runFlagChange(key, options, flag => {
     if (how === 'enable' && flag.archived)
       throw new ClientError(`${flag.key} is archived. Restore it first: pennon flags restore ${flag.key}`)

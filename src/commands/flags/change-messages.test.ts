@@ -4,7 +4,7 @@ import type { JsonObject } from '#core/json.ts'
 import { plainTerminal } from '../client/terminal.ts'
 import { askYesOrNo } from './confirm-change.ts'
 import { buildNewFlag } from './create-flag.ts'
-import { formatDiff, formatReach } from './flag-diff.ts'
+import { formatAffectedCounts, formatDiff } from './flag-diff.ts'
 import { planRollout } from './roll-out.ts'
 
 const everyone = { properties: [], rollout_percentage: 100 }
@@ -46,7 +46,7 @@ describe('the lines about a change of a flag', () => {
       [{ ...reach, gained: 0, moved: 0 }, 'Of 1,200 stored persons, none gets another value.'],
       [{ error: { code: 'x', detail: 'The key ended.' } }, 'The affected persons could not be counted: The key ended.'],
     ] as [JsonObject, string][])
-      assert.equal(formatReach(line), message)
+      assert.equal(formatAffectedCounts(line), message)
   })
 })
 

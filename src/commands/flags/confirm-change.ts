@@ -7,7 +7,7 @@ import { ClientError, type PrivateApi } from '../client/private-api.ts'
 import { type Person, personAtTerminal } from '../client/prompt.ts'
 import type { ClientOptions } from '../client/run-client.ts'
 import { createTerminal } from '../client/terminal.ts'
-import { formatDiff, formatReach } from './flag-diff.ts'
+import { formatAffectedCounts, formatDiff } from './flag-diff.ts'
 import { printLines } from './output.ts'
 
 export interface ChangeOptions extends ClientOptions {
@@ -72,7 +72,7 @@ export async function describeAffectedPersons(
 ): Promise<string> {
   try {
     const query = keepsIdentity ? { skip_validation: 'true' } : {}
-    return formatReach(await api.postForLastLine('/feature_flags/reach/', { definition }, query))
+    return formatAffectedCounts(await api.postForLastLine('/feature_flags/reach/', { definition }, query))
   } catch (error) {
     // Some changes cannot be counted: of a flag that is evaluated by device, or with a key that lacks the scope.
     if (!(error instanceof ClientError) || error.status === null || error.exitCode === 1) throw error

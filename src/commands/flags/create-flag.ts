@@ -2,7 +2,7 @@
 // is given.
 
 import { randomUUID } from 'node:crypto'
-import { configVersion } from '#core/flags/definitions/read-rules.ts'
+import { readConfigVersion } from '#core/flags/definitions/read-rules.ts'
 import { assignRuleIds } from '#core/flags/definitions/rule-identity.ts'
 import { isJsonObject, type JsonObject, parseJson } from '#core/json.ts'
 import type { FlagJson } from '#wire/management/flags/flags.ts'
@@ -61,7 +61,7 @@ async function refuseTakenKey(api: PrivateApi, key: string): Promise<void> {
  * it assigns its own ids and seeds.
  */
 function addRuleIds(filters: JsonObject): JsonObject {
-  const identified = configVersion(filters) === 2 ? assignRuleIds(filters, null, randomUUID) : null
+  const identified = readConfigVersion(filters) === 2 ? assignRuleIds(filters, null, randomUUID) : null
   return identified?.ok ? identified.value : filters
 }
 
@@ -83,7 +83,7 @@ export function buildNewFlag(
     key,
     ...(name !== undefined && { name }),
     ...(tag !== undefined && { tags: [...tag] }),
-    filters: given !== undefined && configVersion(given) !== 1 ? given : { ...everybody, ...given },
+    filters: given !== undefined && readConfigVersion(given) !== 1 ? given : { ...everybody, ...given },
     active: active ?? (inactive !== true && hasConditions),
   }
 }

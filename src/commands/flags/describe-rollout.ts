@@ -7,14 +7,14 @@ import {
   type StoredSet,
   UnreadableFilters,
 } from '#core/flags/definitions/flag-filters.ts'
-import { rolloutOf } from '#core/flags/definitions/flag-rollout.ts'
-import { configVersion, readRules } from '#core/flags/definitions/read-rules.ts'
+import { readFlagRollout } from '#core/flags/definitions/flag-rollout.ts'
+import { readConfigVersion, readRules } from '#core/flags/definitions/read-rules.ts'
 import type { Predicate, Rule, RulesDocument } from '#core/flags/definitions/rules-document.ts'
 import type { JsonObject, JsonValue } from '#core/json.ts'
 
 /** `everyone`, `everyone: control`, `no one`, `25 %`, `by conditions: 100 % / 10 %`, `by 3 rules`. */
 export function describeRollout(filters: JsonObject): string {
-  const rollout = rolloutOf(filters)
+  const rollout = readFlagRollout(filters)
   switch (rollout.kind) {
     case 'everybody':
       return rollout.variant === null ? 'everyone' : `everyone: ${rollout.variant}`
@@ -64,7 +64,7 @@ export function describeConditions(filters: JsonObject): string[] {
 
 /** A line for each variant of the flag; none for version 2, whose rules have their own. */
 export function formatVariantLines(filters: JsonObject): string[] {
-  if (configVersion(filters) !== 1) return []
+  if (readConfigVersion(filters) !== 1) return []
   return describeIfReadable(filters, ({ variants }) =>
     variants.map(({ key, rolloutPercentage }) => `${key}: ${rolloutPercentage} %`),
   )
@@ -72,7 +72,7 @@ export function formatVariantLines(filters: JsonObject): string[] {
 
 /** @returns null for version 1, and for rules that cannot be read. */
 function rulesOf(filters: JsonObject): RulesDocument | null {
-  const read = configVersion(filters) === 1 ? null : readRules(filters)
+  const read = readConfigVersion(filters) === 1 ? null : readRules(filters)
   return read?.ok ? read.value : null
 }
 
@@ -101,7 +101,7 @@ function describePredicate({ key, operator, value, negation }: Predicate): strin
 }
 
 function describeIfReadable(filters: JsonObject, linesOf: (read: StoredFilters) => string[]): string[] {
-  if (configVersion(filters) !== 1 && rulesOf(filters) === null)
+  if (readConfigVersion(filters) !== 1 && rulesOf(filters) === null)
     return ['unreadable: of an unknown version, or malformed']
   try {
     return linesOf(readStoredFilters(filters))

@@ -7,7 +7,7 @@ import { toPrintable, toPrintableName } from '#core/printable.ts'
 import { isSurveyFlagKey } from '#core/surveys/survey-flags.ts'
 import {
   type ApiLists,
-  createReferenceNaming,
+  createReferenceNamer,
   encodeFlagFile,
   type FileCohort,
   type FileFlag,
@@ -46,7 +46,7 @@ export async function fetchDefinitionLists(api: PrivateApi): Promise<ApiLists> {
 
 /** @throws ClientError for an unknown key, and for cohorts with the same name. */
 export function replaceIdsByNames(lists: ApiLists, keys: readonly string[] = []): NamedLists {
-  const naming = createReferenceNaming(lists)
+  const naming = createReferenceNamer(lists)
   const isKept = (flag: JsonObject) =>
     isNotDeleted(flag) && flag.has_encrypted_payloads !== true && !isSurveyFlagKey(String(flag.key))
   const kept = new Map(lists.flags.filter(isKept).map(flag => [String(flag.key), flag]))

@@ -1,6 +1,6 @@
 // Finds a flag by key or id, or suggests the key that was probably meant.
 
-import { findNearMiss } from '#core/nearest-name.ts'
+import { findTypoCandidate } from '#core/nearest-name.ts'
 import { ClientError, type PrivateApi } from '../client/private-api.ts'
 
 /** The most keys that an unknown key is compared with. */
@@ -27,7 +27,7 @@ export async function requestWithFlagHint<T>(api: PrivateApi, flag: string, ask:
 /** @param keys of all flags. */
 export function suggestFlag(flag: string, keys: readonly string[]): string {
   if (keys.length === 0) return 'The project has no flags.'
-  const near = findNearMiss(flag, keys) ?? keys.find(key => flag !== '' && key.includes(flag))
+  const near = findTypoCandidate(flag, keys) ?? keys.find(key => flag !== '' && key.includes(flag))
   const guess = near === undefined ? '' : `Did you mean ${near}? `
   return `${guess}To list all flags: pennon flags list. Deleted flags are found by id only.`
 }

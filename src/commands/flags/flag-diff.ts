@@ -44,7 +44,7 @@ function removeLines(lines: readonly string[], others: readonly string[]): strin
 }
 
 /** @param reach the last line of the answer of `/feature_flags/reach/`, which may be an error. */
-export function formatReach(reach: JsonObject): string {
+export function formatAffectedCounts(reach: JsonObject): string {
   const count = (name: string) => Number(reach[name] ?? 0)
   const error = reach.error as JsonObject | undefined
   if (error !== undefined) return `The affected persons could not be counted: ${error.detail}`

@@ -141,7 +141,7 @@ With --rollout or conditions in --filters, the flag is enabled immediately for t
         `\n${more}\n\n  $ pennon flags ${name} new-checkout\n  $ pennon flags ${name} 17 --yes --json`,
       )
       .action(async (flag: string, options: ChangeOptions) =>
-        (await import('./change-flag.ts')).switchFlag(flag, name, options),
+        (await import('./change-flag.ts')).changeFlagState(flag, name, options),
       )
 
   addConfirmationOption(
@@ -160,7 +160,7 @@ flag. If the flag is changed by someone else at the same time, the command exits
   $ pennon flags rollout new-checkout everyone --variant test`,
     )
     .action(async (flag: string, share: string, options: RolloutOptions) =>
-      (await import('./roll-out.ts')).rollOut(flag, share, options),
+      (await import('./roll-out.ts')).rollOutFlag(flag, share, options),
     )
 }
 

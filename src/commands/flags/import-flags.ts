@@ -1,7 +1,7 @@
 // `pennon flags import`: writes the flags and cohorts of a file to a project, after showing and counting the changes.
 // Unchanged definitions are not written, so an interrupted import can be run again.
 
-import { mapReferenceValues } from '#core/flags/definitions/map-references.ts'
+import { replaceReferenceValues } from '#core/flags/definitions/map-references.ts'
 import { formatCount } from '#core/format-count.ts'
 import { type JsonObject, type JsonValue, toCompactJson } from '#core/json.ts'
 import type { JsonChange } from '#core/json-diff.ts'
@@ -17,7 +17,7 @@ import { printJson, printLines } from './output.ts'
 import {
   buildWriteBody,
   type FlagWrite,
-  formatWriteTitle,
+  formatDefinitionTitle,
   hasFlagRules,
   type ImportPlan,
   type PlannedWrite,
@@ -77,7 +77,7 @@ export async function importFlagsByApi(
   try {
     await writePlannedFlags(api, plan, (write, answer) => {
       written.set(write, answer)
-      const line = `${write.before === null ? 'created' : 'changed'} ${formatWriteTitle(write)}, version ${answer.version}`
+      const line = `${write.before === null ? 'created' : 'changed'} ${formatDefinitionTitle(write)}, version ${answer.version}`
       if (!json) printLines([toPrintableName(line)])
     })
   } finally {
@@ -93,7 +93,7 @@ async function rightsProblems(api: PrivateApi, { writes }: ImportPlan): Promise<
   return Array.isArray(scopes) && scopes.includes('*')
     ? []
     : [
-        `${formatWriteTitle(ofRules)}: importing a flag with rules requires a key with all scopes, ["*"]. To create one: pennon new-key.`,
+        `${formatDefinitionTitle(ofRules)}: importing a flag with rules requires a key with all scopes, ["*"]. To create one: pennon new-key.`,
       ]
 }
 
@@ -110,7 +110,7 @@ async function isConfirmed(api: PrivateApi, plan: ImportPlan): Promise<boolean> 
 
 export function formatPlanLines({ writes, same, ids }: ImportPlan, terminal: Terminal): string[] {
   const lines = writes.flatMap(write => {
-    const [first, ...rest] = formatWriteTitle(write)
+    const [first, ...rest] = formatDefinitionTitle(write)
     const title = toPrintableName(first!.toUpperCase() + rest.join(''))
     if (write.before !== null)
       return [
@@ -130,7 +130,7 @@ function newFlagLines(write: FlagWrite, ids: ReferenceIds, terminal: Terminal): 
   const groupType = (name: JsonValue) => ids.find('group_type', name) ?? name
   const shown = hasFlagRules(write)
     ? filters
-    : mapReferenceValues(filters, { cohort: name => name, flag: key => key, groupType })
+    : replaceReferenceValues(filters, { cohort: name => name, flag: key => key, groupType })
   return formatDiff(null, { active, archived: archived === true, filters: shown }, terminal)
 }
 

@@ -3,18 +3,18 @@
 
 import type { TSchema } from 'typebox'
 import type { FlagIssue } from '#core/flags/definitions/flag-issue.ts'
-import { mapReferenceValues } from '#core/flags/definitions/map-references.ts'
-import { configVersion } from '#core/flags/definitions/read-rules.ts'
+import { replaceReferenceValues } from '#core/flags/definitions/map-references.ts'
+import { readConfigVersion } from '#core/flags/definitions/read-rules.ts'
 import { copyExperimentsFrom } from '#core/flags/definitions/rule-identity.ts'
 import { validateCohortFilters } from '#core/flags/definitions/validate-cohort.ts'
 import { findArchivedIssues, validateFlag } from '#core/flags/definitions/validate-flag.ts'
-import { type JsonObject, type JsonValue, numberOf, ownValue } from '#core/json.ts'
+import { getOwnValue, type JsonObject, type JsonValue, readJsonNumber } from '#core/json.ts'
 import { diffJson, type JsonChange } from '#core/json-diff.ts'
 import { managementBodyBytesMax } from '#http/management/kit/endpoint.ts'
 import { createBodyParser } from '#http/management/kit/request-json.ts'
 import {
   type ApiLists,
-  createReferenceNaming,
+  createReferenceNamer,
   type FileCohort,
   type FileFlag,
   type FlagFile,
@@ -46,7 +46,7 @@ export interface ImportPlan {
 }
 
 export async function planFlagImport(file: FlagFile, existing: ApiLists): Promise<ImportPlan> {
-  const naming = createReferenceNaming(existing)
+  const naming = createReferenceNamer(existing)
   const flagsThere = new Map(existing.flags.filter(isNotDeleted).map(flag => [String(flag.key), flag]))
   const cohortsThere = new Map<string, JsonObject[]>()
   for (const cohort of existing.cohorts.filter(isNotDeleted)) {
@@ -70,22 +70,23 @@ export async function planFlagImport(file: FlagFile, existing: ApiLists): Promis
     return { kind: 'flag', name: wanted.key, wanted, before, changes }
   })
   const all: PlannedWrite[] = [...cohorts, ...flags]
-  for (const name of findRepeated(all.map(formatWriteTitle))) problems.push(`${name}: appears twice in the file.`)
+  for (const name of findRepeated(all.map(formatDefinitionTitle))) problems.push(`${name}: appears twice in the file.`)
   const ids = new ReferenceIds(existing, cohortsThere)
   const isToWrite = ({ before, changes }: PlannedWrite) => before === null || changes.length > 0
   const toWrite = all.filter(isToWrite)
-  const planned = new Set(all.map(formatWriteTitle))
+  const planned = new Set(all.map(formatDefinitionTitle))
   for (const write of toWrite) problems.push(...referenceProblems(write, ids, planned))
   // With unresolved references, other checks would report misleading problems.
   if (problems.length === 0)
     for (const write of toWrite)
-      for (const fault of await findRequestProblems(write, ids)) problems.push(`${formatWriteTitle(write)}: ${fault}`)
+      for (const fault of await findRequestProblems(write, ids))
+        problems.push(`${formatDefinitionTitle(write)}: ${fault}`)
   const graph = new Map<string, JsonObject>()
   for (const flag of flagsThere.values())
-    graph.set(formatWriteTitle({ kind: 'flag', name: String(flag.key) }), naming.flag(flag).filters)
+    graph.set(formatDefinitionTitle({ kind: 'flag', name: String(flag.key) }), naming.flag(flag).filters)
   for (const [name, [cohort]] of cohortsThere)
-    graph.set(formatWriteTitle({ kind: 'cohort', name }), naming.cohort(cohort!).filters)
-  for (const write of all) graph.set(formatWriteTitle(write), write.wanted.filters)
+    graph.set(formatDefinitionTitle({ kind: 'cohort', name }), naming.cohort(cohort!).filters)
+  for (const write of all) graph.set(formatDefinitionTitle(write), write.wanted.filters)
   return {
     writes: problems.length > 0 ? toWrite : sortByReferences(toWrite, graph, problems),
     same: all.filter(write => !isToWrite(write)),
@@ -94,7 +95,7 @@ export async function planFlagImport(file: FlagFile, existing: ApiLists): Promis
   }
 }
 
-export function formatWriteTitle({ kind, name }: Pick<PlannedWrite, 'kind' | 'name'>): string {
+export function formatDefinitionTitle({ kind, name }: Pick<PlannedWrite, 'kind' | 'name'>): string {
   return kind === 'flag' ? `flag ${name}` : `cohort "${name}"`
 }
 
@@ -102,7 +103,7 @@ export function formatWriteTitle({ kind, name }: Pick<PlannedWrite, 'kind' | 'na
 function changesOf(before: JsonObject | null, wanted: JsonObject): JsonChange[] {
   if (before === null) return []
   return Object.keys(wanted).flatMap(field => {
-    const [now, then] = [ownValue(before, field) ?? null, wanted[field] ?? null]
+    const [now, then] = [getOwnValue(before, field) ?? null, wanted[field] ?? null]
     return diffJson({ [field]: now }, { [field]: then })
   })
 }
@@ -123,7 +124,7 @@ export class ReferenceIds {
   }
 
   note(kind: string, name: string, id: JsonValue | undefined): void {
-    const number = numberOf(id ?? null)
+    const number = readJsonNumber(id ?? null)
     if (number !== undefined) this.#ids.set(`${kind} ${name}`, number)
   }
 
@@ -138,7 +139,7 @@ export class ReferenceIds {
 
   /** The filters as the project stores them. References to unwritten definitions get an unused id. */
   resolve(filters: JsonObject): JsonObject {
-    return mapReferenceValues(filters, {
+    return replaceReferenceValues(filters, {
       cohort: name => this.find('cohort', name) ?? unwrittenId,
       flag: key => String(this.find('flag', key) ?? unwrittenId),
       groupType: name => this.find('group_type', name) ?? name,
@@ -151,8 +152,9 @@ const unwrittenId = 2 ** 31 - 1
 function referenceProblems(write: PlannedWrite, ids: ReferenceIds, planned: ReadonlySet<string>): string[] {
   return listNamedReferences(write.wanted.filters).flatMap(({ kind, name, path }) => {
     if (ids.find(kind, name) !== undefined) return []
-    if (kind !== 'group_type' && typeof name === 'string' && planned.has(formatWriteTitle({ kind, name }))) return []
-    return [`${formatWriteTitle(write)}: ${path}: ${missingReferenceMessages[kind](name)}`]
+    if (kind !== 'group_type' && typeof name === 'string' && planned.has(formatDefinitionTitle({ kind, name })))
+      return []
+    return [`${formatDefinitionTitle(write)}: ${path}: ${missingReferenceMessages[kind](name)}`]
   })
 }
 
@@ -212,7 +214,7 @@ function sortByReferences(
   graph: ReadonlyMap<string, JsonObject>,
   problems: string[],
 ): PlannedWrite[] {
-  const byTitle = new Map(writes.map(write => [formatWriteTitle(write), write]))
+  const byTitle = new Map(writes.map(write => [formatDefinitionTitle(write), write]))
   const ordered: PlannedWrite[] = []
   /**
    * Maps the title of a visited definition to the flag with rules that it leads to (or that it is); null if there is none.
@@ -232,10 +234,10 @@ function sortByReferences(
       return null
     }
     const write = byTitle.get(title)
-    let reachedRules = configVersion(filters) === 1 ? null : title
+    let reachedRules = readConfigVersion(filters) === 1 ? null : title
     for (const { kind, name, path } of listNamedReferences(filters)) {
       if (kind === 'group_type' || typeof name !== 'string') continue
-      const reached = problems.length === 0 ? visit(formatWriteTitle({ kind, name }), [...chain, title]) : null
+      const reached = problems.length === 0 ? visit(formatDefinitionTitle({ kind, name }), [...chain, title]) : null
       if (reached === null) continue
       if (write !== undefined)
         problems.push(
@@ -247,13 +249,13 @@ function sortByReferences(
     if (write !== undefined) ordered.push(write)
     return reachedRules
   }
-  for (const write of writes) if (problems.length === 0) visit(formatWriteTitle(write), [])
+  for (const write of writes) if (problems.length === 0) visit(formatDefinitionTitle(write), [])
   return ordered
 }
 
 /** Rules are stored unchanged, since their seeds decide who gets which value. */
 export function hasFlagRules({ wanted }: FlagWrite): boolean {
-  return configVersion(wanted.filters) === 2
+  return readConfigVersion(wanted.filters) === 2
 }
 
 /**
@@ -265,7 +267,7 @@ export function buildWriteBody(write: PlannedWrite, ids: ReferenceIds): JsonObje
   const changed = new Set(changes.map(({ path }) => path.split('.')[0]!))
   const fields =
     before === null ? wanted : Object.fromEntries(Object.entries(wanted).filter(([name]) => changed.has(name)))
-  const filters = ownValue(fields, 'filters')
+  const filters = getOwnValue(fields, 'filters')
   const isWithoutFilters = filters === undefined || (write.kind === 'cohort' && write.wanted.is_static)
   const { filters: _, ...others } = fields as JsonObject
   const version = before === null ? undefined : before.version
@@ -278,6 +280,6 @@ export function buildWriteBody(write: PlannedWrite, ids: ReferenceIds): JsonObje
 
 function filtersToSend({ before, wanted }: PlannedWrite, ids: ReferenceIds): JsonObject {
   const { filters } = wanted
-  if (configVersion(filters) !== 2) return ids.resolve(filters)
+  if (readConfigVersion(filters) !== 2) return ids.resolve(filters)
   return copyExperimentsFrom(filters, before === null ? null : (before.filters as JsonObject))
 }

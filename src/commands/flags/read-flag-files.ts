@@ -3,10 +3,10 @@
 
 import { readFileSync } from 'node:fs'
 import { normalizeFilters } from '#core/flags/definitions/normalize-filters.ts'
-import { configVersion } from '#core/flags/definitions/read-rules.ts'
+import { readConfigVersion } from '#core/flags/definitions/read-rules.ts'
 import { copyExperimentsFrom } from '#core/flags/definitions/rule-identity.ts'
 import { formatCount } from '#core/format-count.ts'
-import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue, parseJson } from '#core/json.ts'
+import { getOwnValue, isJsonObject, type JsonObject, type JsonValue, parseJson, readJsonNumber } from '#core/json.ts'
 import { findRepeatedKey, isNestedDeeperThan } from '#core/json-text.ts'
 import { decodeFlagFile, type FileFlag, isFlagFile, isNotDeleted } from '#wire/management/flags/flag-file.ts'
 import { ClientError } from '../client/private-api.ts'
@@ -84,11 +84,11 @@ function readJson(path: string): JsonValue {
 
 /** @param names required fields of each row. */
 function readRows(path: string, value: JsonValue, what: string, names: readonly string[]): JsonObject[] {
-  const results = isJsonObject(value) ? ownValue(value, 'results') : value
+  const results = isJsonObject(value) ? getOwnValue(value, 'results') : value
   if (!Array.isArray(results))
     throw new ClientError(`${path} is neither a file from pennon flags export nor a list from PostHog's API.`)
   return results.map((row: JsonValue, index) => {
-    const lacked = names.find(name => !isJsonObject(row) || (ownValue(row, name) ?? null) === null)
+    const lacked = names.find(name => !isJsonObject(row) || (getOwnValue(row, name) ?? null) === null)
     if (lacked !== undefined)
       throw new ClientError(`${path} is not a list of ${what}: entry ${index} has no ${lacked}.`)
     return row as JsonObject
@@ -107,12 +107,14 @@ function normalizeFlag<T extends JsonObject>(flag: T): T {
  * flag. Our exports have none.
  */
 function withoutExperiments(flag: FileFlag): FileFlag {
-  return configVersion(flag.filters) === 2 ? { ...flag, filters: copyExperimentsFrom(flag.filters, null) } : flag
+  return readConfigVersion(flag.filters) === 2 ? { ...flag, filters: copyExperimentsFrom(flag.filters, null) } : flag
 }
 
 /** Each page gives the total number of flags. */
 function findMissingPages(pages: readonly JsonValue[], rowCount: number): string[] {
-  const counts = pages.map(page => (isJsonObject(page) ? numberOf(ownValue(page, 'count') ?? null) : undefined))
+  const counts = pages.map(page =>
+    isJsonObject(page) ? readJsonNumber(getOwnValue(page, 'count') ?? null) : undefined,
+  )
   const said = Math.max(...counts.map(count => count ?? 0))
   return said > rowCount
     ? [`the list should have ${formatCount(said, 'flag')}, but the files have ${rowCount}: pass all pages.`]

@@ -1,7 +1,7 @@
 // `pennon flags rollout`: sets the percentage of one condition, or rolls out to everyone.
 
 import { rollOutToEveryone, setConditionRollout } from '#core/flags/definitions/narrow-writes.ts'
-import { configVersion } from '#core/flags/definitions/read-rules.ts'
+import { readConfigVersion } from '#core/flags/definitions/read-rules.ts'
 import type { FlagJson } from '#wire/management/flags/flags.ts'
 import { ClientError } from '../client/private-api.ts'
 import { type FlagChange, runFlagChange } from './change-flag.ts'
@@ -15,7 +15,7 @@ export interface RolloutOptions extends ChangeOptions {
 }
 
 /** @param share a percentage, with or without its sign, or `everyone`. */
-export function rollOut(key: string, share: string, options: RolloutOptions): Promise<void> {
+export function rollOutFlag(key: string, share: string, options: RolloutOptions): Promise<void> {
   return runFlagChange(key, options, flag => planRollout(flag, share, options), { variant_key: '--variant' })
 }
 
@@ -25,7 +25,7 @@ export function planRollout(
   share: string,
   { condition, variant }: Pick<RolloutOptions, 'condition' | 'variant'>,
 ): FlagChange {
-  if (configVersion(filters) !== 1)
+  if (readConfigVersion(filters) !== 1)
     throw new ClientError(
       `${key} has rules, which contain the percentages. Change them in a file: ` +
         `pennon flags export ${key} > ${key}.json, then pennon flags import ${key}.json`,

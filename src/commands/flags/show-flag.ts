@@ -1,7 +1,7 @@
 // `pennon flags show`: prints one flag.
 
 import type { JsonObject } from '#core/json.ts'
-import { isJsonObject, ownValue } from '#core/json.ts'
+import { getOwnValue, isJsonObject } from '#core/json.ts'
 import { toPrintableName } from '#core/printable.ts'
 import type { FlagJson } from '#wire/management/flags/flags.ts'
 import { type ClientOptions, runClient } from '../client/run-client.ts'
@@ -48,7 +48,7 @@ export function formatFlag(flag: FlagJson, reason: string, terminal: Terminal): 
 }
 
 function payloadLines(filters: JsonObject): string[] {
-  const payloads = ownValue(filters, 'payloads')
+  const payloads = getOwnValue(filters, 'payloads')
   if (!isJsonObject(payloads)) return []
   return Object.entries(payloads).map(([value, payload]) => {
     return `${value}: ${typeof payload === 'string' ? payload : JSON.stringify(payload)}`

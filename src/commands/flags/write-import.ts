@@ -4,7 +4,13 @@ import { formatCount, truncateList } from '#core/format-count.ts'
 import type { JsonObject } from '#core/json.ts'
 import { ClientError, type PrivateApi } from '../client/private-api.ts'
 import { buildFlagPath } from './find-flag.ts'
-import { buildWriteBody, formatWriteTitle, hasFlagRules, type ImportPlan, type PlannedWrite } from './plan-import.ts'
+import {
+  buildWriteBody,
+  formatDefinitionTitle,
+  hasFlagRules,
+  type ImportPlan,
+  type PlannedWrite,
+} from './plan-import.ts'
 
 /**
  * @param wrote called after each write with the answer to it.
@@ -38,7 +44,7 @@ async function writeOne(api: PrivateApi, write: PlannedWrite, { ids }: ImportPla
 }
 
 function stoppedError(error: ClientError, writes: readonly PlannedWrite[], writtenCount: number): ClientError {
-  const [failed, ...after] = writes.slice(writtenCount).map(formatWriteTitle)
+  const [failed, ...after] = writes.slice(writtenCount).map(formatDefinitionTitle)
   // A request without an answer, or with a 5xx, may have been carried out.
   const isOpen = error.status === null || error.status >= 500
   const unwritten = isOpen ? after : [failed!, ...after]

@@ -12,7 +12,7 @@ import { recordBytesMax, splitRecords } from '#importer/read/split-records.ts'
 import { createRowParser, parseRawRecord } from '#importer/read/text-records.ts'
 import { convertRecord } from '#importer/records/convert-record.ts'
 import { createRecordEvents } from '#importer/records/generated-events.ts'
-import { createMemoryLedger } from '#importer/records/import-ledger.ts'
+import { createInMemoryLedger } from '#importer/records/import-ledger.ts'
 import { ImportConfigError, type ImportSource, type RecordConverter } from '#importer/records/import-source.ts'
 import { readTime, usPerMs } from '#importer/records/source-time.ts'
 import { findSource, sourceNames } from '#importer/sources/sources.ts'
@@ -26,7 +26,7 @@ export interface ConvertOptions extends Pick<PlanOptions, 'source' | 'config' | 
   readonly format: 'json' | 'csv'
 }
 
-export async function convert(options: ConvertOptions): Promise<void> {
+export async function convertRecordsFromStdin(options: ConvertOptions): Promise<void> {
   const source = findSource(options.source)
   if (source === null)
     refuse(`there is no source ${JSON.stringify(options.source)}; --source is one of ${sourceNames.join(', ')}`)
@@ -62,7 +62,7 @@ function createConverter(
   const { config, holdLiveWindow } = readSourceConfig(options)
   const findFact = (kind: string, key: string) => facts.get(JSON.stringify([kind, key])) ?? null
   const converter = prepareOrRefuse(() => source.prepare(config, { nowMs: nowUs / usPerMs, holdLiveWindow, findFact }))
-  const ledger = createMemoryLedger()
+  const ledger = createInMemoryLedger()
   return (value, ordinal) => {
     const record = { value, table: null, ordinal }
     for (const { kind, key, value: fact } of converter.factsOf?.(record) ?? [])

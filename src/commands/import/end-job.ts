@@ -17,7 +17,7 @@ import {
   readServiceState,
   storeEnding,
 } from '#importer/send/service-job.ts'
-import { readExpected } from '#importer/stages/expected/expected.ts'
+import { readExpectations } from '#importer/stages/expected/expected.ts'
 import { openStagedJob } from '#importer/stages/part-lines.ts'
 import type { PersonsCheck } from '#importer/stages/report/import-report.ts'
 import { formatNote } from '#importer/stages/report/note-messages.ts'
@@ -25,14 +25,14 @@ import { readJobReport } from '#importer/verify/job-report.ts'
 import { readSentSummary, storePersonsCheck, updateReport } from '#importer/verify/sent.ts'
 import { verifyPersons } from '#importer/verify/verify-persons.ts'
 import { countSentEvents } from '#importer/verify/verify-stage.ts'
-import { canAsk } from '../client/prompt.ts'
+import { canAskQuestions } from '../client/prompt.ts'
 import { refuse } from '../refuse.ts'
 import { requireManifest } from './job/job-stages.ts'
 import { describeNextStep, endStates } from './job/next-step.ts'
 import { type Job, runExclusivelyOnJob } from './job/open-job.ts'
 import { runUntilInterrupted } from './messages/interruption.ts'
 import { confirmTarget, printLine, quotePath } from './messages/print.ts'
-import { createServiceApi, requireRecordedTarget } from './service/target-api.ts'
+import { createServiceApi, requireTrustedTarget } from './service/target-api.ts'
 
 /** As commander gives them. */
 interface EndOptions {
@@ -69,7 +69,7 @@ async function endJob(job: Job, how: How, options: EndOptions, request: Request,
   const serviceJob = readServiceJob(folder)
   if (serviceJob === null || plan.target === null) refuse(await describeNothingSent(job, how))
   const { id } = serviceJob
-  const api = createServiceApi(requireRecordedTarget(job), signal)
+  const api = createServiceApi(requireTrustedTarget(job), signal)
   const before = await readServiceState(api, id)
   const [underWay, done] = endStates[how]
   if (before === underWay || before === done) request.state = 'accepted'
@@ -87,7 +87,7 @@ async function endJob(job: Job, how: How, options: EndOptions, request: Request,
   const name = plan.target.projectName ?? plan.target.address
   if (options.project === undefined) {
     const scripted = `pennon import ${how} ${at} --project ${JSON.stringify(name)}`
-    if (!canAsk()) refuse(`confirm the project: ${scripted}`)
+    if (!canAskQuestions()) refuse(`confirm the project: ${scripted}`)
     if (!(await confirmTarget(name, `${how} the import`)))
       return printLine(`Nothing was changed. To ${how} it: pennon import ${how} ${at}`)
   } else if (options.project !== name)
@@ -172,7 +172,7 @@ async function printPersonsCheck(
   using staged = openStagedJob(folder, manifest)
   const retried = openRetries({ folder, plan, manifest, source })
   const sent = [...retried, { folder, job: staged, checkpoint: readCheckpoint(folder) }]
-  const candidates = readExpected(folder, countSentEvents(sent))?.persons ?? null
+  const candidates = readExpectations(folder, countSentEvents(sent))?.persons ?? null
   const check = await verifyPersons({ sent, jobId: serviceJobId, personOf: staged.personOf, candidates, api })
   storePersonsCheck(folder, check)
   updateReport(folder, plan)

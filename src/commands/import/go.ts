@@ -2,7 +2,7 @@
 
 import { existsSync } from 'node:fs'
 import { isJobFolder } from '#importer/job/job-folder.ts'
-import { canAsk, personAtTerminal } from '../client/prompt.ts'
+import { canAskQuestions, personAtTerminal } from '../client/prompt.ts'
 import { refuse } from '../refuse.ts'
 import { publishOrDiscardImport } from './end-job.ts'
 import { findSourceOrRefuse } from './job/open-job.ts'
@@ -17,7 +17,7 @@ interface GoOptions extends GivenPlanOptions {
 }
 
 export async function importFiles(files: readonly string[], { folder, ...given }: GoOptions): Promise<void> {
-  if (!canAsk()) {
+  if (!canAskQuestions()) {
     const at = quotePath(folder ?? 'FOLDER')
     refuse(
       `there is no terminal to ask at. Use instead: pennon import plan ${at} ${files.map(quotePath).join(' ')} --source ${given.source ?? 'NAME'}; pennon import run ${at}, and again with the --yes that it prints; pennon import publish ${at} --project NAME`,

@@ -73,7 +73,7 @@ historical_migration, analytics_source, $import_job_id.
   $ pennon import convert --source generic --format csv --mapping mapping.json --now 2026-01-15T00:00:00Z < orders.csv
   $ zcat export.json.gz | pennon import convert --source amplitude --now 2026-01-15T00:00:00Z | grep -c '"rejected"'`,
     )
-    .action(async (options: ConvertOptions) => (await import('./convert.ts')).convert(options))
+    .action(async (options: ConvertOptions) => (await import('./convert.ts')).convertRecordsFromStdin(options))
 }
 
 /** The table of sources is loaded only for the help that shows it. */

@@ -9,7 +9,7 @@ import { readCheckpoint } from '#importer/send/checkpoint.ts'
 import { buildRecordKey, readRetryOutcomes } from '#importer/send/retry-outcomes.ts'
 import { readSentRejects } from '#importer/send/sent-events.ts'
 import { listRejectFiles, type RejectLine, readRejectTexts, rejectLineSchema } from '#importer/stages/reject-files.ts'
-import { refuseUnrehearsed, runReadOnlyOnJob } from './job/open-job.ts'
+import { refuseMissingRehearsal, runReadOnlyOnJob } from './job/open-job.ts'
 import { printJson, printLines, printNothingFound } from './messages/print.ts'
 
 /** As commander gives them. */
@@ -36,7 +36,7 @@ interface Group {
 export async function showRejects(path: string, options: RejectsOptions): Promise<void> {
   await runReadOnlyOnJob(path, job => {
     const { folder } = job
-    if (!existsSync(folder.file('rehearsal'))) refuseUnrehearsed(job)
+    if (!existsSync(folder.file('rehearsal'))) refuseMissingRehearsal(job)
     return options.group ? showGroups(folder, options) : showLines(folder, options)
   })
 }

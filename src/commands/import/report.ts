@@ -11,7 +11,7 @@ import { readSentSummary } from '#importer/verify/sent.ts'
 import { formatTable } from '../client/table.ts'
 import { createTerminal, type Terminal } from '../client/terminal.ts'
 import { findNextStep, readJobProgress } from './job/next-step.ts'
-import { type Job, refuseUnrehearsed, runReadOnlyOnJob } from './job/open-job.ts'
+import { type Job, refuseMissingRehearsal, runReadOnlyOnJob } from './job/open-job.ts'
 import { formatNextStep, printLines, printNothingFound, printText } from './messages/print.ts'
 import { queryServiceJob, type ServiceAnswer } from './service/ask-service.ts'
 
@@ -31,7 +31,7 @@ export async function showReport(path: string, options: ReportOptions): Promise<
 async function printReport(job: Job, options: ReportOptions): Promise<void> {
   const { folder } = job
   const report = readRehearsal(folder)
-  if (report === null) refuseUnrehearsed(job)
+  if (report === null) refuseMissingRehearsal(job)
   if (options.samples === true) return showSamples(folder, options)
   const service = await queryServiceJob(job)
   const sent = addEnding(readSentSummary(folder, report), service)

@@ -5,12 +5,12 @@ import { existsSync } from 'node:fs'
 import { formatCount } from '#core/format-count.ts'
 import { wallClock } from '#importer/fetch/waiting.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
-import { hashMapping } from '#importer/job/plan.ts'
+import { hashConversionSettings } from '#importer/job/plan.ts'
 import { findRetryProblem } from '#importer/send/check-retry.ts'
 import { readCheckpoint, sumSendCounts } from '#importer/send/checkpoint.ts'
 import { addRetry, openRetries } from '#importer/send/retried-records.ts'
 import { collectRetryOutcomes, readRetryOutcomes, storeRetryOutcomes } from '#importer/send/retry-outcomes.ts'
-import { sendStage } from '#importer/send/send-stage.ts'
+import { runSendStage } from '#importer/send/send-stage.ts'
 import { computeProgressFigures, readServiceJob, reportJobState } from '#importer/send/service-job.ts'
 import { createRejectLine } from '#importer/stages/reject-files.ts'
 import { updateReport } from '#importer/verify/sent.ts'
@@ -21,7 +21,7 @@ import { type Job, runExclusivelyOnJob } from './job/open-job.ts'
 import { isInterruption, runUntilInterrupted } from './messages/interruption.ts'
 import { formatNextStep, printLine, quotePath } from './messages/print.ts'
 import { createRunProgress } from './run/run-progress.ts'
-import { checkJobAcceptsEvents, createServiceApi, requireRecordedTarget } from './service/target-api.ts'
+import { checkJobAcceptsEvents, createServiceApi, requireTrustedTarget } from './service/target-api.ts'
 
 /** As commander gives them. */
 interface RetryOptions {
@@ -45,7 +45,7 @@ async function retry(job: Job, rejects: string, signal: AbortSignal): Promise<vo
   const serviceJob = readServiceJob(folder)
   if (sent?.isSent !== true || serviceJob === null || plan.target === null)
     refuse(`the other records must be sent first: pennon import run ${at}`)
-  const api = createServiceApi(requireRecordedTarget(job), signal)
+  const api = createServiceApi(requireTrustedTarget(job), signal)
   await checkJobAcceptsEvents(at, serviceJob.id, api, elsewhere)
   const context = { ...job, manifest: requireManifest(folder) }
   const problem = await findRetryProblem(context, rejects)
@@ -58,11 +58,11 @@ async function retry(job: Job, rejects: string, signal: AbortSignal): Promise<vo
     // The service's verification is reset too, since it does not cover the events of this retry.
     const repaired = readRetryOutcomes(folder)
     await reportJobState(api, serviceJob.id, 'sending', computeProgressFigures(sent, context.manifest, repaired))
-    const checkpoint = await sendStage({
+    const checkpoint = await runSendStage({
       ...{ folder: retried.folder, job: retried.job, progress: progress.tracker, signal },
       ...{ clock: wallClock, source: plan.source, projectKey: plan.target.projectKey },
       secretJobId: serviceJob.secretId,
-      identity: { ...sent.identity, mappingSha256: hashMapping(plan) },
+      identity: { ...sent.identity, mappingSha256: hashConversionSettings(plan) },
       // All of these were rejected before, so rejects are no reason to stop.
       maxRejectShare: 1,
     })

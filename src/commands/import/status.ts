@@ -7,16 +7,16 @@ import { countRecordsRead } from '#importer/job/manifest.ts'
 import type { ProgressFigures } from '#importer/job/progress.ts'
 import { formatDuration } from '#importer/stages/report/format-figures.ts'
 import { describeDamage, listDamagedFiles } from '#importer/stages/report/rejects.ts'
-import { describeSent } from '#importer/stages/report/report-sections.ts'
+import { describeSentEvents } from '#importer/stages/report/report-sections.ts'
 import { exitAfterOutput } from '../client/end-with-output.ts'
 import { findNextStep, readJobProgress } from './job/next-step.ts'
 import {
-  findNextStepOfFetch,
+  findNextStepAfterFetch,
   isFetchRunning,
   isJobRunning,
   type Job,
   readFetchedPartsOfJob,
-  readUnplannedFetch,
+  readFetchWithoutPlan,
   refuseNonFolderPath,
   runReadOnlyOnJob,
 } from './job/open-job.ts'
@@ -32,7 +32,7 @@ interface StatusOptions {
 
 export async function showStatus(path: string, options: StatusOptions): Promise<void> {
   refuseNonFolderPath(path, `pennon import plan FOLDER ${quotePath(path)}`)
-  const fetched = readUnplannedFetch(path)
+  const fetched = readFetchWithoutPlan(path)
   if (fetched !== null) printFetched(path, fetched, options)
   else
     await runReadOnlyOnJob(path, async job => {
@@ -46,7 +46,7 @@ export async function showStatus(path: string, options: StatusOptions): Promise<
 function printFetched(path: string, fetched: FetchedParts, { json = false }: StatusOptions): void {
   exitAfterOutput()
   const { config, isComplete, partsWaiting, partsEmpty, parts } = fetched
-  const next = findNextStepOfFetch(path, fetched)
+  const next = findNextStepAfterFetch(path, fetched)
   const { source } = config as { readonly source: string }
   const isRunning = isFetchRunning(path)
   const done = parts.length + partsEmpty
@@ -106,7 +106,7 @@ function statusLines({ job, isRunning, manifest, report, next, ...status }: Stat
       : `Rehearsed: ${formatCount(report.predicted.events, 'event')} to send, ${formatCount(report.balance.rejected, 'record')} rejected.`,
     ...(manifest === null ? [] : truncateList(listDamagedFiles(manifest).map(describeDamage))),
     approvedAt === null ? 'Not approved.' : `Approved ${approvedAt}.`,
-    ...(report === null || sent === null ? [] : describeSent(report, sent)),
+    ...(report === null || sent === null ? [] : describeSentEvents(report, sent)),
     ...(service === null ? [] : [describeServiceState(service)]),
     isRunning ? runningText(progress) : lastRunText(progress, service),
     isRunning ? waitLine(job.path) : formatNextStep(next),

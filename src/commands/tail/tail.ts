@@ -17,7 +17,7 @@ export type { TailOptions }
 const silentAfterMs = 45_000
 
 /** Exits with code 2 and one line when retrying is pointless, and with 0 when its output is no longer read. */
-export async function tail(options: TailOptions): Promise<void> {
+export async function runTailCommand(options: TailOptions): Promise<void> {
   const config = readConfigOrRefuse()
   const { personalKey } = config
   const address = buildTailAddress(options, config)

@@ -11,7 +11,7 @@ import { StreamAppender } from '#adapters/sqlite-log/stream-appender.ts'
 import { readStreamMark } from '#adapters/sqlite-log/stream-mark.ts'
 import { readConfig } from '#config.ts'
 import { tryFileLock } from '#processes/data-lock.ts'
-import { silentLogger } from '#telemetry/log.ts'
+import { createSilentLogger } from '#telemetry/log.ts'
 import { distinctIds, readAll } from '../../../tests/ports/event-log.contract.ts'
 import { searchFiles } from '../../../tests/support/search-files.ts'
 import { openedReader } from '../../../tests/support/sqlite-log-files.ts'
@@ -107,7 +107,7 @@ async function instance(t: TestContext) {
   const folder = tempDir(t)
   const [dataFolder, file] = [join(folder, 'data'), join(folder, 'backup.tar')]
   mkdirSync(dataFolder)
-  await (await openStateWriter({ dataFolder, logger: silentLogger() })).close()
+  await (await openStateWriter({ dataFolder, logger: createSilentLogger() })).close()
   const appender = new StreamAppender({
     ...{ streamFolder: join(dataFolder, 'log', 'main'), firstOffset: 0, segmentBytesMax: 1 },
     ...{ segmentAgeMs: Infinity, busyTimeoutMs: 1_000 },

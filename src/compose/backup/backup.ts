@@ -11,13 +11,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { copyDatabase, openDatabaseForCopying } from '#adapters/backup-file/copy-database.ts'
 import { syncFolder } from '#adapters/backup-file/sync-folder.ts'
 import { UnfitNameError } from '#adapters/backup-file/tar-header.ts'
-import { createBackup } from '#adapters/backup-file/write-backup.ts'
-import { type EventFiles, listStoppedEventFiles } from '#adapters/clickhouse-embedded/event-files.ts'
+import { createBackupWriter } from '#adapters/backup-file/write-backup.ts'
+import { type EventFiles, listFilesOfStoppedEngine } from '#adapters/clickhouse-embedded/event-files.ts'
 import {
   countSqliteRows,
   findSqliteDamage,
-  findSqlitePositions,
-  findSqliteSchema,
+  findSqliteLogPositions,
+  findSqliteSchemaVersion,
 } from '#adapters/sqlite/find-schema.ts'
 import { stateFilePath } from '#adapters/sqlite/open-sqlite.ts'
 import type { Config } from '#config.ts'
@@ -30,7 +30,7 @@ import { findAccessProblem } from '../stores/existing-state.ts'
 import { findStateProblem } from '../stores/store-faults.ts'
 import { type BackupDescription, backupFormat, descriptionName, encodeBackupDescription } from './backup-description.ts'
 import { createDraftFolder } from './draft-folder.ts'
-import { freezeUntilReleased, removeAbandonedFreezes } from './held-freezes.ts'
+import { freezeEventStore, removeAbandonedFrozenFiles } from './held-freezes.ts'
 
 export interface BackupReport {
   readonly bytes: number
@@ -127,7 +127,7 @@ async function backUpOrThrow(
   await requireSpace(config, file, { bytesInAll, draftBytes: segments.largestBytes })
 
   const tar = join(drafts, 'backup.tar')
-  const writer = await createBackup(tar, options)
+  const writer = await createBackupWriter(tar, options)
   const progress = setInterval(() => options.onProgress(writer.bytes, bytesInAll), 500)
   const hasEncryptionKey = existsSync(join(dataFolder, keyFileName))
   try {
@@ -163,20 +163,20 @@ async function copyState(dataFolder: string, drafts: string) {
       `${stateFilePath(dataFolder)} is damaged, so its backup would be, too: ${damage}. Keep your older backups.`,
     )
   const rows = countSqliteRows(drafts)
-  return { path, schema: findSqliteSchema(drafts), positions: findSqlitePositions(drafts), rows }
+  return { path, schema: findSqliteSchemaVersion(drafts), positions: findSqliteLogPositions(drafts), rows }
 }
 
 async function findEvents(dataFolder: string, lock: Result<DataLock, string>): Promise<EventFiles> {
   if (lock.ok) {
-    removeAbandonedFreezes(dataFolder)
-    return listStoppedEventFiles(dataFolder)
+    removeAbandonedFrozenFiles(dataFolder)
+    return listFilesOfStoppedEngine(dataFolder)
   }
   // If a backup or a restore holds the folder, the instance is stopped, so no engine answers.
   if ((readLockHolder(dataFolder)?.command ?? 'serve') !== 'serve')
     throw new BackupRefused(`No backup was made: ${lock.error}`)
   for (let attempt = 1; ; attempt++) {
     try {
-      return await freezeUntilReleased(dataFolder)
+      return await freezeEventStore(dataFolder)
     } catch (cause) {
       if (!(cause instanceof PortError) || !cause.retryable) throw cause
       if (attempt === engineWait.tries)

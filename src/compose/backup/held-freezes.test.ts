@@ -5,9 +5,9 @@ import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { shareFileLock } from '#processes/data-lock.ts'
+import { acquireSharedFileLock } from '#processes/data-lock.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
-import { removeAbandonedFreezes } from './held-freezes.ts'
+import { removeAbandonedFrozenFiles } from './held-freezes.ts'
 
 // Frozen files were once named after the process id of their backup. If another process got that id, the files were never
 // removed; and a backup in another container lost its files, since its id did not exist here.
@@ -17,35 +17,35 @@ const lockModule = fileURLToPath(new URL('../../processes/data-lock.ts', import.
 describe('frozen copies of event files', () => {
   it('are removed when no backup runs, even if they are named after the id of a process that runs now', t => {
     const { dataFolder, frozen } = withFreezes(t, `backup_${process.pid}`, 'backup_1', 'backup_0f3c')
-    removeAbandonedFreezes(dataFolder)
+    removeAbandonedFrozenFiles(dataFolder)
     assert.deepEqual(frozen(), [])
   })
 
   it('stay while a backup runs, and are removed after it was killed', async t => {
     const { dataFolder, frozen } = withFreezes(t, 'backup_999999999')
     const path = join(dataFolder, 'backups.db')
-    const code = `import * as lock from ${JSON.stringify(lockModule)}; globalThis.held = lock.shareFileLock(${JSON.stringify(path)}); console.log('held'); setInterval(() => {}, 1e6)`
+    const code = `import * as lock from ${JSON.stringify(lockModule)}; globalThis.held = lock.acquireSharedFileLock(${JSON.stringify(path)}); console.log('held'); setInterval(() => {}, 1e6)`
     const backup = spawn(process.execPath, ['--input-type=module', '--eval', code], {
       stdio: ['ignore', 'pipe', 'inherit'],
       env: { ...process.env, NODE_TEST_CONTEXT: undefined },
     })
     t.after(() => backup.kill('SIGKILL'))
     await once(backup.stdout, 'data')
-    const another = shareFileLock(path)
-    removeAbandonedFreezes(dataFolder)
+    const another = acquireSharedFileLock(path)
+    removeAbandonedFrozenFiles(dataFolder)
     assert.deepEqual(frozen(), ['backup_999999999'])
     another()
-    removeAbandonedFreezes(dataFolder)
+    removeAbandonedFrozenFiles(dataFolder)
     assert.deepEqual(frozen(), ['backup_999999999'])
     backup.kill('SIGKILL')
     await once(backup, 'exit')
-    removeAbandonedFreezes(dataFolder)
+    removeAbandonedFrozenFiles(dataFolder)
     assert.deepEqual(frozen(), [])
   })
 
   it('of other programs are not touched, and nothing is written if there are no copies to remove', t => {
     const { dataFolder, frozen } = withFreezes(t, 'mine')
-    removeAbandonedFreezes(dataFolder)
+    removeAbandonedFrozenFiles(dataFolder)
     assert.deepEqual([frozen(), readdirSync(dataFolder)], [['mine'], ['events']])
   })
 })

@@ -6,18 +6,18 @@ import { join } from 'node:path'
 import {
   type EventFiles,
   freezeEventFiles,
-  hasFreezes,
-  removeFreezes,
+  hasFrozenFiles,
+  removeFrozenFiles,
 } from '#adapters/clickhouse-embedded/event-files.ts'
-import { shareFileLock, tryFileLock } from '#processes/data-lock.ts'
+import { acquireSharedFileLock, tryFileLock } from '#processes/data-lock.ts'
 
 /** A file in the data folder. */
 const lockName = 'backups.db'
 
 /** Freezes the event store until the files are released. @throws PortError `unavailable` if the engine does not answer. */
-export async function freezeUntilReleased(dataFolder: string): Promise<EventFiles> {
-  removeAbandonedFreezes(dataFolder)
-  const unlock = shareFileLock(join(dataFolder, lockName))
+export async function freezeEventStore(dataFolder: string): Promise<EventFiles> {
+  removeAbandonedFrozenFiles(dataFolder)
+  const unlock = acquireSharedFileLock(join(dataFolder, lockName))
   try {
     const { files, rows, release } = await freezeEventFiles(dataFolder)
     return {
@@ -35,12 +35,12 @@ export async function freezeUntilReleased(dataFolder: string): Promise<EventFile
 }
 
 /** Removes links of killed backups, which retain parts that the engine has merged away. Does nothing while a backup runs. */
-export function removeAbandonedFreezes(dataFolder: string): void {
-  if (!hasFreezes(dataFolder)) return
+export function removeAbandonedFrozenFiles(dataFolder: string): void {
+  if (!hasFrozenFiles(dataFolder)) return
   const unlock = tryFileLock(join(dataFolder, lockName))
   if (unlock === null) return
   try {
-    removeFreezes(dataFolder)
+    removeFrozenFiles(dataFolder)
   } finally {
     unlock()
   }

@@ -11,7 +11,7 @@ import type { Config } from '#config.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { UnfitSchemaError } from '#ports/port-error.ts'
 import { acquireDataLock } from '#processes/data-lock.ts'
-import { restoringFolderOf } from '../stores/store-faults.ts'
+import { getRestoreFolder } from '../stores/store-faults.ts'
 import { type BackupDescription, decodeBackupDescription, descriptionName } from './backup-description.ts'
 
 export interface RestoreReport {
@@ -55,7 +55,7 @@ export async function restoreFromBackup(
       `${dataFolder} already contains ${taken.join(', ')}. Set PENNON_DATA to an empty folder, or move these away.`,
     )
   }
-  const unpacked = restoringFolderOf(dataFolder)
+  const unpacked = getRestoreFolder(dataFolder)
   let isRestored = false
   try {
     rmSync(unpacked, { recursive: true, force: true })

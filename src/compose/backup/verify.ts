@@ -7,14 +7,14 @@ import { dirname, join } from 'node:path'
 import { createClickHouseClients, readRows } from '#adapters/clickhouse/connection/clickhouse-clients.ts'
 import { readEngineEndpoint } from '#adapters/clickhouse-embedded/engine-endpoint.ts'
 import { findEngineLibraryPath } from '#adapters/clickhouse-embedded/engine-library.ts'
-import { prepareEngine } from '#adapters/clickhouse-embedded/start-engine.ts'
+import { prepareEngineStart } from '#adapters/clickhouse-embedded/start-engine.ts'
 import { countSqliteRows, findSqliteDamage } from '#adapters/sqlite/find-schema.ts'
 import type { Config } from '#config.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { howToInstall, missingPackage } from '#distribution.ts'
 import { pickMachineEnvironment } from '#processes/child-environment.ts'
 import { SupervisedChild } from '#processes/supervisor.ts'
-import { silentLogger } from '#telemetry/log.ts'
+import { createSilentLogger } from '#telemetry/log.ts'
 import { openLogReader } from '../log/log.ts'
 import { findLogFaults } from '../stores/store-faults.ts'
 import type { BackupDescription } from './backup-description.ts'
@@ -140,10 +140,10 @@ async function countEvents(
       name: 'events',
       mainPath,
       env: pickMachineEnvironment(environment),
-      logger: silentLogger(),
+      logger: createSilentLogger(),
       random: Math.random,
     },
-    args: async () => (await prepareEngine(dataFolder, { isAsFound: true })).args,
+    args: async () => (await prepareEngineStart(dataFolder, { isAsFound: true })).args,
     onMessage: () => answers.resolve(true),
     onExit: () => {
       if (++endCount === engineStartsMax) answers.resolve(false)

@@ -12,16 +12,16 @@ import type { Route } from '#http/shared/route.ts'
 import {
   type CaptureOptions,
   type CaptureService,
-  createCaptureRehearsal,
   createCaptureService,
+  createDryRunCaptureService,
 } from '#services/capture/capture.ts'
 import { createRecordingService } from '#services/capture/capture-recordings.ts'
-import { createVisitorHider } from '#services/capture/hide-visitors.ts'
+import { createVisitorAnonymizer } from '#services/capture/hide-visitors.ts'
 import { createProjectBacklog, type ProjectBacklog, projectBacklogUnitsMax } from '#services/capture/project-backlog.ts'
 import { createOtlpService } from '#services/capture/refuse-otlp.ts'
-import { createRejectReplay, type RejectReplay } from '#services/capture/replay-rejects.ts'
-import { createImportPace } from '#services/imports/import-pace.ts'
-import { createOpenJobs } from '#services/imports/open-jobs.ts'
+import { createRejectReplayer, type RejectReplay } from '#services/capture/replay-rejects.ts'
+import { createImportRateLimiter } from '#services/imports/import-pace.ts'
+import { createOpenJobCache } from '#services/imports/open-jobs.ts'
 import { decodeReject } from '#wire/rejects/decode-reject.ts'
 import type { CaptureParts } from './parts.ts'
 
@@ -52,7 +52,7 @@ export function composeCapture(
     logger,
   }
   const importBacklog = backlogOf('import')
-  const pace = createImportPace({
+  const pace = createImportRateLimiter({
     processedUntil: () => parts.host.processedUntil?.('import') ?? null,
     isBelowShare: importBacklog.isBelowShare,
     clock,
@@ -70,22 +70,22 @@ export function composeCapture(
     ...(config.hotKeyEventsPerMinute !== null && {
       hotKeys: new HotKeys({ eventsPerMinute: config.hotKeyEventsPerMinute }),
     }),
-    visitors: createVisitorHider(parts),
+    visitors: createVisitorAnonymizer(parts),
     clock,
   }
   const capture = createCaptureService(captureOptions)
   const keepRefused = over.keepRefusedRecording ?? capture.keepRefused
   const recording = createRecordingService({ ...shared, keepRefused, monotonicNowMs })
   const rerouteOlderThanMs = config.rerouteOlderThanDays === null ? null : config.rerouteOlderThanDays * dayMs
-  const rejects = createRejectReplay({
+  const rejects = createRejectReplayer({
     events: stores.eventStore,
-    rehearsal: createCaptureRehearsal(captureOptions),
+    rehearsal: createDryRunCaptureService(captureOptions),
     decode: decodeReject,
     ...{ capture, clock, rerouteOlderThanMs, logger },
   })
   const imports = {
     findProject: shared.findProject,
-    openJobs: createOpenJobs({ jobs: stores.management, clock }),
+    openJobs: createOpenJobCache({ jobs: stores.management, clock }),
     pace,
     events: stores.eventStore,
   }

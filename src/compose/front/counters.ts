@@ -3,10 +3,10 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ManagementStore } from '#ports/state/management-store.ts'
-import { type EventQuotas, startEventQuotas } from '#services/capture/event-quotas.ts'
-import { type RefusedCounter, startRefusedCounter } from '#services/capture/refused-counter.ts'
+import { type EventQuotas, startEventQuotaTracker } from '#services/capture/event-quotas.ts'
+import { type RefusedCounter, startRefusedItemCounter } from '#services/capture/refused-counter.ts'
 import { type FlagRequestCounter, startFlagRequestCounter } from '#services/flags/flag-request-counter.ts'
-import { type PersonalKeyUses, startPersonalKeyUses } from '#services/manage/personal-key-uses.ts'
+import { type PersonalKeyUses, startPersonalKeyUseRecorder } from '#services/manage/personal-key-uses.ts'
 import { type MissingEvents, startMissingEventsReader } from '#services/progress/missing-events.ts'
 import type { FrontContext } from './context.ts'
 
@@ -33,7 +33,7 @@ export interface FrontCounters {
 }
 
 /** @param over for tests: other periods. */
-export function startCounters(
+export function startFrontCounters(
   { clock, logger, metrics }: Pick<FrontContext, 'clock' | 'logger' | 'metrics'>,
   management: ManagementStore,
   opened: AsyncDisposableStack,
@@ -45,9 +45,9 @@ export function startCounters(
   }
   const counters = {
     flagRequests: startFlagRequestCounter({ usage: management, clock, logger, flushMs: flagRequestFlushMs }),
-    eventQuotas: startEventQuotas({ usage: management, clock, logger, readMs: eventQuotaReadMs }),
-    refused: startRefusedCounter({ store: management, clock, logger, flushMs: refusedFlushMs }),
-    keyUses: startPersonalKeyUses({ management, clock, logger, metrics, delayMs: keyUsesDelayMs }),
+    eventQuotas: startEventQuotaTracker({ usage: management, clock, logger, readMs: eventQuotaReadMs }),
+    refused: startRefusedItemCounter({ store: management, clock, logger, flushMs: refusedFlushMs }),
+    keyUses: startPersonalKeyUseRecorder({ management, clock, logger, metrics, delayMs: keyUsesDelayMs }),
     missingEvents: startMissingEventsReader({ marks: management, logger, readMs: missingEventsReadMs }),
   }
   opened.defer(async () => {

@@ -8,7 +8,7 @@ import {
 import type { AnyJob } from '#ports/thread-pool.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
-import { neighbourhoodOf, networkOf } from '#wire/address/client-address.ts'
+import { findAddressBlock, findSenderNetwork } from '#wire/address/client-address.ts'
 import type { DecodeJobs } from '#wire/threads/decode-jobs.ts'
 
 export interface DecodePoolOptions {
@@ -45,7 +45,7 @@ function senderOf(asked: AnyJob<DecodeJobs>, projectIdOf: DecodePoolOptions['pro
   const projectId = token === null ? null : projectIdOf(token)
   if (projectId !== null) return { sender: `project ${projectId}` }
   const address = addressOf(asked)
-  return { sender: networkOf(address), group: neighbourhoodOf(address) }
+  return { sender: findSenderNetwork(address), group: findAddressBlock(address) }
 }
 
 function tokenBeside({ kind, job }: AnyJob<DecodeJobs>): string | null {

@@ -7,7 +7,7 @@ import { releaseBytesMemory } from '#core/free-bytes.ts'
 import { lowerThreadPriority } from '#telemetry/thread-priority.ts'
 import { decodeAndPrepareCapture, type PreparedCapture } from '#wire/capture/decode-capture.ts'
 import { type PreparedV1Capture, prepareV1Capture } from '#wire/capture-v1/decode-batch.ts'
-import { decodeFlagsRequest, packFlagsRequest } from '#wire/flags/decode-flags.ts'
+import { decodeFlagsRequest, extractRequestLiterals } from '#wire/flags/decode-flags.ts'
 import { readOtlp } from '#wire/otlp/read-otlp.ts'
 import { decodeRecordingRequest } from '#wire/recordings/decode-recording.ts'
 import type { DecodeJobs } from '#wire/threads/decode-jobs.ts'
@@ -28,7 +28,7 @@ serveThreadJobs<DecodeJobs>({
     return { outcome, moved: buffersOfTable(outcome) }
   },
   flags: ({ body, context }) => ({
-    outcome: packFlagsRequest(decodeFlagsRequest({ ...body, bytes: asBuffer(body.bytes) }, context)),
+    outcome: extractRequestLiterals(decodeFlagsRequest({ ...body, bytes: asBuffer(body.bytes) }, context)),
   }),
   otlp: ({ input }) => {
     const outcome = readOtlp({ ...input, body: asBuffer(input.body) })

@@ -8,8 +8,8 @@ import { liveEventsPerSecondMax } from '#http/management/queries/live-events.ts'
 import type { Route } from '#http/shared/route.ts'
 import type { EventLogAppender, EventLogReader } from '#ports/log/event-log.ts'
 import { coalesceWakeUps } from '#processes/coalesced-wake-ups.ts'
-import { createLiveEvents, type LiveEvents } from '#services/live/live-events.ts'
-import { createDailySalts } from '#services/shared/daily-salts.ts'
+import { createLiveEventBroadcaster, type LiveEvents } from '#services/live/live-events.ts'
+import { createDailySaltCache } from '#services/shared/daily-salts.ts'
 import { version } from '#version.ts'
 import { liveMessages } from '#wire/live/live-events.ts'
 import { openLogWriter } from '../log/log-writer.ts'
@@ -17,7 +17,7 @@ import type { StateWriter } from '../stores/state.ts'
 import { openSalts } from '../stores/stores.ts'
 import { composeCapture } from './capture.ts'
 import { createFrontContext, type FrontContext, type FrontSurroundings } from './context.ts'
-import { startCounters } from './counters.ts'
+import { startFrontCounters } from './counters.ts'
 import { createDecodePool } from './decode-pool.ts'
 import { startServingDefinitions } from './definitions.ts'
 import { composeFlags } from './flags.ts'
@@ -55,7 +55,7 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
   await using opened = new AsyncDisposableStack()
   const stores = await openFrontStores(options, opened)
   const context = createFrontContext(options)
-  const counters = startCounters(context, stores.management, opened)
+  const counters = startFrontCounters(context, stores.management, opened)
   const liveEvents = composeLiveEvents(context, stores.logReader)
   const definitions = await startServingDefinitions(context, stores, counters, liveEvents.recheck, opened)
   const wakeUp = coalesceWakeUps(stream => {
@@ -65,7 +65,7 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
   const ownLog = await openLogWriter({ ...context, positions: stores.management, wakeUp }, opened)
   const eventLog = { ...ownLog, ...options.eventLog }
   const saltStore = opened.adopt(await openSalts(config, logger), store => store.close())
-  const salts = opened.adopt(createDailySalts({ ...context, store: saltStore, timers: context }), daily =>
+  const salts = opened.adopt(createDailySaltCache({ ...context, store: saltStore, timers: context }), daily =>
     daily.close(),
   )
   const projectIdOf = (token: string) => definitions.findProject(token)?.project.id ?? null
@@ -122,7 +122,7 @@ function composeLiveEvents(
   { clock, metrics, logger, monotonicNowMs, startTimer, startTimeout }: FrontContext,
   log: EventLogReader,
 ): LiveEvents {
-  return createLiveEvents({
+  return createLiveEventBroadcaster({
     ...{ log, metrics, logger, monotonicNowMs, startTimer, startTimeout },
     ...watcherLimits,
     eventsPerSecondMax: liveEventsPerSecondMax,

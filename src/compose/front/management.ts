@@ -7,9 +7,9 @@ import { openApiRoutes } from '#http/management/kit/openapi.ts'
 import { managementRoutes } from '#http/management/management-routes.ts'
 import type { Route } from '#http/shared/route.ts'
 import type { RejectReplay } from '#services/capture/replay-rejects.ts'
-import { createExportPlaces } from '#services/exports/export-places.ts'
+import { createExportSlots } from '#services/exports/export-places.ts'
 import type { DecideService } from '#services/flags/decide.ts'
-import { createSubjectScans } from '#services/scans/subject-scans.ts'
+import { createSubjectScanQueues } from '#services/scans/subject-scans.ts'
 import type { ManagementParts } from './parts.ts'
 
 export interface ManagementFeatures {
@@ -37,8 +37,8 @@ export function composeManagement(
     definitionsReady: definitions.catchUp,
     servedProject: definitions.findProjectById,
     keyCheck: definitions.keyCheck,
-    exportPlaces: createExportPlaces(),
-    scans: createSubjectScans(monotonicNowMs),
+    exportPlaces: createExportSlots(),
+    scans: createSubjectScanQueues(monotonicNowMs),
     openParquetFile,
     startedAtMs: clock.nowMs(),
     isProcessing: () => host.processingState() === 'ok',

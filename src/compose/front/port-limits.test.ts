@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import { connect } from 'node:net'
 import { it, type TestContext } from 'node:test'
 import type { Connections } from '#http/connections.ts'
-import { silentLogger } from '#telemetry/log.ts'
+import { createSilentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { parseTrustedProxies } from '#wire/address/trusted-proxies.ts'
 import { eventually } from '../../../tests/support/eventually.ts'
@@ -32,7 +32,7 @@ it('unread answers on the public port use no budget of a private API that has it
   const trustedProxies = parseTrustedProxies('')
   assert.ok(trustedProxies.ok)
   const { publicLimits, adminLimits } = composePortLimits({
-    ...{ hasAdminPort: true, logger: silentLogger(), metrics, monotonicNowMs: () => 0 },
+    ...{ hasAdminPort: true, logger: createSilentLogger(), metrics, monotonicNowMs: () => 0 },
     trustedProxies: trustedProxies.value,
   })
   const figure = async (name: RegExp) => Number(name.exec(await metrics.registry.metrics())?.[1] ?? 0)

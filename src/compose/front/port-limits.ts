@@ -16,7 +16,7 @@ import { type ConnectionEnd, Connections, computeConnectionsMax, unansweredMax }
 import type { Logger } from '#telemetry/log.ts'
 import { createLogLimiter } from '#telemetry/log-limiter.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
-import { findClientAddress, networkOf } from '#wire/address/client-address.ts'
+import { findClientAddress, findSenderNetwork } from '#wire/address/client-address.ts'
 import type { TrustedProxies } from '#wire/address/trusted-proxies.ts'
 
 export interface PortLimits {
@@ -73,7 +73,8 @@ export function composePortLimits(options: PortLimitsOptions): {
   const createAnswerBudget = (bytesMax: number) =>
     new AnswerBudget({
       bytesMax,
-      senderOf: ({ headers, socket }) => networkOf(findClientAddress(headers, socket.remoteAddress, trustedProxies)),
+      senderOf: ({ headers, socket }) =>
+        findSenderNetwork(findClientAddress(headers, socket.remoteAddress, trustedProxies)),
       onEnded: onAnswerEnd,
       readUnacknowledged: readTcpQueues,
     })

@@ -7,10 +7,10 @@ import { openSqliteSubjectStore } from '#adapters/sqlite/sqlite-subject-store.ts
 import type { CookielessVisitors } from '#ports/state/cookieless-visitors.ts'
 import type { DefinitionStore } from '#ports/state/definition-store.ts'
 import type { HashKeyOverrideReader, SubjectStore } from '#ports/state/subject-store.ts'
-import { readReplicaFirst } from '#services/flags/replica-first.ts'
+import { createReplicaFirstStore } from '#services/flags/replica-first.ts'
 import { createStoreCircuitBreaker, storeLimits } from '#services/flags/store-guard.ts'
 import type { Logger } from '#telemetry/log.ts'
-import { type StateWriter, stateUrlsOf } from '../stores/state.ts'
+import { readStateUrls, type StateWriter } from '../stores/state.ts'
 import type { FrontSurroundings } from './context.ts'
 
 export interface FrontState {
@@ -42,10 +42,10 @@ const replicaLimits = { ...storeLimits, timeoutMs: storeLimits.timeoutMs / 2, re
 
 type StateSurroundings = Pick<FrontSurroundings, 'config' | 'logger' | 'metrics'>
 
-/** Requires a state that `openManagement` has brought up to date. */
+/** Requires a state that `openManagementStore` has brought up to date. */
 export async function openFrontState(surroundings: StateSurroundings, management: StateWriter): Promise<FrontState> {
   const { config, logger } = surroundings
-  const urls = stateUrlsOf(config)
+  const urls = readStateUrls(config)
   return urls === null
     ? openSqliteState(config.dataFolder, logger, management)
     : openPostgresState(urls, surroundings, management)
@@ -109,7 +109,7 @@ async function openPostgresState(
   })
   const definitions = openPostgresDefinitionStore({ url, logger, loadChanges })
   return {
-    subjects: replica === null ? primary : readReplicaFirst(replica, primary, guard),
+    subjects: replica === null ? primary : createReplicaFirstStore(replica, primary, guard),
     definitions,
     definitionPollMs: postgresPollMs,
     loginWritesAtOnceMax: hashKeySessionsMax,

@@ -4,7 +4,7 @@ import type { EventStore } from '#ports/events/event-store.ts'
 import type { EventLogReader, EventLogRetention } from '#ports/log/event-log.ts'
 import type { PayloadCipher } from '#services/manage/payload-cipher.ts'
 import { openLogReader } from '../log/log.ts'
-import { openManagement, type StateWriter } from '../stores/state.ts'
+import { openManagementStore, type StateWriter } from '../stores/state.ts'
 import { openEventStore, openPayloadCipher } from '../stores/stores.ts'
 import type { FrontSurroundings } from './context.ts'
 import { type FrontState, openFrontState } from './state.ts'
@@ -33,7 +33,7 @@ export async function openFrontStores(
     stores.push(store)
     return store
   }
-  const writer = trackStore(management ?? (await openManagement(config, logger)))
+  const writer = trackStore(management ?? (await openManagementStore(config, logger)))
   const logReader = trackStore(openLogReader(config))
   return {
     management: writer,

@@ -7,17 +7,17 @@ import {
   removeEngineEndpoint,
   writeEngineEndpoint,
 } from '#adapters/clickhouse-embedded/engine-endpoint.ts'
-import { FollowedLinkError, removeFoldersInPlaceOfLinks } from '#adapters/clickhouse-embedded/followed-links.ts'
-import { prepareEngine } from '#adapters/clickhouse-embedded/start-engine.ts'
+import { FollowedLinkError, removeFoldersReplacingLinks } from '#adapters/clickhouse-embedded/followed-links.ts'
+import { prepareEngineStart } from '#adapters/clickhouse-embedded/start-engine.ts'
 import type { Config } from '#config.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { Logger } from '#telemetry/log.ts'
-import { removeAbandonedFreezes } from '../backup/held-freezes.ts'
+import { removeAbandonedFrozenFiles } from '../backup/held-freezes.ts'
 
 export interface EmbeddedEngine {
   /**
    * Arguments for the child that runs the engine, with a new port and passwords on each call.
-   * @throws like `prepareEngine`.
+   * @throws like `prepareEngineStart`.
    */
   prepare(): Promise<readonly string[]>
   /** To be called each time the child reports that the engine answers. */
@@ -46,8 +46,8 @@ export function watchEmbeddedEngine(
   }
   return {
     prepare: async () => {
-      removeAbandonedFreezes(dataFolder)
-      const prepared = await prepareEngine(dataFolder, { queryTimeoutSeconds: config.queryTimeoutSeconds })
+      removeAbandonedFrozenFiles(dataFolder)
+      const prepared = await prepareEngineStart(dataFolder, { queryTimeoutSeconds: config.queryTimeoutSeconds })
       endpoint = prepared.endpoint
       return prepared.args
     },
@@ -64,7 +64,7 @@ export function watchEmbeddedEngine(
       }
       endpoint = null
     },
-    isAway: () => isAway || !isEngineListed(config),
+    isAway: () => isAway || !hasEngineAddress(config),
   }
 
   function ensureEndpointFile(): boolean {
@@ -91,7 +91,7 @@ export function watchEmbeddedEngine(
 export function repairCopiedEngineFolder({ clickhouseUrl, dataFolder }: Config, logger: Logger): Result<null, string> {
   if (clickhouseUrl !== null) return ok(null)
   try {
-    const removed = removeFoldersInPlaceOfLinks(dataFolder)
+    const removed = removeFoldersReplacingLinks(dataFolder)
     if (removed.length > 0)
       logger.warn(
         { folderCount: removed.length },
@@ -105,7 +105,7 @@ export function repairCopiedEngineFolder({ clickhouseUrl, dataFolder }: Config, 
 }
 
 /** Whether clients can find the address of the embedded engine; also true when the event store is elsewhere. */
-export function isEngineListed({ clickhouseUrl, dataFolder }: Config): boolean {
+export function hasEngineAddress({ clickhouseUrl, dataFolder }: Config): boolean {
   return clickhouseUrl !== null || listedSecret(dataFolder) !== null
 }
 

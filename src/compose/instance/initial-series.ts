@@ -42,7 +42,7 @@ const loginDrops = ['person_missing', 'queue_full', 'queue_timeout']
 const supervised = ['work', 'events', 'front', 'decode thread']
 
 /** Call it in one process of an instance: `/metrics` shows the sums of all. */
-export function initializeSeriesAtZero(metrics: Metrics): void {
+export function initializeMetricSeries(metrics: Metrics): void {
   for (const route of routeGroups) {
     metrics.requestSeconds.labels({ route })
     for (const status of statuses) metrics.requests.labels({ route, status })

@@ -7,7 +7,7 @@ import type { Result } from '#core/result.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
 import type { ReturnedState } from '#ports/state/worker-state.ts'
-import { type Bootstrapped, checkFirstStart, ensureFirstStart } from '#services/manage/first-start.ts'
+import { type Bootstrapped, checkFirstStart, completeFirstStart } from '#services/manage/first-start.ts'
 import { bindLog, findLogMismatch } from '#services/progress/bind-log.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { openLogReader, prepareLog, readLogId } from '../log/log.ts'
@@ -25,7 +25,15 @@ export function bootstrapInstance(
   beforeKeys?: () => void,
 ): Promise<Bootstrapped> {
   const { projectKey, personalKey } = config
-  return ensureFirstStart({ management, clock, newUuid: randomUUID, randomBytes, projectKey, personalKey, beforeKeys })
+  return completeFirstStart({
+    management,
+    clock,
+    newUuid: randomUUID,
+    randomBytes,
+    projectKey,
+    personalKey,
+    beforeKeys,
+  })
 }
 
 /** Refuses what `bootstrap` would refuse, before anything is bound or created. @throws with a message for the operator. */
@@ -58,7 +66,7 @@ export async function bindLogToState(
  * @returns the reason if not, as the rest of a sentence about the state; null if it does.
  * @throws as reading the log does.
  */
-export async function checkReturnedState(config: Config, found: ReturnedState): Promise<string | null> {
+export async function checkStateAfterOutage(config: Config, found: ReturnedState): Promise<string | null> {
   const reader = openLogReader(config)
   try {
     return await findLogMismatch(found, {

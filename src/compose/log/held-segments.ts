@@ -9,7 +9,7 @@ import { listSegments, type SegmentName } from '#adapters/sqlite-log/segment-fil
 import { buildMarkPath } from '#adapters/sqlite-log/stream-mark.ts'
 import type { Config } from '#config.ts'
 import type { LogStream } from '#core/events/log-stream.ts'
-import { logFolderOf } from './log.ts'
+import { getLogFolder } from './log.ts'
 
 interface HeldSegment {
   readonly segment: SegmentName
@@ -19,7 +19,7 @@ interface HeldSegment {
 }
 
 export function holdLogSegments(config: Config): HeldSegments {
-  return new HeldSegments(logFolderOf(config))
+  return new HeldSegments(getLogFolder(config))
 }
 
 /**

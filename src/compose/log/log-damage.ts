@@ -5,11 +5,11 @@ import { join } from 'node:path'
 import { embeddedStreamNames } from '#adapters/sqlite-log/embedded-streams.ts'
 import { LogIdentityError, readLogIdentity } from '#adapters/sqlite-log/log-identity.ts'
 import { openReadableSegment, toSegmentReadError } from '#adapters/sqlite-log/readable-segment.ts'
-import { createMissingEndError, listSegments, type SegmentName } from '#adapters/sqlite-log/segment-file.ts'
+import { createTruncatedSegmentError, listSegments, type SegmentName } from '#adapters/sqlite-log/segment-file.ts'
 import { readStreamMark } from '#adapters/sqlite-log/stream-mark.ts'
 import type { Config } from '#config.ts'
 import { PortError } from '#ports/port-error.ts'
-import { logFolderOf } from './log.ts'
+import { getLogFolder } from './log.ts'
 
 export type LogDamage =
   /** `message` is a line for people about the file of the log's id. */
@@ -20,7 +20,7 @@ export type LogDamage =
 
 /** @throws any error that is not damage. */
 export function findLogDamage(config: Config): readonly LogDamage[] {
-  const folder = logFolderOf(config)
+  const folder = getLogFolder(config)
   return [...damageOfIdentity(folder), ...embeddedStreamNames.flatMap(stream => damageOfStream(join(folder, stream)))]
 }
 
@@ -50,7 +50,7 @@ function damageOfSegment(segment: SegmentName, markedOffset: number): LogDamage[
     const opened = openReadableSegment(segment, 'look')
     try {
       const endOffset = opened.endOffset()
-      if (endOffset < markedOffset) throw createMissingEndError(endOffset, markedOffset)
+      if (endOffset < markedOffset) throw createTruncatedSegmentError(endOffset, markedOffset)
     } finally {
       opened.close()
     }

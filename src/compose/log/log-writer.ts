@@ -10,7 +10,7 @@ import type { LogBindingStore } from '#ports/state/worker-state.ts'
 import { readPositions } from '#services/progress/bind-log.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
-import { logFolderOf } from './log.ts'
+import { getLogFolder } from './log.ts'
 
 /**
  * A segment is deleted as a whole when its last records exceed the retention. Its first records stay longer by the time
@@ -33,7 +33,7 @@ export interface LogWriterOptions {
 export async function openLogWriter(options: LogWriterOptions, opened: AsyncDisposableStack): Promise<EventLogWriter> {
   const { config, clock, logger, metrics, positions, wakeUp } = options
   const writer = await openSqliteLogWriter({
-    folder: logFolderOf(config),
+    folder: getLogFolder(config),
     firstOffsets: await readPositions(positions, embeddedStreamNames),
     nowMs: clock.nowMs,
     logBytesMax: config.logBytesMax,

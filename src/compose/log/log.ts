@@ -6,7 +6,7 @@ import { embeddedStreamNames } from '#adapters/sqlite-log/embedded-streams.ts'
 import {
   hasLogSegments,
   readLogIdentity,
-  removeOrphansOfStreams,
+  removeOrphanFilesOfStreams,
   writeLogIdentity,
 } from '#adapters/sqlite-log/log-identity.ts'
 import { damagedSegmentLine } from '#adapters/sqlite-log/segment-file.ts'
@@ -27,7 +27,7 @@ export function openLogReader(
   const { logBytesMax, freeBytesMin } = config
   return openSqliteLogReader({
     isAsFound,
-    folder: logFolderOf(config),
+    folder: getLogFolder(config),
     logBytesMax,
     minFreeBytes: freeBytesMin,
     ...(mender && {
@@ -38,24 +38,24 @@ export function openLogReader(
 
 /** The id of the log; null if the log does not exist yet. @throws LogIdentityError, system errors. */
 export function readLogId(config: Config): string | null {
-  return readLogIdentity(logFolderOf(config))
+  return readLogIdentity(getLogFolder(config))
 }
 
 /** Whether anything was ever appended to the log, or could have been. */
 export function hasLog(config: Config): boolean {
-  return hasLogSegments(logFolderOf(config))
+  return hasLogSegments(getLogFolder(config))
 }
 
 /** Id, streams and segments of the log as found; changes nothing. @throws LogIdentityError, system errors. */
 export function readLogBinding(config: Config): FindBindingDeps['log'] {
-  const folder = resolve(logFolderOf(config))
+  const folder = resolve(getLogFolder(config))
   return { id: readLogIdentity(folder), streams: embeddedStreamNames, hasSegments: hasLogSegments(folder) }
 }
 
 /** Prepares the log for a start, which binds it to the state. @throws LogIdentityError, system errors. */
 export function prepareLog(config: Config): Pick<BindLogDeps, 'folder' | 'log'> {
-  const folder = resolve(logFolderOf(config))
-  removeOrphansOfStreams(folder)
+  const folder = resolve(getLogFolder(config))
+  removeOrphanFilesOfStreams(folder)
   return {
     folder,
     log: {
@@ -66,6 +66,6 @@ export function prepareLog(config: Config): Pick<BindLogDeps, 'folder' | 'log'> 
 }
 
 /** The folder of the log, which has a folder for each stream. */
-export function logFolderOf(config: Config): string {
+export function getLogFolder(config: Config): string {
   return join(config.dataFolder, 'log')
 }

@@ -20,8 +20,8 @@ export async function checkPostgresUrl(url: string) {
  * @returns one line for the operator if another version wrote it, which a start would refuse.
  */
 export async function findPostgresProblem(url: string): Promise<string | null> {
-  const { findPostgresSchema } = await import('#adapters/postgres/check-postgres.ts')
-  return findSchemaProblem(await findPostgresSchema(url))
+  const { findPostgresSchemaVersion } = await import('#adapters/postgres/check-postgres.ts')
+  return findSchemaProblem(await findPostgresSchemaVersion(url))
 }
 
 /** Like `findPostgresProblem`, for the tables of CLICKHOUSE_URL; null also while its server does not answer. */

@@ -3,44 +3,47 @@
 import { opendirSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { isNewestSchema } from '#adapters/sql/known-migrations.ts'
-import { findSqliteSchema } from '#adapters/sqlite/find-schema.ts'
+import { findSqliteSchemaVersion } from '#adapters/sqlite/find-schema.ts'
 import type { Config } from '#config.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { PortError, UnfitSchemaError } from '#ports/port-error.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
 import type { Logger } from '#telemetry/log.ts'
-import { openMigratedManagement, stateUrlsOf } from './state.ts'
+import { openMigratedManagementStore, readStateUrls } from './state.ts'
 import { findStateProblem } from './store-faults.ts'
 
 /** @returns one line for the operator if there is no state, or the state cannot be used or is not of this version. */
-export async function openExistingManagement(config: Config, logger: Logger): Promise<Result<ManagementStore, string>> {
+export async function openExistingManagementStore(
+  config: Config,
+  logger: Logger,
+): Promise<Result<ManagementStore, string>> {
   let place = `the data folder ${resolve(config.dataFolder)}`
   let management: ManagementStore | undefined
   try {
     let version: number | null
-    const url = stateUrlsOf(config)?.url ?? null
+    const url = readStateUrls(config)?.url ?? null
     if (url === null) {
       const unreadable = findAccessProblem(config.dataFolder)
       if (unreadable !== null) return err(unreadable)
       const unfit = findStateProblem(config)
       if (unfit !== null) return err(unfit)
-      version = findSqliteSchema(config.dataFolder)
+      version = findSqliteSchemaVersion(config.dataFolder)
     } else {
-      const { checkPostgres, findPostgresSchema } = await import('#adapters/postgres/check-postgres.ts')
+      const { checkPostgres, findPostgresSchemaVersion } = await import('#adapters/postgres/check-postgres.ts')
       const checked = await checkPostgres(url)
       if (!checked.ok) return err(checked.error.message)
       place = `PostgreSQL at ${checked.value.place}`
       if (checked.value.isReplica) return err(`${place} is a replica; set DATABASE_URL to its primary.`)
       const { state } = checked.value
       if ('refusal' in state) return err(`${place} cannot be used: ${state.refusal}.`)
-      version = state.hasState ? await findPostgresSchema(url) : null
+      version = state.hasState ? await findPostgresSchemaVersion(url) : null
     }
     if (version === null) return err(noState(place))
     if (!isNewestSchema(version))
       return err(
         `The state in ${place} lacks migrations of this version. Start the instance once to migrate the state.`,
       )
-    management = await openMigratedManagement(config, logger)
+    management = await openMigratedManagementStore(config, logger)
     if (await isUntouched(management)) {
       await management.close()
       return err(noState(place))

@@ -24,8 +24,8 @@ export type StateWriter = ManagementStore & Pick<DefinitionStore, 'loadChanges'>
 type FoundState = Exclude<StateSchema, { refusal: string }>
 
 /** Brings the state up to the newest schema. @throws with a message for the operator if it cannot be opened. */
-export async function openManagement(config: Config, logger: Logger): Promise<StateWriter> {
-  const urls = stateUrlsOf(config)
+export async function openManagementStore(config: Config, logger: Logger): Promise<StateWriter> {
+  const urls = readStateUrls(config)
   if (urls === null) return openStateWriter({ dataFolder: config.dataFolder, logger })
   const found = await checkDatabases(urls, logger)
   return openPostgresState(urls.url, found, logger)
@@ -46,7 +46,7 @@ export interface InstanceState {
 }
 
 /**
- * Like `openManagement`, for the one process of an instance that starts the other processes: it changes nothing before it
+ * Like `openManagementStore`, for the one process of an instance that starts the other processes: it changes nothing before it
  * owns the state. State in the data folder is owned through the folder's lock.
  * @param options.onSuperseded called with a line for the operator when another instance has taken the state over, which is
  * possible once this instance has lost its session with the server.
@@ -57,9 +57,9 @@ export async function openInstanceState(
   logger: Logger,
   options: { waitMsMax: number; onWaiting: () => void; onSuperseded: (line: string) => void },
 ): Promise<Result<InstanceState, string>> {
-  const urls = stateUrlsOf(config)
+  const urls = readStateUrls(config)
   if (urls === null) {
-    const management = await openManagement(config, logger)
+    const management = await openManagementStore(config, logger)
     return ok({ management, place: null, judgeReturns: () => undefined, release: async () => undefined })
   }
   const { url } = urls
@@ -83,7 +83,7 @@ export async function openInstanceState(
 }
 
 /** URLs of the primary and of the replica for evaluations, both with our schema; null for state in the data folder. */
-export function stateUrlsOf(config: Config): { url: string; readUrl: string | null } | null {
+export function readStateUrls(config: Config): { url: string; readUrl: string | null } | null {
   const { databaseUrl, databaseReadUrl, databaseSchema } = config
   if (databaseUrl === null) return null
   return {
@@ -132,8 +132,8 @@ export async function openWorkerState(
   config: Config,
   logger: Logger,
 ): Promise<{ chunks: ChunkStore; management: ManagementStore }> {
-  const management = await openMigratedManagement(config, logger)
-  const url = stateUrlsOf(config)?.url ?? null
+  const management = await openMigratedManagementStore(config, logger)
+  const url = readStateUrls(config)?.url ?? null
   if (url === null) {
     const { openSqliteChunkStore } = await import('#adapters/sqlite/sqlite-chunk-store.ts')
     return { chunks: openSqliteChunkStore({ dataFolder: config.dataFolder }), management }
@@ -143,9 +143,9 @@ export async function openWorkerState(
 }
 
 /** Opens a state that `serve` has brought up to date, in this thread. */
-export async function openMigratedManagement(config: Config, logger: Logger): Promise<ManagementStore> {
+export async function openMigratedManagementStore(config: Config, logger: Logger): Promise<ManagementStore> {
   const { dataFolder } = config
-  const url = stateUrlsOf(config)?.url ?? null
+  const url = readStateUrls(config)?.url ?? null
   if (url === null) {
     const { openSqliteManagementStore } = await import('#adapters/sqlite/sqlite-management-store.ts')
     return openSqliteManagementStore({ dataFolder, access: 'write' })

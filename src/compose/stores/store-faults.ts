@@ -7,16 +7,16 @@ import { engineFolderOf } from '#adapters/clickhouse-embedded/engine-endpoint.ts
 import {
   findEngineLibraryPath,
   findLibraryProblem,
-  hasEngineBuild,
+  hasEnginePackageForMachine,
 } from '#adapters/clickhouse-embedded/engine-library.ts'
 import { findSchemaProblem, isNewestSchema } from '#adapters/sql/known-migrations.ts'
-import { findSchemaWithoutWal, findSqliteDamage, findSqliteSchema } from '#adapters/sqlite/find-schema.ts'
+import { findSchemaVersionWithoutWal, findSqliteDamage, findSqliteSchemaVersion } from '#adapters/sqlite/find-schema.ts'
 import { stateFilePath } from '#adapters/sqlite/open-sqlite.ts'
 import type { Config } from '#config.ts'
 import { howToInstall, inDocs, missingPackage, reinstall } from '#distribution.ts'
 import { PortError } from '#ports/port-error.ts'
 import { findBindingRefusal } from '#services/progress/bind-log.ts'
-import { hasLog, logFolderOf, readLogBinding } from '../log/log.ts'
+import { getLogFolder, hasLog, readLogBinding } from '../log/log.ts'
 import { findLogDamage, type LogDamage } from '../log/log-damage.ts'
 
 export interface StoreFault {
@@ -30,7 +30,7 @@ const restore = 'restore the whole data folder from a backup, or set PENNON_DATA
 const readThroughBytesMax = 1024 ** 3
 
 /** The folder into which a restore unpacks. It is removed at the end, so if it exists, a restore was interrupted. */
-export function restoringFolderOf(dataFolder: string): string {
+export function getRestoreFolder(dataFolder: string): string {
   return join(dataFolder, 'restoring')
 }
 
@@ -39,7 +39,7 @@ export function restoringFolderOf(dataFolder: string): string {
  * @returns one line for the operator if this version cannot follow the version that wrote the state; null otherwise.
  */
 export function findStateProblem({ databaseUrl, dataFolder }: Config): string | null {
-  const schema = databaseUrl === null ? findSchemaWithoutWal(dataFolder) : null
+  const schema = databaseUrl === null ? findSchemaVersionWithoutWal(dataFolder) : null
   return schema === null ? null : findSchemaProblem(schema)
 }
 
@@ -56,7 +56,7 @@ export function findStateFault(config: Config): StoreFault | null {
   if (existsSync(path) && !statSync(path).isFile())
     return { found: `${path} is not a file`, remedy: `Move it away, and ${restore}` }
   try {
-    const schema = findSqliteSchema(dataFolder)
+    const schema = findSqliteSchemaVersion(dataFolder)
     const unfit = findSchemaProblem(schema ?? 0)
     if (unfit !== null) return parseFaultLine(unfit)
     if (schema !== null) return null
@@ -79,7 +79,7 @@ export function findStateFault(config: Config): StoreFault | null {
 
 /** To be called if there is no `state.db`, which a restore puts into place last. */
 function findInterruptedRestore(dataFolder: string): StoreFault | null {
-  const unpacked = restoringFolderOf(dataFolder)
+  const unpacked = getRestoreFolder(dataFolder)
   if (!existsSync(unpacked)) return null
   return {
     found: `A restore into ${dataFolder} did not finish`,
@@ -92,14 +92,14 @@ function findInterruptedRestore(dataFolder: string): StoreFault | null {
  * state is in the data folder and of this version.
  * @throws PortError, LogIdentityError
  */
-export async function findForeignLog(config: Config): Promise<StoreFault | null> {
+export async function findForeignLogFault(config: Config): Promise<StoreFault | null> {
   if (config.databaseUrl !== null) return null
-  const schema = findSqliteSchema(config.dataFolder)
+  const schema = findSqliteSchemaVersion(config.dataFolder)
   if (schema === null || !isNewestSchema(schema)) return null
   const { openSqliteManagementStore } = await import('#adapters/sqlite/sqlite-management-store.ts')
   const management = openSqliteManagementStore({ dataFolder: config.dataFolder, access: 'read' })
   try {
-    const log = { folder: logFolderOf(config), log: readLogBinding(config) }
+    const log = { folder: getLogFolder(config), log: readLogBinding(config) }
     const refusal = await findBindingRefusal({ management, ...log, statePlace: null })
     return refusal === null ? null : parseFaultLine(refusal)
   } finally {
@@ -128,7 +128,7 @@ function damageFault(path: string, cause: PortError): StoreFault {
 /** Whether the embedded event store is configured and not installed. */
 export function findEngineFault({ clickhouseUrl }: Pick<Config, 'clickhouseUrl'>): StoreFault | null {
   if (clickhouseUrl !== null || findEngineLibraryPath() !== null) return null
-  if (!hasEngineBuild())
+  if (!hasEnginePackageForMachine())
     return {
       found: `There is no embedded event store for this system (${process.platform} on ${process.arch}): it runs on Linux with glibc and on macOS, x64 and arm64`,
       remedy: 'Set CLICKHOUSE_URL to a ClickHouse server',
@@ -156,7 +156,7 @@ export async function findEngineDamage({ clickhouseUrl }: Config): Promise<Store
  * @returns how far it was read, a fault, or null without a file.
  * @throws PortError
  */
-export function readWholeState(config: Config): StoreFault | 'read' | 'opened' | null {
+export function checkWholeState(config: Config): StoreFault | 'read' | 'opened' | null {
   const path = stateFilePath(config.dataFolder)
   const { size } = statSync(path, { throwIfNoEntry: false }) ?? { size: 0 }
   if (size === 0) return null

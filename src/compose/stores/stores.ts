@@ -15,7 +15,7 @@ import type { EventStore } from '#ports/events/event-store.ts'
 import type { CookielessSalts } from '#ports/state/cookieless-visitors.ts'
 import { createPayloadCipher, type PayloadCipher } from '#services/manage/payload-cipher.ts'
 import type { Logger } from '#telemetry/log.ts'
-import { stateUrlsOf } from './state.ts'
+import { readStateUrls } from './state.ts'
 
 /**
  * Uses the ClickHouse of `CLICKHOUSE_URL` or, if not set, the embedded engine, whose endpoint file says where it listens
@@ -35,7 +35,7 @@ export function openEventStore(config: Config, clock: Clock): EventStore {
 
 /** The salts for visitors without cookies, stored next to the state but not in its file. */
 export async function openSalts(config: Config, logger: Logger): Promise<CookielessSalts> {
-  const urls = stateUrlsOf(config)
+  const urls = readStateUrls(config)
   if (urls === null) return openSaltFiles(config.dataFolder)
   const { openPostgresSalts } = await import('#adapters/postgres/postgres-salts.ts')
   return openPostgresSalts({ url: urls.url, logger })

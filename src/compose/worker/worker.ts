@@ -7,24 +7,24 @@ import type { LogStream, Traffic } from '#core/events/log-stream.ts'
 import type { ProcessedUntil } from '#core/events/processed-until.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { Geoip } from '#ports/geoip.ts'
-import { createImplicitJobs } from '#services/imports/implicit-jobs.ts'
-import { createImportWork } from '#services/imports/run-import-work.ts'
-import { createProcessor, type ProcessingState } from '#services/processing/process-events.ts'
-import { restrictClaimsTo } from '#services/progress/bind-log.ts'
-import { createDailySalts } from '#services/shared/daily-salts.ts'
+import { createImplicitJobFinder } from '#services/imports/implicit-jobs.ts'
+import { createImportWorker } from '#services/imports/run-import-work.ts'
+import { createEventProcessor, type ProcessingState } from '#services/processing/process-events.ts'
+import { restrictClaimsToLog } from '#services/progress/bind-log.ts'
+import { createDailySaltCache } from '#services/shared/daily-salts.ts'
 import { runPeriodically, type Schedule } from '#services/shared/run-periodically.ts'
-import { createSerializer } from '#services/shared/serializer.ts'
+import { createSerialQueue } from '#services/shared/serializer.ts'
 import { UnderWay } from '#services/shared/under-way.ts'
 import { createFlagUsageRefresher } from '#services/worker/cache-flag-usage.ts'
-import { createOldCountsRemoval } from '#services/worker/count-retention.ts'
+import { createOldCountsCleanup } from '#services/worker/count-retention.ts'
 import { createErasureWorker } from '#services/worker/erase-persons.ts'
-import { createEventStoreKeeper } from '#services/worker/keep-event-store.ts'
-import { createLogRetention } from '#services/worker/log-retention.ts'
-import { createSubjectMirrorKeeper } from '#services/worker/mirror-subjects.ts'
+import { createEventStoreRestorer } from '#services/worker/keep-event-store.ts'
+import { createLogCleanup } from '#services/worker/log-retention.ts'
+import { createSubjectMirrorUpdater } from '#services/worker/mirror-subjects.ts'
 import { createRetentionClock } from '#services/worker/retention-clock.ts'
 import { createScheduleLease } from '#services/worker/schedule-lease.ts'
 import { createUsageSchedule } from '#services/worker/usage-schedule.ts'
-import { createVisitorRetention } from '#services/worker/visitor-retention.ts'
+import { createVisitorDataCleanup } from '#services/worker/visitor-retention.ts'
 import { createWorker, type Worker } from '#services/worker/worker.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
@@ -56,7 +56,7 @@ export async function composeWorker(options: WorkerOptions): Promise<ComposedWor
   const followedLogId = readLogId(config)
   const logId = followedLogId ?? ''
   const salts = await openSalts(config, logger)
-  const dailySalts = createDailySalts({
+  const dailySalts = createDailySaltCache({
     ...{ store: salts, clock, timers: systemTimers, randomBytes },
     monotonicNowMs: () => performance.now(),
   })
@@ -76,16 +76,16 @@ export async function composeWorker(options: WorkerOptions): Promise<ComposedWor
     findLostSpans: () => keeper.findLostSpans(),
   })
   const flagUsage = createFlagUsageRefresher({ events, projects: management, clock, logger, mayRun })
-  const mirror = createSubjectMirrorKeeper({ state: management, events, logger, newUuid: randomUUID, mayRun })
+  const mirror = createSubjectMirrorUpdater({ state: management, events, logger, newUuid: randomUUID, mayRun })
   const ownerId = randomUUID()
   const underWay = new UnderWay()
-  const serialize = createSerializer()
-  const implicitJobs = createImplicitJobs({ jobs: management, clock })
+  const serialize = createSerialQueue()
+  const implicitJobs = createImplicitJobFinder({ jobs: management, clock })
   let hasOtherProjects = false
-  const processor = createProcessor({
+  const processor = createEventProcessor({
     log,
     logId,
-    state: restrictClaimsTo(followedLogId, chunks, management),
+    state: restrictClaimsToLog(followedLogId, chunks, management),
     events,
     implicitJobs,
     underWay,
@@ -106,7 +106,7 @@ export async function composeWorker(options: WorkerOptions): Promise<ComposedWor
     onProcessedUntil,
     onChunkCommitted: mirror.wakeUp,
   })
-  const keeper = createEventStoreKeeper({
+  const keeper = createEventStoreRestorer({
     ...{ log, state: chunks, events, geoip, clock, metrics, logger, marks: management },
     logId,
     implicitJobs,
@@ -121,7 +121,7 @@ export async function composeWorker(options: WorkerOptions): Promise<ComposedWor
     random: Math.random,
     onRestoring: () => onStateChange(worker.state()),
   })
-  const importWork = createImportWork({
+  const importWork = createImportWorker({
     ...{ state: chunks, jobs: management, events, log, clock, logger, ownerId },
     random: Math.random,
     retentionClock,
@@ -137,11 +137,11 @@ export async function composeWorker(options: WorkerOptions): Promise<ComposedWor
     keeper,
     housekeeping: [
       retentionClock,
-      createLogRetention({
+      createLogCleanup({
         ...{ log, positions: management, clock: retentionClock, logger, retentionMs, mayRun },
         isHeld: () => !keeper.isChecked(),
       }),
-      onLease(createVisitorRetention({ salts, visitors: management, clock })),
+      onLease(createVisitorDataCleanup({ salts, visitors: management, clock })),
     ],
     lease,
     schedules: [
@@ -154,7 +154,7 @@ export async function composeWorker(options: WorkerOptions): Promise<ComposedWor
         what: 'deleting expired rows',
         round: () => events.deleteExpired({ nowMs: retentionClock.nowMs(), isTrusted: retentionClock.isTrusted() }),
       }),
-      onLease(createOldCountsRemoval({ store: management, clock: retentionClock })),
+      onLease(createOldCountsCleanup({ store: management, clock: retentionClock })),
       erasures,
     ],
     logger,

@@ -1,7 +1,7 @@
 // Removes from a refused body what identifies the visitors of its cookieless events, before the reject store keeps it.
 // Source: docs/wire/ingestion.md 13.6.
 
-import { isJsonObject, type JsonObject, type JsonValue, ownValue, parseJson, toCompactJson } from '../json.ts'
+import { getOwnValue, isJsonObject, type JsonObject, type JsonValue, parseJson, toCompactJson } from '../json.ts'
 import { identifyingNames } from './cookieless-event.ts'
 
 const isIdentifying: ReadonlySet<string> = new Set(identifyingNames)
@@ -61,14 +61,14 @@ function stripEvents(value: JsonValue, depth: number): JsonValue {
 function isCookieless(item: JsonObject): boolean {
   return (
     isSet(item, '$cookieless_mode') ||
-    isSet(ownValue(item, 'properties'), '$cookieless_mode') ||
-    isSet(ownValue(item, 'options'), 'cookieless_mode')
+    isSet(getOwnValue(item, 'properties'), '$cookieless_mode') ||
+    isSet(getOwnValue(item, 'options'), 'cookieless_mode')
   )
 }
 
 function isSet(fields: JsonValue | undefined, name: string): boolean {
   if (!isJsonObject(fields)) return false
-  const value = ownValue(fields, name) ?? false
+  const value = getOwnValue(fields, name) ?? false
   return value !== false
 }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { findDropByMode, readVisitor, stripIdentifyingMembers } from './cookieless-event.ts'
+import { findModeDropReason, readVisitor, stripIdentifyingMembers } from './cookieless-event.ts'
 
 describe('the properties of an event that identify its visitor', () => {
   it('are read however they are written, and of a repeated name the last one counts', () => {
@@ -48,7 +48,7 @@ describe('the properties of an event that identify its visitor', () => {
 
 it('merges are dropped in every cookieless mode, $identify in the stateless mode, and all events if the mode is off', () => {
   const names = ['$create_alias', '$merge_dangerously', '$identify', 'e']
-  const drops = ([0, 1, 2] as const).map(mode => names.map(name => findDropByMode(name, mode)))
+  const drops = ([0, 1, 2] as const).map(mode => names.map(name => findModeDropReason(name, mode)))
   const [merge, off] = ['cookieless_unsupported_event', 'cookieless_team_disabled']
   assert.deepEqual(drops, [
     [merge, merge, off, off],

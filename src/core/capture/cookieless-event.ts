@@ -29,7 +29,7 @@ export const missingProperties: Readonly<Partial<Record<CookielessDrop, string>>
 }
 
 /** Why the project's mode drops an event, regardless of its content; null when the event is hashed. */
-export function findDropByMode(name: string, mode: CookielessMode): CookielessDrop | null {
+export function findModeDropReason(name: string, mode: CookielessMode): CookielessDrop | null {
   if (name === '$create_alias' || name === '$merge_dangerously') return 'cookieless_unsupported_event'
   if (name === '$identify' && mode === 1) return 'cookieless_stateless_no_identify'
   return mode === 0 ? 'cookieless_team_disabled' : null
@@ -39,7 +39,7 @@ export function findDropByMode(name: string, mode: CookielessMode): CookielessDr
  * Why an event that was sent as an import is dropped; null when it is stored as it was sent, since the ids in exports are
  * hashes already.
  */
-export function findDropOfImport(distinctId: string): CookielessDrop | null {
+export function findImportDropReason(distinctId: string): CookielessDrop | null {
   return distinctId === cookielessSentinel ? 'cookieless_timestamp_out_of_range' : null
 }
 

@@ -15,7 +15,7 @@ export const noteWarnings = [
   { note: edgeNote.personsSwitchedOff, type: 'person_processing_disabled', field: 'distinct_id' },
 ] as const
 
-export function createWarningsFromNotes(event: CapturedEvent, warn: (type: string, details: JsonObject) => void): void {
+export function raiseWarningsFromNotes(event: CapturedEvent, warn: (type: string, details: JsonObject) => void): void {
   for (const { note, type, field } of noteWarnings) {
     if ((event.notes & note) === 0) continue
     warn(type, { eventUuid: event.uuid, event: event.name, distinctId: event.distinctId, field })

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { anIncomingEvent } from '../../../tests/support/incoming-requests.ts'
 import { edgeNote } from '../events/captured-event.ts'
 import type { IncomingEvent } from './incoming-event.ts'
-import { type EventContext, eventBytesMax, laneOf, normalizeDistinctId, normalizeEvent } from './normalize-event.ts'
+import { chooseLane, type EventContext, eventBytesMax, normalizeDistinctId, normalizeEvent } from './normalize-event.ts'
 import { rejectBodyBytesMax, truncateRejectBody } from './reject-body.ts'
 
 const context: EventContext = {
@@ -77,7 +77,7 @@ describe('normalizeEvent', () => {
   })
 })
 
-describe('laneOf', () => {
+describe('chooseLane', () => {
   it('depends on the event name first, then on the historical flag', () => {
     for (const [name, live, imported] of [
       ['$exception', 'error_tracking', 'error_tracking'],
@@ -88,7 +88,7 @@ describe('laneOf', () => {
       ['x', 'main', 'historical'],
       ['$ai_own', 'main', 'historical'],
     ] as const)
-      assert.deepEqual([laneOf(name, false), laneOf(name, true)], [live, imported])
+      assert.deepEqual([chooseLane(name, false), chooseLane(name, true)], [live, imported])
   })
 })
 

@@ -74,7 +74,7 @@ export function normalizeEvent(item: IncomingEvent, context: EventContext): Resu
   const sentId = item.distinctId === null ? '' : storableId(item.distinctId)
   if (sentId === '') return err('missing_distinct_id')
   if (item.cookielessModeInvalid) return err('invalid_cookieless_mode')
-  const ownLane = laneOf(item.name, context.historicalMigration)
+  const ownLane = chooseLane(item.name, context.historicalMigration)
   if (!fitsTheLog(item, ownLane)) return err(ownLane === 'ai' ? 'ai_event_too_large' : 'event_too_large')
   const rerouted = ownLane === 'main' && isOldEnoughToReroute(timestampMs, context)
   const historicalMigration = context.historicalMigration || rerouted
@@ -142,7 +142,7 @@ const aiEventNames = new Set([
  * The lane that an event's name decides. If the name decides none, events of a historical migration take `historical`.
  * Source: docs/wire/ingestion.md 2.7, 5.
  */
-export function laneOf(name: string, historicalMigration: boolean): Lane {
+export function chooseLane(name: string, historicalMigration: boolean): Lane {
   if (name.charCodeAt(0) === dollar) {
     if (name === '$exception') return 'error_tracking'
     if (name === '$$heatmap') return 'heatmaps'

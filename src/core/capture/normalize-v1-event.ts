@@ -5,18 +5,18 @@
 import type { ClientSdk } from '../events/captured-event.ts'
 import { type CapturedEvent, importWithoutJob } from '../events/captured-event.ts'
 import { capturedDistinctIdBytesMax } from '../events/distinct-id.ts'
-import { appendMembers } from '../events/properties-draft.ts'
-import { isRawNumber, type JsonObject, type JsonValue, numberOf } from '../json.ts'
+import { appendJsonMembers } from '../events/properties-draft.ts'
+import { isRawNumber, type JsonObject, type JsonValue, readJsonNumber } from '../json.ts'
 import { removeMembers } from '../json-text.ts'
 import { err, ok, type Result } from '../result.ts'
 import { resolveStrictEventTime } from './event-time.ts'
 import type { IncomingV1Event } from './incoming-event.ts'
 import {
   aiEventBytesMax,
+  chooseLane,
   eventBytesMax,
   isLongerThanBytes,
   isOldEnoughToReroute,
-  laneOf,
   type RequestContext,
   toStoredName,
 } from './normalize-event.ts'
@@ -78,7 +78,7 @@ export function normalizeV1Event(item: IncomingV1Event, context: V1EventContext)
   if (!time.ok) return toDropResult('invalid_event_timestamp', 'timestamp')
   if (propertiesJson === null) return toDropResult('malformed_event_properties', 'properties')
   if (!options.ok) return toDropResult('invalid_options', options.error)
-  const ownLane = laneOf(name, context.historicalMigration)
+  const ownLane = chooseLane(name, context.historicalMigration)
   if (context.aiOnly && ownLane !== 'ai') return toDropResult('misrouted_event', 'event')
   const completeJson = spliceV1Fields(propertiesJson, item, options.value, context.sdk)
   const bytesMax = ownLane === 'ai' ? aiEventBytesMax : eventBytesMax
@@ -187,7 +187,7 @@ function readBooleanOption(value: unknown): boolean | null | undefined {
   if (value === undefined || value === null) return null
   if (typeof value === 'boolean') return value
   if (typeof value !== 'string') {
-    const number = numberOf(value as JsonValue)
+    const number = readJsonNumber(value as JsonValue)
     return number === undefined ? undefined : number !== 0
   }
   const text = value.trim().toLowerCase()
@@ -220,5 +220,5 @@ function spliceV1Fields(text: string, item: IncomingV1Event, options: V1Options,
     injected.$lib_version = sdk.version
   }
   const repeated = Object.keys(injected).filter(key => Object.hasOwn(item.properties, key))
-  return appendMembers(repeated.length === 0 ? text : removeMembers(text, new Set(repeated)), injected)
+  return appendJsonMembers(repeated.length === 0 ? text : removeMembers(text, new Set(repeated)), injected)
 }

@@ -7,7 +7,6 @@ import { createSettledVisitor } from '../log/record-codec.ts'
 import { runAllSteps } from '../maybe-steps.ts'
 import type { VisitorFacts } from './cookieless-event.ts'
 import {
-  compactTable,
   EventRewriter,
   findLeftOutReason,
   hasGeneratedUuidAt,
@@ -16,6 +15,7 @@ import {
   keepFirstRejects,
   laneAt,
   type OutcomeTable,
+  removeUnstoredRecords,
   resourceAt,
   setEveryOutcomeCode,
   setLane,
@@ -23,7 +23,7 @@ import {
   TableRecords,
   TableWriter,
 } from './outcome-table.ts'
-import { codeOfOverQuota, importOnlyCode, okCode, outcomes, rejectCodes, unknownKeyCode } from './outcomes.ts'
+import { getOverQuotaCode, importOnlyCode, okCode, outcomes, rejectCodes, unknownKeyCode } from './outcomes.ts'
 import { eventResources } from './quota-resource.ts'
 
 const shown = (ip: string): VisitorFacts => ({
@@ -43,7 +43,7 @@ function tableOf(events: readonly CapturedEvent[], rejectCount = 0): OutcomeTabl
 const eventsOf = (table: OutcomeTable, traffic: 'live' | 'import' = 'live') =>
   decoded(table[traffic]).map(record => record.kind === 'event' && record.event)
 
-const stepsOf = (table: OutcomeTable) => [...compactTable(table)].length
+const stepsOf = (table: OutcomeTable) => [...removeUnstoredRecords(table)].length
 
 describe('a row of the outcome table', () => {
   it('keeps the value of each column whatever is written to the other columns', () => {
@@ -75,7 +75,7 @@ describe('a row of the outcome table', () => {
     const texts = outcomes.map(({ result, reason }) => `${result} ${reason}`)
     assert.equal(new Set(texts).size, texts.length)
     for (const resource of eventResources)
-      assert.deepEqual(outcomes[codeOfOverQuota(resource)]!.reason, `${resource}_over_quota`)
+      assert.deepEqual(outcomes[getOverQuotaCode(resource)]!.reason, `${resource}_over_quota`)
   })
 })
 
@@ -91,7 +91,7 @@ describe('removing unstored records from sequences of encoded records', () => {
     )
     const table = tableOf(events)
     for (const row of [0, 3, 5]) setOutcomeCode(table, row, importOnlyCode)
-    runAllSteps(compactTable(table))
+    runAllSteps(removeUnstoredRecords(table))
     const records = new TableRecords(table)
     assert.equal(records.at(4).uuid, events[4]!.uuid, 'rows point to their moved records')
     assert.equal(records.at(6).uuid, events[6]!.uuid)
@@ -106,10 +106,10 @@ describe('removing unstored records from sequences of encoded records', () => {
   it('keeps the sequences themselves if all records stay, and no sequence if no record stays', () => {
     const table = tableOf([aCapturedEvent(1), aCapturedEvent(2)], 1)
     const bytes = table.live!.bytes
-    runAllSteps(compactTable(table))
+    runAllSteps(removeUnstoredRecords(table))
     assert.equal(table.live!.bytes, bytes)
     setEveryOutcomeCode(table, unknownKeyCode)
-    runAllSteps(compactTable(table))
+    runAllSteps(removeUnstoredRecords(table))
     assert.equal(table.live, null)
     assert.equal(table.rejects!.recordCount, 1, 'rejects are not affected')
   })
@@ -118,7 +118,7 @@ describe('removing unstored records from sequences of encoded records', () => {
     const long = aCapturedEvent(2, { propertiesJson: `{"x":"${'y'.repeat(400_000)}"}` })
     const table = tableOf([aCapturedEvent(1), long])
     setOutcomeCode(table, 0, importOnlyCode)
-    runAllSteps(compactTable(table))
+    runAllSteps(removeUnstoredRecords(table))
     const { bytes } = table.live!
     assert.equal(bytes.byteLength, bytes.buffer.byteLength)
     assert.deepEqual(eventsOf(table), [long])
@@ -149,9 +149,9 @@ describe('the reason why nothing of a request was stored', () => {
   it('is that of the first event left out by a quota or by import-only mode, and null if any event is stored', () => {
     const table = tableOf([aCapturedEvent(1), aCapturedEvent(2)], 1)
     assert.equal(findLeftOutReason(table), null)
-    setOutcomeCode(table, 0, codeOfOverQuota('exceptions'))
+    setOutcomeCode(table, 0, getOverQuotaCode('exceptions'))
     assert.equal(findLeftOutReason(table), null, 'the other event is stored')
-    setOutcomeCode(table, 1, codeOfOverQuota('events'))
+    setOutcomeCode(table, 1, getOverQuotaCode('events'))
     assert.equal(findLeftOutReason(table), 'exceptions_over_quota')
     setEveryOutcomeCode(table, importOnlyCode)
     assert.equal(findLeftOutReason(table), 'non_historical_import_drop')

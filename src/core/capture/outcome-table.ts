@@ -4,7 +4,7 @@
 // rejects and answers are read from the final table. Source: docs/decisions/0039-one-outcome-table.md.
 
 import { type CapturedEvent, type CapturedReject, type Lane, lanes } from '../events/captured-event.ts'
-import { type Traffic, trafficOf } from '../events/log-stream.ts'
+import { findTrafficOfLane, type Traffic } from '../events/log-stream.ts'
 import { releaseBytesMemory, shortenBytes } from '../free-bytes.ts'
 import { type EncodedRecords, RecordEncoder, type SettledVisitor } from '../log/record-codec.ts'
 import { RecordView } from '../log/record-view.ts'
@@ -105,12 +105,12 @@ export function hasVisitorAt(table: OutcomeTable, row: number): boolean {
 }
 
 /** Whether a bad item is kept by itself instead of refusing its request. */
-export function isRejectAt(table: OutcomeTable, row: number): boolean {
+export function isKeptRejectAt(table: OutcomeTable, row: number): boolean {
   return outcomeAt(table, row).result === 'reject' && readColumn(table, row, column.refusesRequest) === 0
 }
 
 /**
- * Reads the records of rows. A row that is not stored keeps its record until `compactTable` removes it; other rows keep
+ * Reads the records of rows. A row that is not stored keeps its record until `removeUnstoredRecords` removes it; other rows keep
  * theirs until the log has taken over the records.
  */
 export class TableRecords {
@@ -182,7 +182,7 @@ export class TableWriter {
 
   addEvent(row: number, event: CapturedEvent, code: number, { isUuidMade, visitor, settled = null }: EventRow): void {
     const { lane } = event
-    const encoder = this.#encoderOf(trafficOf(lane))
+    const encoder = this.#encoderOf(findTrafficOfLane(lane))
     // No quota applies to imports. Source: docs/wire/ingestion.md 5.
     const resource = event.historicalMigration ? null : eventResourceOf(event.name, event.propertiesJson)
     const flags = (isUuidMade ? toBit(column.isUuidMade) : 0) | (visitor === null ? 0 : toBit(column.hasVisitor))
@@ -273,10 +273,10 @@ export interface RejectRow {
 }
 
 function runAt(table: OutcomeTable, row: number): Run {
-  return readColumn(table, row, column.isReject) === 1 ? 'rejects' : trafficOf(laneAt(table, row))
+  return readColumn(table, row, column.isReject) === 1 ? 'rejects' : findTrafficOfLane(laneAt(table, row))
 }
 
-/** What one step of `compactTable` handles: less than a millisecond's work. */
+/** What one step of `removeUnstoredRecords` handles: less than a millisecond's work. */
 const recordsPerStep = 512
 const bytesPerStep = 1024 * 1024
 
@@ -284,7 +284,7 @@ const bytesPerStep = 1024 * 1024
  * Removes the records that are not stored from the live events and the imports, in place; the remaining records keep their
  * order. Works in steps, since a run may be as long as a request.
  */
-export function* compactTable(table: OutcomeTable): Steps<void> {
+export function* removeUnstoredRecords(table: OutcomeTable): Steps<void> {
   for (const traffic of ['live', 'import'] as const) {
     const records = table[traffic]
     if (records !== null) table[traffic] = yield* compactRecords(table, traffic, records)

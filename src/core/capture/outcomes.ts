@@ -49,7 +49,7 @@ export const importOnlyCode = defineOutcome('drop', 'non_historical_import_drop'
 const firstOverQuotaCode = list.length
 for (const resource of eventResources) defineOutcome('drop', `${resource}_over_quota`, false)
 
-export function codeOfOverQuota(resource: EventResource): number {
+export function getOverQuotaCode(resource: EventResource): number {
   return firstOverQuotaCode + eventResources.indexOf(resource)
 }
 
@@ -62,7 +62,7 @@ export function resourceOfOverQuotaCode(code: number): EventResource | null {
 export const cookielessDropCodes = defineOutcomes('drop', cookielessDrops, false)
 
 /** The reason why an event of cookieless mode is dropped; null for any other outcome. */
-export function cookielessDropOf(code: number): CookielessDrop | null {
+export function getCookielessDropReason(code: number): CookielessDrop | null {
   return cookielessDrops[code - cookielessDropCodes[cookielessDrops[0]]] ?? null
 }
 

@@ -6,7 +6,7 @@ import { constants, zstdCompressSync, zstdDecompress } from 'node:zlib'
 /** Level 1 takes about 3 ms per megabyte of snapshots and shrinks them to a tenth. */
 const options = { params: { [constants.ZSTD_c_compressionLevel]: 1 } }
 
-export function packItems(json: Uint8Array): Uint8Array<ArrayBuffer> {
+export function compressItems(json: Uint8Array): Uint8Array<ArrayBuffer> {
   return zstdCompressSync(json, options)
 }
 
@@ -15,7 +15,7 @@ export function packItems(json: Uint8Array): Uint8Array<ArrayBuffer> {
  * @param bytesMax the maximum unpacked length.
  * @throws Error when the items are longer, or the bytes are not packed items.
  */
-export function unpackItems(packed: Uint8Array, bytesMax: number): Promise<Buffer> {
+export function decompressItems(packed: Uint8Array, bytesMax: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     zstdDecompress(packed, { maxOutputLength: Math.max(bytesMax, 1) }, (error, json) => {
       if (error === null) resolve(json)

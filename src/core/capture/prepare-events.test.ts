@@ -12,7 +12,7 @@ import {
 import type { CapturedReject, DecodedRecord } from '../events/captured-event.ts'
 import type { IncomingV1Event, IncomingV1Request, ItemFault } from './incoming-event.ts'
 import {
-  isRejectAt,
+  isKeptRejectAt,
   laneAt,
   type OutcomeTable,
   readRequestRefusal,
@@ -76,7 +76,7 @@ describe('prepareEvents', () => {
   it('includes the bodies of a bounded number of rejects', () => {
     const items = Array.from({ length: 250 }, () => anIncomingEvent({ timestamp: 'soon' }))
     const table = aTable(items, { historicalMigration: true })
-    assert.equal(rowsOf(table, row => isRejectAt(table, row)).filter(isReject => isReject).length, 250)
+    assert.equal(rowsOf(table, row => isKeptRejectAt(table, row)).filter(isReject => isReject).length, 250)
     assert.deepEqual(
       rejectsOf(table).map(({ body }) => body !== ''),
       Array.from({ length: 250 }, (_, index) => index < rejectCountMax),

@@ -9,13 +9,13 @@ import {
   type RejectedBody,
   type RejectSource,
 } from '../events/captured-event.ts'
-import { findEventDrop } from '../events/event-drops.ts'
+import { findEventDropReason } from '../events/event-drops.ts'
 import { type JsonObject, parsePlainJson } from '../json.ts'
 import type { Member } from '../json-text.ts'
 import { noIngestionSettings } from '../project.ts'
 import { err, type Result } from '../result.ts'
 import { mayHaveVisitors } from './cookieless-body.ts'
-import { extractVisitor, findDropOfImport, type SettleVisitor } from './cookieless-event.ts'
+import { extractVisitor, findImportDropReason, type SettleVisitor } from './cookieless-event.ts'
 import { noteWarnings } from './edge-warnings.ts'
 import type { RandomUint32 } from './event-uuid.ts'
 import {
@@ -42,7 +42,7 @@ import {
   workerDropCodes,
 } from './outcomes.ts'
 import { type EventResource, eventResourceOf } from './quota-resource.ts'
-import { toStoredRejectBody, truncateItem } from './reject-body.ts'
+import { toStoredRejectBody, truncateRefusedItem } from './reject-body.ts'
 
 /** A request whose events were prepared; its project is not known yet. */
 export interface PreparedRequest {
@@ -205,7 +205,7 @@ export function addEventRow(
 ): void {
   const { isUuidMade, isCookieless, isImport, members, settle = null } = about
   if (!isCookieless || isImport) {
-    const drop = isCookieless ? findDropOfImport(event.distinctId) : null
+    const drop = isCookieless ? findImportDropReason(event.distinctId) : null
     table.addEvent(row, event, drop === null ? code : cookielessDropCodes[drop], { isUuidMade, visitor: null })
     return
   }
@@ -280,7 +280,7 @@ class RejectWriter<Event, Context extends RequestContext> {
     const { projectId, token, historicalMigration, importJobId, receivedAtMs, capturedAtMs } = this.#context
     const lane: Lane = historicalMigration ? 'historical' : 'main'
     const context = { projectId, token, lane, historicalMigration, importJobId, receivedAtMs, capturedAtMs }
-    return { ...context, reason, field, ...truncateItem(toRefusedItem(item)) }
+    return { ...context, reason, field, ...truncateRefusedItem(toRefusedItem(item)) }
   }
 }
 
@@ -305,7 +305,7 @@ function reportedCodeOf(event: CapturedEvent): number {
   // Parses the properties again, but only for itemised requests: nothing else here needs them parsed.
   const properties = parsePlainJson(event.propertiesJson) as JsonObject
   const isPersonless = properties.$process_person_profile === false
-  const drop = findEventDrop(event, properties, { ingestion: noIngestionSettings }, isPersonless)
+  const drop = findEventDropReason(event, properties, { ingestion: noIngestionSettings }, isPersonless)
   if (drop !== null) return workerDropCodes[drop.reason]
   const warning = noteWarnings.find(({ note }) => (event.notes & note) !== 0)
   return warning === undefined ? okCode : warningCodes[warning.type]

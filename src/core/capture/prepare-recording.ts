@@ -9,7 +9,7 @@ import { resolveEventTime } from './event-time.ts'
 import { createEventUuid, type RandomUint32 } from './event-uuid.ts'
 import type { RefusedItem } from './incoming-event.ts'
 import { normalizeDistinctId } from './normalize-event.ts'
-import { packItems } from './packed-items.ts'
+import { compressItems } from './packed-items.ts'
 
 /** A recording request whose JSON was read: the fields of its first element and the items of all elements. */
 export interface IncomingRecording {
@@ -120,7 +120,7 @@ export function prepareRecording(
     lib: (recording.lib ?? libOfUserAgent(received.userAgent)).slice(0, libLengthMax).toWellFormed(),
     itemCount: items.count,
     itemsBytes: items.json.length,
-    items: packItems(items.json),
+    items: compressItems(items.json),
   })
 }
 

@@ -17,7 +17,7 @@ export function truncateRejectBody(text: string): string {
 }
 
 /** Truncates the fields that identify a rejected item, since a client may send texts of any length. */
-export function truncateItem({ uuid, name, distinctId }: RefusedItem): RefusedItem {
+export function truncateRefusedItem({ uuid, name, distinctId }: RefusedItem): RefusedItem {
   return { uuid, name: name.slice(0, idLengthMax), distinctId: distinctId.slice(0, idLengthMax) }
 }
 

@@ -1,6 +1,6 @@
 // Decides which accepted events never become a row, and why. Every drop is counted by reason; most raise a warning too.
 
-import { type JsonObject, type JsonValue, ownValue } from '../json.ts'
+import { getOwnValue, type JsonObject, type JsonValue } from '../json.ts'
 import type { Project } from '../project.ts'
 import type { CapturedEvent } from './captured-event.ts'
 import { storedDistinctIdLengthMax } from './distinct-id.ts'
@@ -42,7 +42,7 @@ type DroppableEvent = Pick<
  *   event is kept.
  * Source: docs/wire/ingestion.md 6.1 steps 2, 3, 5 and 6; 6.2, 6.5, 6.7, 2.7.
  */
-export function findEventDrop(
+export function findEventDropReason(
   event: DroppableEvent,
   properties: JsonObject,
   project: Pick<Project, 'ingestion'>,
@@ -53,7 +53,7 @@ export function findEventDrop(
     if (name === '$$heatmap') return { reason: 'heatmap', warning: null }
     if (name === '$$client_ingestion_warning') {
       const message = truncateForWarning(
-        ownValue(properties, '$$client_ingestion_warning_message') ?? '',
+        getOwnValue(properties, '$$client_ingestion_warning_message') ?? '',
         messageLengthMax,
       )
       return makeDrop('client_ingestion_warning', event, { message })
@@ -62,9 +62,9 @@ export function findEventDrop(
   if (distinctId.length > storedDistinctIdLengthMax)
     return makeDrop('skipping_event_invalid_distinct_id', event, { distinctId: truncateForWarning(distinctId) })
   if (mergeEventNames.has(name)) {
-    const anonId = ownValue(properties, '$anon_distinct_id')
+    const anonId = getOwnValue(properties, '$anon_distinct_id')
     if (isUnusableId(anonId)) return makeDrop('invalid_anon_distinct_id', event, { receivedType: typeNameOf(anonId) })
-    const alias = ownValue(properties, 'alias')
+    const alias = getOwnValue(properties, 'alias')
     if (isUnusableId(alias)) return makeDrop('invalid_alias', event, { receivedType: typeNameOf(alias) })
   }
   if (groupEventNames.has(name)) {

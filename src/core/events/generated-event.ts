@@ -1,7 +1,7 @@
 import { groupEventNames, mergeEventNames } from './event-names.ts'
 
 /** Whether an importer may generate events of this name: those that link ids or describe groups. */
-export function isGeneratedName(name: string): boolean {
+export function isGeneratedEventName(name: string): boolean {
   return mergeEventNames.has(name) || groupEventNames.has(name)
 }
 
@@ -9,6 +9,6 @@ export function isGeneratedName(name: string): boolean {
  * Whether an importer may have generated an event of its job, with a name-based uuid. Such events have no real time, so one
  * that another job stored earlier keeps its stored time. Source: docs/wire/import.md §2.3, §3.12.
  */
-export function mayBeGenerated(name: string, uuid: string): boolean {
-  return uuid[14] === '5' && isGeneratedName(name)
+export function mayBeGeneratedEvent(name: string, uuid: string): boolean {
+  return uuid[14] === '5' && isGeneratedEventName(name)
 }

@@ -1,6 +1,6 @@
 // Reads from the properties of a group event which group it describes.
 
-import { type JsonObject, type JsonValue, numberOf, ownValue, textOf } from '../json.ts'
+import { getOwnValue, type JsonObject, type JsonValue, readJsonNumber, toComparableText } from '../json.ts'
 
 export const groupKeyLengthMax = 400
 export const typeNameLengthMax = 400
@@ -12,7 +12,7 @@ export interface GroupIdentity {
 
 /** The group that a group event describes; null if type or key is missing: it is then an ordinary event. */
 export function readGroupIdentity(properties: JsonObject): GroupIdentity | null {
-  const typeName = ownValue(properties, '$group_type')
+  const typeName = getOwnValue(properties, '$group_type')
   if (typeof typeName !== 'string' || typeName === '' || typeName.length > typeNameLengthMax) return null
   const key = readGroupKey(properties)
   return key === null ? null : { typeName: replaceUnstorableText(typeName), key }
@@ -20,12 +20,12 @@ export function readGroupIdentity(properties: JsonObject): GroupIdentity | null 
 
 /** Reads the group key of a group event, whatever its group type is; null without a key. */
 export function readGroupKey(properties: JsonObject): string | null {
-  const key = ownValue(properties, '$group_key')
-  return key === undefined || !isTruthy(key) ? null : replaceUnstorableText(textOf(key))
+  const key = getOwnValue(properties, '$group_key')
+  return key === undefined || !isTruthy(key) ? null : replaceUnstorableText(toComparableText(key))
 }
 
 export function isTruthy(value: JsonValue): boolean {
-  const number = numberOf(value)
+  const number = readJsonNumber(value)
   return number === undefined ? Boolean(value) : number !== 0 && !Number.isNaN(number)
 }
 

@@ -7,7 +7,7 @@ import type { Lane, LogRecord } from './captured-event.ts'
 export type Traffic = 'live' | 'import'
 
 /** Every lane but `historical` is live. */
-export function trafficOf(lane: Lane): Traffic {
+export function findTrafficOfLane(lane: Lane): Traffic {
   return lane === 'historical' ? 'import' : 'live'
 }
 
@@ -20,7 +20,7 @@ export function defaultLaneOf(traffic: Traffic): Lane {
 export type LogStream = string
 
 /** The name under which the position of a stream's second cursor, for deferred projects, is stored. */
-export function deferredCursorOf(stream: LogStream): string {
+export function formatDeferredCursorName(stream: LogStream): string {
   return `${stream}.deferred`
 }
 

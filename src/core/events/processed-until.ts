@@ -8,6 +8,6 @@ export interface ProcessedUntil {
 }
 
 /** Everything of the project that was appended before this time (epoch ms) is processed. */
-export function processedUntilMsOf({ appendedBeforeMs, deferred }: ProcessedUntil, projectId: number): number {
+export function findProcessedUntilMs({ appendedBeforeMs, deferred }: ProcessedUntil, projectId: number): number {
   return deferred?.projectIds.includes(projectId) === true ? deferred.appendedBeforeMs : appendedBeforeMs
 }

@@ -1,7 +1,7 @@
 // Makes the stored text of an event's properties from the client's own text, with as little rewriting as possible. Added keys
 // are spliced onto the end. The text is rewritten, with its literals kept, only if a key is removed or changed.
 
-import { type JsonObject, type JsonValue, setOwn } from '../json.ts'
+import { type JsonObject, type JsonValue, setOwnValue } from '../json.ts'
 
 export class PropertiesDraft {
   readonly #text: string
@@ -17,10 +17,10 @@ export class PropertiesDraft {
   }
 
   set(key: string, value: JsonValue): void {
-    if (Object.hasOwn(this.#parsed, key)) setOwn(this.#copy() as JsonObject, key, value)
+    if (Object.hasOwn(this.#parsed, key)) setOwnValue(this.#copy() as JsonObject, key, value)
     else {
       this.#added ??= {}
-      setOwn(this.#added, key, value)
+      setOwnValue(this.#added, key, value)
     }
   }
 
@@ -31,7 +31,7 @@ export class PropertiesDraft {
 
   keepOnly(keeps: (key: string) => boolean): void {
     for (const key of Object.keys(this.#parsed))
-      if (!keeps(key)) setOwn(this.#copy() as JsonObject, key, undefined as never)
+      if (!keeps(key)) setOwnValue(this.#copy() as JsonObject, key, undefined as never)
     if (this.#added !== null) for (const key of Object.keys(this.#added)) if (!keeps(key)) delete this.#added[key]
   }
 
@@ -41,9 +41,9 @@ export class PropertiesDraft {
     const text = this.#text
     if (rewritten !== null) {
       const base = JSON.stringify(rewritten)
-      return added === null ? base : appendMembers(base, added)
+      return added === null ? base : appendJsonMembers(base, added)
     }
-    return added === null ? text : appendMembers(text, added)
+    return added === null ? text : appendJsonMembers(text, added)
   }
 
   #copy(): { [key: string]: JsonValue | undefined } {
@@ -53,7 +53,7 @@ export class PropertiesDraft {
 }
 
 /** Appends the keys of `added` to the JSON text of an object that has none of them. */
-export function appendMembers(text: string, added: JsonObject): string {
+export function appendJsonMembers(text: string, added: JsonObject): string {
   const addedText = JSON.stringify(added)
   if (addedText === '{}') return text
   const end = text.lastIndexOf('}')

@@ -1,7 +1,7 @@
 // The text form of a cookieless event's visitor in the log.
 
 import type { GeoipLocation } from '../geoip.ts'
-import { isJsonObject, type JsonObject, type JsonValue, ownValue, parseJson, toCompactJson } from '../json.ts'
+import { getOwnValue, isJsonObject, type JsonObject, type JsonValue, parseJson, toCompactJson } from '../json.ts'
 import type { CookielessVisitor, StatefulVisitor } from './captured-event.ts'
 
 export function encodeVisitor({ stateful, location }: CookielessVisitor): string {
@@ -22,7 +22,7 @@ export function decodeVisitor(text: string): CookielessVisitor | undefined {
     return undefined
   }
   if (!isJsonObject(fields)) return undefined
-  const location = ownValue(fields, 'location')
+  const location = getOwnValue(fields, 'location')
   return {
     stateful: decodeStatefulVisitor(fields),
     location: isJsonObject(location) ? (location as GeoipLocation) : null,

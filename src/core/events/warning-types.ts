@@ -1,7 +1,7 @@
 // Every ingestion warning that processing raises: its category, its severity, and how many of its type are kept. Counts are
 // exact, however few warnings are kept. The names are PostHog's, so that existing filters keep working.
 
-import { type JsonObject, type JsonValue, textOf } from '../json.ts'
+import { type JsonObject, type JsonValue, toComparableText } from '../json.ts'
 
 export type WarningCategory = 'size' | 'merge' | 'event'
 /**
@@ -84,6 +84,6 @@ const shownLengthMax = 200
 
 /** Truncates a client's value for a warning: warnings are stored, so their size is bounded. */
 export function truncateForWarning(value: JsonValue, lengthMax = shownLengthMax): string {
-  const text = textOf(value)
+  const text = toComparableText(value)
   return text.length <= lengthMax ? text : text.slice(0, lengthMax).toWellFormed()
 }

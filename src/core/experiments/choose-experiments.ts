@@ -43,7 +43,7 @@ export function statusOfExperiment(
 }
 
 /** @param experiments of one project. @param nowMs used as the end of a running experiment, to find its duration. */
-export function chooseExperiments<T extends ListedExperiment>(
+export function filterExperiments<T extends ListedExperiment>(
   experiments: readonly T[],
   filter: ExperimentFilter,
   nowMs: number,

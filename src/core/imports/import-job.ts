@@ -150,7 +150,7 @@ export function isJobPending({ state, step }: Pick<ImportJob, 'state' | 'step'>)
  * The project id under which the persons and groups of a pending job are stored: the job's staging overlay. Real project ids
  * are never negative, so the two cannot mix.
  */
-export function toStagingId(importJobId: number): number {
+export function toStagingProjectId(importJobId: number): number {
   return -importJobId
 }
 

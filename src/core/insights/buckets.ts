@@ -72,12 +72,12 @@ export function createBuckets(
 }
 
 /** The start of the interval that holds an instant, epoch ms. */
-export function startOfInterval(timeMs: number, interval: BucketInterval, calendar: BucketCalendar): number {
+export function findIntervalStart(timeMs: number, interval: BucketInterval, calendar: BucketCalendar): number {
   return startMsOf(startAt(timeMs, interval, calendar), calendar)
 }
 
 /** The first instant after the interval that holds an instant, epoch ms. */
-export function endOfInterval(timeMs: number, interval: BucketInterval, calendar: BucketCalendar): number {
+export function findIntervalEnd(timeMs: number, interval: BucketInterval, calendar: BucketCalendar): number {
   return startMsOf(nextStart(startAt(timeMs, interval, calendar), interval), calendar)
 }
 

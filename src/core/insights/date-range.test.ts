@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { BucketInterval } from './buckets.ts'
-import { countComparedWeeks, type RangeClock, readDateRange, type WrittenDateRange } from './date-range.ts'
+import { countComparisonShiftWeeks, type RangeClock, readDateRange, type WrittenDateRange } from './date-range.ts'
 
 /** A Friday. */
 const clock: RangeClock = { timezone: 'Europe/Berlin', weekStartDay: 1, nowMs: Date.parse('2026-05-01T12:34:56.789Z') }
@@ -114,7 +114,7 @@ describe('readDateRange', () => {
 
   it('compares days of whole weeks up to now with the same days of earlier weeks', () => {
     const weeks = (written: Partial<WrittenDateRange>, interval: BucketInterval = 'day') =>
-      countComparedWeeks({ ...noDates, ...written }, interval)
+      countComparisonShiftWeeks({ ...noDates, ...written }, interval)
     for (const from of [null, '-7d', '7d', '-7dStart']) assert.equal(weeks({ from }), 1, String(from))
     assert.equal(weeks({ from: '-28d' }), 4)
     for (const from of ['-6d', '-0d', 'dStart', '-1w', '-7h', 'all', '2026-04-24'])

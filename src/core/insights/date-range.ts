@@ -4,7 +4,13 @@
 import { storableBeforeMs, storableFromMs } from '../events/storable-time.ts'
 import { parseDateFilter } from '../flags/match/match-date.ts'
 import { err, ok, type Result } from '../result.ts'
-import { type BucketCalendar, type BucketInterval, endOfInterval, startOfInterval, type TimeRange } from './buckets.ts'
+import {
+  type BucketCalendar,
+  type BucketInterval,
+  findIntervalEnd,
+  findIntervalStart,
+  type TimeRange,
+} from './buckets.ts'
 
 export interface WrittenDateRange {
   /** Absolute, a span such as `-30d`, or `all`; null means `-7d`. */
@@ -56,7 +62,7 @@ export function readDateRange(
  * such a range has one more day than it says, and weekdays are compared with the same weekdays. Null for other ranges.
  * Source: PostHog's comparison of periods.
  */
-export function countComparedWeeks({ from, to }: WrittenDateRange, interval: BucketInterval): number | null {
+export function countComparisonShiftWeeks({ from, to }: WrittenDateRange, interval: BucketInterval): number | null {
   const days = interval === 'day' && to === null ? Number(/^-?(\d{1,5})d(?:Start)?$/.exec(from ?? '-7d')?.[1] ?? 0) : 0
   return days > 0 && days % 7 === 0 ? days / 7 : null
 }
@@ -75,7 +81,7 @@ function readEnds(
   const fromMs = from.time.epochMilliseconds
   const firstDay = from.skippedDay === undefined ? {} : { firstDay: from.skippedDay }
   if (isExplicit) return ok({ fromMs, ...firstDay, ...end, startsExactly: true })
-  const startOf = (unit: 'hour' | 'day') => startOfInterval(fromMs, unit, clock)
+  const startOf = (unit: 'hour' | 'day') => findIntervalStart(fromMs, unit, clock)
   if (interval === 'week') return ok({ fromMs: startOf('day'), ...firstDay, ...end, startsExactly: true })
   if (from.unit === 'hour' && interval === 'day') return ok({ fromMs: startOf('hour'), ...end, startsExactly: true })
   return ok({ fromMs: from.unit === null ? fromMs : startOf(from.unit), ...firstDay, ...end })
@@ -91,7 +97,7 @@ function readEnd(
 ): Pick<DateRange, 'endMs' | 'lastDay'> | null {
   if (text === null) {
     if (isExplicit) return { endMs: clock.nowMs + 1 }
-    return { endMs: endOfInterval(clock.nowMs, interval === 'hour' ? 'hour' : 'day', clock) }
+    return { endMs: findIntervalEnd(clock.nowMs, interval === 'hour' ? 'hour' : 'day', clock) }
   }
   const to = readTime(text, clock)
   if (to === null) return null
@@ -100,7 +106,7 @@ function readEnd(
   // The range includes its last instant, while `endMs` is exclusive.
   if (isExplicit || (interval === 'hour' && to.unit === null)) return { endMs: timeMs + 1 }
   const unit = interval === 'hour' && !to.isDay ? 'hour' : 'day'
-  return { endMs: endOfInterval(timeMs, unit, clock) }
+  return { endMs: findIntervalEnd(timeMs, unit, clock) }
 }
 
 interface ReadTime {
@@ -178,7 +184,7 @@ function periodOf(
   }
   const interval = ({ h: 'hour', d: 'day', w: 'week', m: 'month' } as const)[unit]
   const timeMs = time.epochMilliseconds
-  return [startOfInterval(timeMs, interval, clock), endOfInterval(timeMs, interval, clock)]
+  return [findIntervalStart(timeMs, interval, clock), findIntervalEnd(timeMs, interval, clock)]
 }
 
 function zonedNow({ nowMs, timezone }: RangeClock): Temporal.ZonedDateTime {

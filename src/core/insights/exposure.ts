@@ -1,8 +1,8 @@
 // Which answers of a flag expose a person to a variant, and whether the variants got their expected shares.
 
 import { readStoredFilters, type StoredFilters, UnreadableFilters } from '../flags/definitions/flag-filters.ts'
-import { configVersion } from '../flags/definitions/read-rules.ts'
-import { isJsonObject, type JsonObject, type JsonValue, numberOf } from '../json.ts'
+import { readConfigVersion } from '../flags/definitions/read-rules.ts'
+import { isJsonObject, type JsonObject, type JsonValue, readJsonNumber } from '../json.ts'
 import { computeChiSquareSurvival } from '../statistics/chi-square-survival.ts'
 
 export interface ExpectedVariant {
@@ -29,7 +29,7 @@ export interface ShareTest {
  * a variant.
  */
 export function findExpectedVariants(filters: JsonObject): readonly ExpectedVariant[] {
-  if (configVersion(filters) === 2) return ruleVariants(filters) ?? trueAndFalse
+  if (readConfigVersion(filters) === 2) return ruleVariants(filters) ?? trueAndFalse
   const read = readFiltersOrNull(filters)
   const variants = read?.variants ?? []
   if (read === null || variants.length === 0) return trueAndFalse
@@ -51,7 +51,7 @@ function ruleVariants(filters: JsonObject): readonly ExpectedVariant[] | null {
   const experiments = objectsOf(filters.rules).filter(rule => rule.rule_type === 'experiment')
   const shares = new Map<string, number | null>()
   for (const { key, weight } of experiments.flatMap(({ variants }) => objectsOf(variants))) {
-    const percentage = numberOf(weight ?? null)
+    const percentage = readJsonNumber(weight ?? null)
     const isKnown = experiments.length === 1 && percentage !== undefined
     if (typeof key === 'string') shares.set(key, isKnown ? percentage / 100 : null)
   }

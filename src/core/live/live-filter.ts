@@ -2,7 +2,15 @@
 // parsed at most once for all watchers, and only if the rest of a filter matches.
 
 import type { CapturedEvent, CapturedReject, Lane } from '../events/captured-event.ts'
-import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue, parseJson, textOf } from '../json.ts'
+import {
+  getOwnValue,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  parseJson,
+  readJsonNumber,
+  toComparableText,
+} from '../json.ts'
 
 export interface PropertyEquality {
   readonly key: string
@@ -55,7 +63,7 @@ export class LiveEvent {
     // Most events need no parsing: their text has no escapes and does not contain the key, so they lack it.
     if (!propertiesJson.includes('\\') && !propertiesJson.includes(JSON.stringify(key))) return false
     this.#properties ??= parseObjectOrNull(propertiesJson)
-    const stored = this.#properties === null ? undefined : ownValue(this.#properties, key)
+    const stored = this.#properties === null ? undefined : getOwnValue(this.#properties, key)
     return stored !== undefined && isEqual(stored, value)
   }
 }
@@ -87,8 +95,8 @@ function isEqual(stored: JsonValue, asked: JsonValue): boolean {
 }
 
 function equalTexts(value: JsonValue): string[] {
-  const number = numberOf(value)
+  const number = readJsonNumber(value)
   // Above the largest safe integer, different integers share a double.
   const isExact = number !== undefined && Math.abs(number) <= Number.MAX_SAFE_INTEGER
-  return isExact ? [textOf(value), String(number)] : [textOf(value)]
+  return isExact ? [toComparableText(value), String(number)] : [toComparableText(value)]
 }

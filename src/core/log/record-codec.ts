@@ -283,7 +283,7 @@ export function addRecordChecksums(bytes: Uint8Array<ArrayBuffer>): number[] {
 }
 
 /** The size of the record that begins at `at`, or 0 if the length there cannot be right. */
-export function readRecordBytesAt(view: DataView, at: number): number {
+export function readRecordSizeAt(view: DataView, at: number): number {
   const left = view.byteLength - at
   if (left < headerBytes) return 0
   const size = view.getUint32(at + field.size, true)
@@ -291,7 +291,7 @@ export function readRecordBytesAt(view: DataView, at: number): number {
 }
 
 function requireRecordBytes(view: DataView, at: number): number {
-  const size = readRecordBytesAt(view, at)
+  const size = readRecordSizeAt(view, at)
   if (size === 0) throw noRecordAt(at, view.byteLength)
   return size
 }

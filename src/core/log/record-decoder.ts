@@ -5,7 +5,7 @@ import { crc32 } from 'node:zlib'
 import { type CapturedEvent, type CapturedReject, type DecodedRecord, lanes } from '../events/captured-event.ts'
 import { decodeRejectSource } from '../events/reject-source.ts'
 import { decodeVisitor } from '../events/visitor-text.ts'
-import { readRecordBytesAt } from './record-codec.ts'
+import { readRecordSizeAt } from './record-codec.ts'
 import {
   checksumStart,
   field,
@@ -44,7 +44,7 @@ export class RecordCursor {
   /** Bytes that `next` will consume. */
   get nextBytes(): number {
     const left = this.#bytes.length - this.#at
-    const size = readRecordBytesAt(this.#view, this.#at)
+    const size = readRecordSizeAt(this.#view, this.#at)
     if (size === 0) return left
     // The last record must end exactly at the end of the run; if not, an earlier length was wrong.
     return this.#index + 1 === this.#recordCount && size !== left ? left : size

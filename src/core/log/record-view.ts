@@ -3,7 +3,7 @@
 
 import { edgeNote, lanes } from '../events/captured-event.ts'
 import { uuidTextLength } from '../events/uuid.ts'
-import { type RecordEncoder, readRecordBytesAt, type SettledVisitor } from './record-codec.ts'
+import { type RecordEncoder, readRecordSizeAt, type SettledVisitor } from './record-codec.ts'
 import { field, flag, headerBytes, kindReject } from './record-layout.ts'
 
 const overflowLane = lanes.indexOf('overflow')
@@ -22,7 +22,7 @@ export class RecordView {
 
   /** @throws RangeError if no record begins there. */
   moveTo(at: number): this {
-    if (readRecordBytesAt(this.#view, at) === 0)
+    if (readRecordSizeAt(this.#view, at) === 0)
       throw new RangeError(`no record of the log begins at byte ${at} of ${this.#bytes.length}`)
     this.#at = at
     this.#head = null

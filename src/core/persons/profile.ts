@@ -1,7 +1,7 @@
 // The part of a person or group that property updates change: its properties and their marks. An update returns a new
 // profile, or null if there is nothing to write.
 
-import { isRawNumber, type JsonObject, type JsonValue, type PropertyBag, setOwn } from '../json.ts'
+import { isRawNumber, type JsonObject, type JsonValue, type PropertyBag, setOwnValue } from '../json.ts'
 import type { PropertyMark, PropertyMarks } from './person.ts'
 
 export interface Profile {
@@ -57,7 +57,7 @@ export class ProfileDraft {
     if (replaced === null) this.#copyProperties()
     else if (!replaced.has(key))
       replaced.set(key, Object.hasOwn(this.properties, key) ? this.properties[key] : undefined)
-    setOwn(this.properties, key, value)
+    setOwnValue(this.properties, key, value)
   }
   removeProperty(key: string): void {
     if (!Object.hasOwn(this.properties, key)) return
@@ -77,7 +77,7 @@ export class ProfileDraft {
   setMark(key: string, mark: PropertyMark): void {
     if (!this.#marksCopied) this.marks = { ...this.marks }
     this.#marksCopied = true
-    setOwn(this.marks as unknown as JsonObject, key, mark as unknown as JsonValue)
+    setOwnValue(this.marks as unknown as JsonObject, key, mark as unknown as JsonValue)
   }
   removeMark(key: string): void {
     if (!Object.hasOwn(this.marks, key)) return
@@ -99,7 +99,7 @@ export function restoreReplacedValues(
 ): void {
   for (const [key, value] of replaced)
     if (value === undefined) delete properties[key]
-    else setOwn(properties, key, value)
+    else setOwnValue(properties, key, value)
 }
 
 /** The comparison that decides whether a `$set` changes anything: lists and objects always count as different. */

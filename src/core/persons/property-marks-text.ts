@@ -1,7 +1,7 @@
 // The stored text of property marks. One event usually leaves the same mark on twenty keys, so keys are grouped by mark:
 // `[[mark, ["key", …]], …]`, with the mark as a list of its parts. That takes a fifth of the bytes.
 
-import { isJsonObject, type JsonObject, type JsonValue, parseJson, setOwn } from '../json.ts'
+import { isJsonObject, type JsonObject, type JsonValue, parseJson, setOwnValue } from '../json.ts'
 import type { PropertyMark, PropertyMarks } from './person.ts'
 
 const kinds = [
@@ -45,7 +45,7 @@ export function decodePropertyMarks(text: string): PropertyMarks {
     const [parts, keys] = Array.isArray(group) ? group : []
     const mark = markOf(parts)
     if (mark === null || !Array.isArray(keys)) throw new Error('a stored mark cannot be read')
-    for (const key of keys) setOwn(marks, String(key), mark as unknown as JsonValue)
+    for (const key of keys) setOwnValue(marks, String(key), mark as unknown as JsonValue)
   }
   return marks as unknown as PropertyMarks
 }

@@ -5,7 +5,7 @@ import { parseUnsetKeys } from '#core/processing/properties/person-update.ts'
 import { aiEventBytesMax, eventBytesMax } from '../capture/normalize-event.ts'
 import { cookielessSentinel } from '../cookieless/visitor-hash.ts'
 import type { CapturedEvent } from '../events/captured-event.ts'
-import { type DropReason, findEventDrop } from '../events/event-drops.ts'
+import { type DropReason, findEventDropReason } from '../events/event-drops.ts'
 import { groupEventNames, mergeEventNames } from '../events/event-names.ts'
 import { readGroupIdentity } from '../events/group-identity.ts'
 import type { LogStream } from '../events/log-stream.ts'
@@ -19,12 +19,18 @@ import { dayMs } from '../time.ts'
 import { buildStoredEvent, type RowPerson } from './build-stored-event.ts'
 import type { ProjectState, WorkingPerson } from './chunk-state.ts'
 import { type DeduplicatedCall, type FlagCalls, isFlagCall, toDeduplicatedCall } from './deduplicate-flag-calls.ts'
-import { addAddressAndLocation, addPersonMaps, type GeoipOf, type ProfileUse, type UpdateMaps } from './enrich-event.ts'
+import {
+  addAddressAndLocation,
+  addPersonSetMaps,
+  type GeoipOf,
+  type ProfileUse,
+  type UpdateMaps,
+} from './enrich-event.ts'
 import { applyGroupEvent } from './group-update.ts'
 import type { ParsedEvent } from './parse-chunk.ts'
 import { isIllegalDistinctId, type MergeRequest, readMergeRequest } from './person-merge.ts'
 import { applyPersonEvent, type RaiseWarning } from './person-step.ts'
-import { buildSnapshotJson } from './snapshot.ts'
+import { buildPersonSnapshotJson } from './snapshot.ts'
 
 export interface ApplyContext {
   readonly state: ProjectState
@@ -54,7 +60,7 @@ export function applyEvent(context: ApplyContext, item: ParsedEvent): AppliedEve
   const { state, warn } = context
   const { event, properties } = item
   const use = decideProfileUse(event, properties, state.project)
-  const drop = findEventDrop(event, properties, state.project, use === 'personless')
+  const drop = findEventDropReason(event, properties, state.project, use === 'personless')
   if (drop !== null) {
     if (drop.warning !== null) warn(drop.reason, drop.warning)
     return { kind: 'dropped', reason: drop.reason }
@@ -70,7 +76,7 @@ export function applyEvent(context: ApplyContext, item: ParsedEvent): AppliedEve
   const keys = Object.keys(properties)
   const draft = new PropertiesDraft(event.propertiesJson, properties)
   const geoip = addAddressAndLocation(state.project, context, item, draft)
-  const maps = addPersonMaps(item, keys, geoip, use, draft)
+  const maps = addPersonSetMaps(item, keys, geoip, use, draft)
   const person = resolvePerson(context, item, use, maps)
   if (groupEventNames.has(event.name) && use === 'full') describeGroup(context, item)
   const linkedId = use === 'full' ? linkedIdOf(context, item) : ''
@@ -160,7 +166,7 @@ function resolvePerson(context: ApplyContext, item: ParsedEvent, use: ProfileUse
       },
       warn,
     )
-    return toRowPerson(person, 'full', buildSnapshotJson(person, isTooLarge ? null : maps.set))
+    return toRowPerson(person, 'full', buildPersonSnapshotJson(person, isTooLarge ? null : maps.set))
   }
   const known = use === 'forced_off' ? undefined : state.findPerson(event.distinctId)
   if (known === undefined) {
@@ -169,7 +175,7 @@ function resolvePerson(context: ApplyContext, item: ParsedEvent, use: ProfileUse
     const mode = use === 'read_only' ? 'full' : 'propertyless'
     return { uuid, createdAtMs: noPersonCreatedAtMs, mode, propertiesJson: '{}' }
   }
-  if (use === 'read_only') return toRowPerson(known, 'full', buildSnapshotJson(known, null))
+  if (use === 'read_only') return toRowPerson(known, 'full', buildPersonSnapshotJson(known, null))
   const mayUpgrade = !state.project.ingestion.personProcessingOptOut
   const upgrades = mayUpgrade && event.timestampMs > known.createdAtMs + upgradeAfterMs
   return toRowPerson(known, upgrades ? 'force_upgrade' : 'propertyless', '{}')

@@ -1,14 +1,14 @@
 // Builds the stored row: removes internal properties, adds the group columns, and derives the other columns from the
 // properties. The row's person is decided before (`apply-event.ts`).
 
-import { elementsChain } from '#core/processing/elements/elements-chain.ts'
+import { formatElementsChain } from '#core/processing/elements/elements-chain.ts'
 import type { CapturedEvent } from '../events/captured-event.ts'
 import type { LogStream } from '../events/log-stream.ts'
 import type { PropertiesDraft } from '../events/properties-draft.ts'
 import type { StoredEvent } from '../events/stored-event.ts'
 import { isUuid } from '../events/uuid.ts'
 import { truncateForWarning } from '../events/warning-types.ts'
-import { type JsonObject, type JsonValue, textOf } from '../json.ts'
+import { type JsonObject, type JsonValue, toComparableText } from '../json.ts'
 import type { ProjectState } from './chunk-state.ts'
 import { flagCallTextBytesMax, readFlagCall } from './deduplicate-flag-calls.ts'
 import type { ProfileUse } from './enrich-event.ts'
@@ -141,7 +141,7 @@ function chainOf(properties: JsonObject): string {
   const sent = properties.$elements_chain
   if (typeof sent === 'string' && sent !== '') return sent
   const elements = properties.$elements
-  return Array.isArray(elements) ? elementsChain(elements) : ''
+  return Array.isArray(elements) ? formatElementsChain(elements) : ''
 }
 
 const featureKeyBytesMax = '$feature/'.length + flagCallTextBytesMax
@@ -155,12 +155,12 @@ function flagsOf(properties: JsonObject, keys: readonly string[]): ReadonlyMap<s
     const value = properties[key]!
     if (value === null) continue
     flags ??= new Map()
-    flags.set(key, textOf(value))
+    flags.set(key, toComparableText(value))
   }
   return flags ?? noFlags
 }
 
 function columnText(value: JsonValue | undefined): string {
   if (value === undefined || value === null) return ''
-  return typeof value === 'string' ? value : textOf(value)
+  return typeof value === 'string' ? value : toComparableText(value)
 }

@@ -4,7 +4,7 @@
 import type { Group, GroupType } from '../groups/group.ts'
 import { groupTypeCountMax } from '../groups/group.ts'
 import type { ImportLink } from '../imports/import-changes.ts'
-import { isJobPending, toStagingId } from '../imports/import-job.ts'
+import { isJobPending, toStagingProjectId } from '../imports/import-job.ts'
 import type { PropertyBag } from '../json.ts'
 import type { DistinctIdMapping, Person, PropertyMarks } from '../persons/person.ts'
 import { personUuid } from '../persons/person-uuid.ts'
@@ -362,7 +362,7 @@ export function openChunkState(loaded: LoadedChunk): ReadonlyMap<number, Project
   )
   for (const job of loaded.importJobs ?? []) {
     const of = projects.get(job.projectId)
-    const id = toStagingId(job.id)
+    const id = toStagingProjectId(job.id)
     if (of !== undefined && isJobPending(job)) projects.set(id, new ProjectState(of.project, { id, of }))
   }
   const persons = new Map<string, WorkingPerson>()

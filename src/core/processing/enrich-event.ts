@@ -2,10 +2,10 @@
 // stored text; `person-update.ts` applies the maps to the person.
 
 import {
-  buildPersonMaps,
+  buildPersonSetMaps,
   copyOwnKeys,
   osFromOsName,
-  readClientMap,
+  readClientSetMap,
 } from '#core/processing/properties/mapped-properties.ts'
 import type { CookielessVisitor } from '../events/captured-event.ts'
 import { groupEventNames } from '../events/event-names.ts'
@@ -103,7 +103,7 @@ const noMaps: UpdateMaps = { set: null, setOnce: null }
  * Adds the person maps to the stored event, and returns them for its person.
  * Source: docs/wire/ingestion.md 6.6, 6.7, 7.
  */
-export function addPersonMaps(
+export function addPersonSetMaps(
   item: ParsedEvent,
   keys: readonly string[],
   geoip: GeoipProperties | null,
@@ -120,9 +120,9 @@ export function addPersonMaps(
     if (use !== 'read_only') draft.remove('$unset')
     return noMaps
   }
-  const clientSet = readClientMap(properties.$set, item.set)
-  const clientSetOnce = readClientMap(properties.$set_once, item.setOnce)
-  const lifted = isMapped ? buildPersonMaps(properties, keys, clientSet, clientSetOnce) : null
+  const clientSet = readClientSetMap(properties.$set, item.set)
+  const clientSetOnce = readClientSetMap(properties.$set_once, item.setOnce)
+  const lifted = isMapped ? buildPersonSetMaps(properties, keys, clientSet, clientSetOnce) : null
   const set = withGeoip(lifted === null ? clientSet : lifted.set, geoip?.set)
   const setOnce = withGeoip(lifted === null ? clientSetOnce : lifted.setOnce, geoip?.setOnce)
   if (set !== null && set !== properties.$set) draft.set('$set', set)

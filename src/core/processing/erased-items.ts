@@ -25,7 +25,7 @@ export function findErasedItem(
 }
 
 /** Whether the event links its id with an id that was erased after the event was accepted. */
-export function doesLinkErased(erased: ErasedRecords, { event, properties, offset }: ParsedEvent): boolean {
+export function doesLinkErasedId(erased: ErasedRecords, { event, properties, offset }: ParsedEvent): boolean {
   if (erased.isEmpty) return false
   const merge = readMergeRequest(event.name, properties)
   return merge !== null && erased.has('events', event.projectId, merge.otherId, offset)

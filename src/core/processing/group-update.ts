@@ -7,7 +7,7 @@ import { exceedsPersonLimit } from '#core/processing/properties/person-update.ts
 import { type GroupIdentity, replaceUnstorableText, typeNameLengthMax } from '../events/group-identity.ts'
 import type { WarningType } from '../events/warning-types.ts'
 import type { Group } from '../groups/group.ts'
-import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../json.ts'
+import { getOwnValue, isJsonObject, type JsonObject, type JsonValue } from '../json.ts'
 import { isSameJson } from '../json-equal.ts'
 import { emptyProfile, type Profile, ProfileDraft } from '../persons/profile.ts'
 import type { ProjectState } from './chunk-state.ts'
@@ -64,7 +64,7 @@ function createGroup(projectId: number, typeIndex: number, event: GroupEvent, { 
 function applyLiveSet(before: Profile, set: JsonObject): Profile | null {
   const draft = new ProfileDraft(before)
   for (const key of Object.keys(set)) {
-    if (!isSameJson(ownValue(before.properties, key), set[key])) draft.setProperty(key, set[key]!)
+    if (!isSameJson(getOwnValue(before.properties, key), set[key])) draft.setProperty(key, set[key]!)
     draft.removeMark(key)
   }
   return draft.result()
@@ -81,7 +81,7 @@ export function resolveGroups(state: ProjectState, groups: JsonValue | undefined
     const typeIndex = state.groupTypeIndex(replaceUnstorableText(typeName))
     if (typeIndex === undefined) continue
     resolved ??= new Map()
-    resolved.set(typeIndex, ownValue(groups, typeName)!)
+    resolved.set(typeIndex, getOwnValue(groups, typeName)!)
   }
   return resolved
 }

@@ -7,7 +7,7 @@ import {
   type NamedGroupType,
   noImportChanges,
 } from '../imports/import-changes.ts'
-import { type ImportJobStatus, toStagingId } from '../imports/import-job.ts'
+import { type ImportJobStatus, toStagingProjectId } from '../imports/import-job.ts'
 import { utcDay } from '../usage.ts'
 import type { ChunkReport } from './chunk-report.ts'
 import type { ProjectState } from './chunk-state.ts'
@@ -29,7 +29,7 @@ export function collectImportChanges(
   const namedGroupTypes: NamedGroupType[] = []
   const touched = [...jobs.values()].map(({ id, state, step }) => ({ id, state, step }))
   for (const { id: importJobId } of jobs.values()) {
-    const staging = projects.get(toStagingId(importJobId))
+    const staging = projects.get(toStagingProjectId(importJobId))
     if (staging === undefined) continue
     for (const link of staging.links) links.push({ importJobId, ...link })
     // Keeps a type from being deleted while a pending job names it: the job's rows would then belong to the next type

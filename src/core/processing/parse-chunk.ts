@@ -9,10 +9,10 @@ import {
   importWithoutJob,
 } from '../events/captured-event.ts'
 import { groupEventNames } from '../events/event-names.ts'
-import { mayBeGenerated } from '../events/generated-event.ts'
+import { mayBeGeneratedEvent } from '../events/generated-event.ts'
 import { readGroupIdentity } from '../events/group-identity.ts'
 import type { RecordAt, StreamInfo } from '../events/log-stream.ts'
-import { firstImportJobId, toStagingId } from '../imports/import-job.ts'
+import { firstImportJobId, toStagingProjectId } from '../imports/import-job.ts'
 import { isJsonObject, type JsonObject, parseJson } from '../json.ts'
 import type { ChunkSubjects } from './chunk.ts'
 import { isIllegalDistinctId, readMergeRequest } from './person-merge.ts'
@@ -98,7 +98,7 @@ function parseMap(text: string | null): JsonObject | null {
 }
 
 /** Events and refused items of imports without a job. */
-export function listItemsWithoutJob({ records }: ParsedChunk): Pick<CapturedEvent, 'projectId' | 'capturedAtMs'>[] {
+export function listImportsWithoutJob({ records }: ParsedChunk): Pick<CapturedEvent, 'projectId' | 'capturedAtMs'>[] {
   return records.flatMap(record => {
     const item = record.kind === 'event' ? record.event : record.kind === 'reject' ? record.reject : null
     return item?.importJobId === importWithoutJob ? item : []
@@ -132,7 +132,7 @@ export function listChunkSubjects(chunk: ParsedChunk, isRestoring = false): Chun
     if (importJobId >= firstImportJobId) {
       importJobIds.add(importJobId)
       if (isGeneratedEvent(record.event)) generated.push({ projectId, uuid: record.event.uuid })
-      addEvent(record, toStagingId(importJobId))
+      addEvent(record, toStagingProjectId(importJobId))
       otherDistinctIds.push(...idsOfEvent(record))
       if (!isRestoring) continue
     }
@@ -181,5 +181,5 @@ function idsOfEvent({ event: { projectId, distinctId, name }, properties }: Pars
 
 /** Whether an importer may have generated this event of a job. Such events keep their first time. */
 export function isGeneratedEvent({ name, uuid, importJobId }: CapturedEvent): boolean {
-  return importJobId >= firstImportJobId && mayBeGenerated(name, uuid)
+  return importJobId >= firstImportJobId && mayBeGeneratedEvent(name, uuid)
 }

@@ -2,10 +2,10 @@
 // applies the event's property updates; `chunk-state.ts` moves the mappings and raises override versions.
 
 import { mergeProfiles } from '#core/processing/properties/import-update.ts'
-import { trimMarks } from '#core/processing/properties/marks-limit.ts'
+import { trimPropertyMarks } from '#core/processing/properties/marks-limit.ts'
 import { exceedsPersonLimit, trimProfile } from '#core/processing/properties/person-update.ts'
 import { cookielessSentinel } from '../cookieless/visitor-hash.ts'
-import { type JsonObject, ownValue } from '../json.ts'
+import { getOwnValue, type JsonObject } from '../json.ts'
 import type { ProjectState, WorkingPerson } from './chunk-state.ts'
 
 export interface MergeRequest {
@@ -49,16 +49,16 @@ export const personDistinctIdCountMax = 2_500
 
 /**
  * The link that an event requests; null for an ordinary event and for one without the required id. Events whose id is
- * neither text nor null were dropped before (`findEventDrop`). Source: docs/wire/ingestion.md 6.4, 6.5.
+ * neither text nor null were dropped before (`findEventDropReason`). Source: docs/wire/ingestion.md 6.4, 6.5.
  */
 export function readMergeRequest(eventName: string, properties: JsonObject): MergeRequest | null {
   if (eventName === '$identify') {
-    const otherId = ownValue(properties, '$anon_distinct_id')
+    const otherId = getOwnValue(properties, '$anon_distinct_id')
     if (otherId === null) return linkTo('null', false)
     return typeof otherId === 'string' ? linkTo(otherId, false) : null
   }
   if (eventName !== '$create_alias' && eventName !== '$merge_dangerously') return null
-  const alias = ownValue(properties, 'alias')
+  const alias = getOwnValue(properties, 'alias')
   if (typeof alias !== 'string' || alias === '') return null
   return linkTo(alias, eventName === '$merge_dangerously')
 }
@@ -108,7 +108,9 @@ function refusalOf(survivor: WorkingPerson, other: WorkingPerson, request: Merge
 
 function mergePersons(state: ProjectState, survivor: WorkingPerson, other: WorkingPerson): void {
   const merged = mergeProfiles(survivor, other)
-  const profile = trimMarks(exceedsPersonLimit(JSON.stringify(merged.properties)) ? trimProfile(merged) : merged)
+  const profile = trimPropertyMarks(
+    exceedsPersonLimit(JSON.stringify(merged.properties)) ? trimProfile(merged) : merged,
+  )
   survivor.properties = profile.properties
   survivor.ownsProperties = false
   survivor.marks = profile.marks

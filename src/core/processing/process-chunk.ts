@@ -4,19 +4,19 @@
 
 import {
   anonymizeReject,
-  createRejectOfDamage,
-  createRejectOfEvent,
-  createRejectOfLoggedReject,
-  createRejectOfRecording,
+  createRejectFromDamage,
+  createRejectFromEvent,
+  createRejectFromLogRecord,
+  createRejectFromRecording,
 } from '#core/processing/rejects/rejects.ts'
-import { createWarningsFromNotes, describeReject } from '../capture/edge-warnings.ts'
+import { describeReject, raiseWarningsFromNotes } from '../capture/edge-warnings.ts'
 import { type CapturedEvent, type CapturedReject, importWithoutJob } from '../events/captured-event.ts'
 import { groupEventNames } from '../events/event-names.ts'
 import { defaultLaneOf, type LogStream } from '../events/log-stream.ts'
 import type { PersonIdOverride, RejectedEvent, StoredEvent, StoredRecording } from '../events/stored-event.ts'
 import type { GeoipLocation } from '../geoip.ts'
 import type { GeneratedEvent } from '../imports/import-changes.ts'
-import { firstImportJobId, type ImplicitJob, isJobPending, toStagingId } from '../imports/import-job.ts'
+import { firstImportJobId, type ImplicitJob, isJobPending, toStagingProjectId } from '../imports/import-job.ts'
 import { ErasedRecords } from '../persons/erasure.ts'
 import { utcDay } from '../usage.ts'
 import { applyEvent } from './apply-event.ts'
@@ -26,7 +26,7 @@ import { ChunkReport } from './chunk-report.ts'
 import { openChunkState, type ProjectState } from './chunk-state.ts'
 import { type DeduplicatedCall, deduplicatedReason, FlagCalls, type StoredFlagCall } from './deduplicate-flag-calls.ts'
 import { cacheGeoipLookups } from './enrich-event.ts'
-import { doesLinkErased, findErasedItem, personErased } from './erased-items.ts'
+import { doesLinkErasedId, findErasedItem, personErased } from './erased-items.ts'
 import { collectImportChanges } from './job-changes.ts'
 import { isGeneratedEvent, type ParsedChunk, type ParsedEvent, type ParsedRecording } from './parse-chunk.ts'
 import { collectStateChanges } from './state-changes.ts'
@@ -64,7 +64,7 @@ export interface ProcessOptions {
   readonly logId: string
   /** Returns null for an unknown address. */
   readonly lookUpGeoip: (address: string) => GeoipLocation | null
-  /** The jobs that collect imports without a job, by `buildDayKey` of project and day; none if absent. */
+  /** The jobs that collect imports without a job, by `buildImportDayKey` of project and day; none if absent. */
   readonly implicitJobs?: ImplicitJobs
   /** Rebuilds rows that were stored before: rows of a published job are visible, and nothing is rejected. */
   readonly isRestoring?: boolean
@@ -133,7 +133,7 @@ export function processChunk(chunk: ParsedChunk, loaded: LoadedChunk, options: P
         break
       case 'failed_recording':
         rejected.push(
-          createRejectOfRecording(
+          createRejectFromRecording(
             { stream, offset: record.offset },
             record.recording,
             'processing_failed',
@@ -144,12 +144,12 @@ export function processChunk(chunk: ParsedChunk, loaded: LoadedChunk, options: P
         break
       case 'failed':
         rejected.push(
-          createRejectOfEvent({ stream, offset: record.offset }, record.event, 'processing_failed', record.message),
+          createRejectFromEvent({ stream, offset: record.offset }, record.event, 'processing_failed', record.message),
         )
         report.count(record.event.projectId, record.event.lane, 'rejected', 'processing_failed')
         break
       case 'reject':
-        rejected.push(createRejectOfLoggedReject({ stream, offset: record.offset }, record.reject))
+        rejected.push(createRejectFromLogRecord({ stream, offset: record.offset }, record.reject))
         report.warn(
           assignToImplicitJob(work, record.reject),
           record.reject.reason,
@@ -159,7 +159,7 @@ export function processChunk(chunk: ParsedChunk, loaded: LoadedChunk, options: P
         break
       case 'damaged':
         rejected.push(
-          createRejectOfDamage(
+          createRejectFromDamage(
             { stream, offset: record.offset },
             { logId: options.logId, traffic: chunk.traffic },
             record,
@@ -198,14 +198,17 @@ export function processChunk(chunk: ParsedChunk, loaded: LoadedChunk, options: P
   }
 }
 
-/** The implicit jobs of a day, by `buildDayKey`. */
+/** The implicit jobs of a day, by `buildImportDayKey`. */
 export type ImplicitJobs = ReadonlyMap<string, readonly ImplicitJob[]>
 
 const noImplicitJobs: ImplicitJobs = new Map()
 const noErasures: ReadonlyMap<number, number> = new Map()
 
 /** The key of the jobs that collect the imports of a project and a UTC day of acceptance. */
-export function buildDayKey({ projectId, capturedAtMs }: Pick<CapturedEvent, 'projectId' | 'capturedAtMs'>): string {
+export function buildImportDayKey({
+  projectId,
+  capturedAtMs,
+}: Pick<CapturedEvent, 'projectId' | 'capturedAtMs'>): string {
   return `${projectId} ${utcDay(capturedAtMs)}`
 }
 
@@ -258,7 +261,7 @@ function applyRecord(work: ChunkWork, sent: ParsedEvent): StoredEvent | null {
       report.count(event.projectId, event.lane, 'dropped', importJobDiscarded)
       return null
     }
-    work.rejected.push(createRejectOfEvent({ stream: work.stream, offset }, event, importJobClosed, 'import_job'))
+    work.rejected.push(createRejectFromEvent({ stream: work.stream, offset }, event, importJobClosed, 'import_job'))
     report.count(event.projectId, event.lane, 'rejected', importJobClosed)
     return null
   }
@@ -282,11 +285,11 @@ function applyTo(
   if (event.historicalMigration) report.noteRecentImport(event)
   else report.noteAge(event)
   const warn = createWarner(report, event)
-  if (event.notes !== 0) createWarningsFromNotes(event, warn)
+  if (event.notes !== 0) raiseWarningsFromNotes(event, warn)
   try {
     const mergeIsLost = work.lostMerges?.has(offset) === true
     const looksUpImport = work.jobs.get(event.importJobId)?.looksUpGeoip === true
-    const mergesErased = doesLinkErased(work.erased, record)
+    const mergesErased = doesLinkErasedId(work.erased, record)
     const context = { state, stream, geoipOf, looksUpImport, warn, mergeIsLost, mergesErased, flagCalls }
     const applied = applyEvent(context, record)
     if (applied.kind === 'stored' || applied.kind === 'deduplicated') work.calledFlags.note(event, record.properties)
@@ -300,7 +303,7 @@ function applyTo(
       report.count(event.projectId, event.lane, 'dropped', deduplicatedReason)
     } else {
       const refused = { ...event, importJobId: sentJobId }
-      work.rejected.push(createRejectOfEvent({ stream, offset }, refused, 'message_size_too_large', 'properties'))
+      work.rejected.push(createRejectFromEvent({ stream, offset }, refused, 'message_size_too_large', 'properties'))
       report.count(event.projectId, event.lane, 'rejected', 'message_size_too_large')
     }
     return null
@@ -332,13 +335,13 @@ function findSubjects(work: ChunkWork, event: CapturedEvent, project: ProjectSta
   if (importJobId < firstImportJobId) return project
   const job = work.jobs.get(importJobId)
   if (job?.projectId !== projectId) return null
-  if (isJobPending(job)) return work.projects.get(toStagingId(importJobId)) ?? null
+  if (isJobPending(job)) return work.projects.get(toStagingProjectId(importJobId)) ?? null
   return work.isRestoring && (job.state === 'published' || job.state === 'publishing') ? project : null
 }
 
 /** The implicit job of an item: the first that had not ended when the item was accepted. */
 function findImplicitJob({ implicitJobs }: ChunkWork, item: Pick<CapturedEvent, 'projectId' | 'capturedAtMs'>) {
-  const jobs = implicitJobs.get(buildDayKey(item)) ?? []
+  const jobs = implicitJobs.get(buildImportDayKey(item)) ?? []
   const endOf = ({ untilMs }: ImplicitJob) => untilMs ?? Number.POSITIVE_INFINITY
   const later = jobs.filter(job => endOf(job) >= item.capturedAtMs)
   return later.reduce<ImplicitJob | null>(

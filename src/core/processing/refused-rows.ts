@@ -1,6 +1,6 @@
 // Turns rows that the event store refused because of their content into rejects, and counts them as rejected.
 
-import { anonymizeReject, createRejectOfEvent, createRejectOfRecording } from '#core/processing/rejects/rejects.ts'
+import { anonymizeReject, createRejectFromEvent, createRejectFromRecording } from '#core/processing/rejects/rejects.ts'
 import type { RejectedEvent } from '../events/stored-event.ts'
 import type { ChunkChanges, ChunkOutcome } from './chunk.ts'
 import type { ProcessedChunk } from './process-chunk.ts'
@@ -24,13 +24,13 @@ export function rejectRefusedRows(
     if (list === 'recordings') {
       const { offset, recording } = processed.sources.recordings[index]!
       moveToRejected(counts, recording.projectId, 'replay')
-      return createRejectOfRecording({ stream, offset }, recording, 'row_refused', message)
+      return createRejectFromRecording({ stream, offset }, recording, 'row_refused', message)
     }
     const { offset, event } = processed.sources[list][index]!
     moveToRejected(counts, event.projectId, event.lane)
     if (list === 'pendingEvents') refusedOfJobs.set(event.importJobId, 1 + (refusedOfJobs.get(event.importJobId) ?? 0))
     return anonymizeReject(
-      createRejectOfEvent({ stream, offset }, event, 'row_refused', message),
+      createRejectFromEvent({ stream, offset }, event, 'row_refused', message),
       processed.anonymousProjectIds,
     )
   })

@@ -5,11 +5,11 @@ import type { CapturedEvent } from '../events/captured-event.ts'
 import { type JsonObject, parseJson } from '../json.ts'
 import { type ParsedEvent, parseChunk } from './parse-chunk.ts'
 import {
-  countIdentifies,
+  assignVisitorIds,
+  countIdentifyEvents,
   findVisitorEvents,
   listWantedIdentifies,
   listWantedSaltDays,
-  settleVisitors,
 } from './settle-visitors.ts'
 
 const hash = 'DhKalSaWowNbjg/pDrlg9A'
@@ -36,8 +36,8 @@ function settle(events: readonly CapturedEvent[], salts: ReadonlyMap<string, Uin
   const chunk = parseChunk({ stream: 'main', traffic: 'live', records }, new Map())
   const found = findVisitorEvents(chunk)
   const wanted = listWantedIdentifies(found, 'live')
-  const counted = countIdentifies(found, wanted, { counts: wanted.visitors.map(() => 0), known: [] })
-  const settled = settleVisitors(chunk, found, { counted, sessions: [], salts, isRestoring: false })
+  const counted = countIdentifyEvents(found, wanted, { counts: wanted.visitors.map(() => 0), known: [] })
+  const settled = assignVisitorIds(chunk, found, { counted, sessions: [], salts, isRestoring: false })
   return {
     events: settled.chunk.records as readonly ParsedEvent[],
     days: [...listWantedSaltDays(found, counted.counts)],

@@ -72,7 +72,7 @@ export interface CountedIdentifies {
  * Continues counting from the loaded counts. A known `$identify` keeps its first count, whether it was sent again or is
  * processed again.
  */
-export function countIdentifies(
+export function countIdentifyEvents(
   events: readonly VisitorEvent[],
   wanted: WantedIdentifies,
   loaded: LoadedIdentifies,
@@ -127,7 +127,7 @@ export interface KnownVisitors {
 }
 
 /** Returns the chunk with settled events, and the visitor state to store. Does not change its arguments. */
-export function settleVisitors(
+export function assignVisitorIds(
   chunk: ParsedChunk,
   events: readonly VisitorEvent[],
   { counted, sessions: loaded, salts, isRestoring }: KnownVisitors,

@@ -5,7 +5,7 @@ import { runs } from '../../../tests/support/nightly.ts'
 import { aProject } from '../../../tests/support/values.ts'
 import { type JsonObject, mergeObjects, parseJson } from '../json.ts'
 import { ProjectState } from './chunk-state.ts'
-import { buildSnapshotJson } from './snapshot.ts'
+import { buildPersonSnapshotJson } from './snapshot.ts'
 
 it('the event’s $set overrides the person’s values, whether the text is spliced or rewritten', () => {
   const key = fc.constantFrom('$current_url', '"$current_url":', '__proto__', 'a', 'aa', 'b{', '\\', 'c')
@@ -23,8 +23,8 @@ it('the event’s $set overrides the person’s values, whether the text is spli
     fc.property(bag, fc.array(bag, { maxLength: 3 }), (properties, sets) => {
       const person = new ProjectState(aProject()).createPerson('u', { properties, marks: {} }, 0, false)
       for (const set of sets)
-        assert.equal(buildSnapshotJson(person, set), JSON.stringify(mergeObjects(properties, set)))
-      assert.equal(buildSnapshotJson(person, null), JSON.stringify(properties))
+        assert.equal(buildPersonSnapshotJson(person, set), JSON.stringify(mergeObjects(properties, set)))
+      assert.equal(buildPersonSnapshotJson(person, null), JSON.stringify(properties))
     }),
     { numRuns: runs(400, 3_000) },
   )
@@ -33,14 +33,14 @@ it('the event’s $set overrides the person’s values, whether the text is spli
 it('a key is not confused with the end of a longer key', () => {
   const properties = { 'b"a': 1, a: 1 }
   const person = new ProjectState(aProject()).createPerson('u', { properties, marks: {} }, 0, false)
-  assert.equal(buildSnapshotJson(person, { a: 2 }), JSON.stringify({ 'b"a': 1, a: 2 }))
+  assert.equal(buildPersonSnapshotJson(person, { a: 2 }), JSON.stringify({ 'b"a': 1, a: 2 }))
 })
 
 it('a text is rewritten if its first value is not spelt as JSON.stringify would spell it', () => {
   const properties = { a: 1, b: { c: 0, a: 1 } }
   const person = new ProjectState(aProject()).createPerson('u', { properties, marks: {} }, 0, false)
   person.propertiesJson = '{"a":1.0,"b":{"c":0,"a":1}}'
-  assert.equal(buildSnapshotJson(person, { a: 2 }), '{"a":2,"b":{"c":0,"a":1}}')
+  assert.equal(buildPersonSnapshotJson(person, { a: 2 }), '{"a":2,"b":{"c":0,"a":1}}')
 })
 
 function isJson(text: string): boolean {

@@ -2,7 +2,7 @@
 // have values that were not worth a write. If only a few values differ, the person's text is edited.
 
 import { copyOwnKeys } from '#core/processing/properties/mapped-properties.ts'
-import { type JsonObject, type JsonValue, setOwn } from '../json.ts'
+import { type JsonObject, type JsonValue, setOwnValue } from '../json.ts'
 import { type ChangedProfile, isSamePropertyValue } from '../persons/profile.ts'
 import type { WorkingPerson } from './chunk-state.ts'
 
@@ -10,7 +10,7 @@ import type { WorkingPerson } from './chunk-state.ts'
 const splicedKeyCountMax = 6
 
 /** Source: docs/wire/ingestion.md 6.8; vectors. */
-export function buildSnapshotJson(person: WorkingPerson, set: JsonObject | null): string {
+export function buildPersonSnapshotJson(person: WorkingPerson, set: JsonObject | null): string {
   const { properties } = person
   person.propertiesJson ??= JSON.stringify(properties)
   if (set === null) return person.propertiesJson
@@ -40,7 +40,7 @@ export function updatePropertiesText(before: string | null, { properties, replac
   if (before === null || replaced === null || replaced.size > splicedKeyCountMax) return JSON.stringify(properties)
   const old: JsonObject = {}
   for (const [key, value] of replaced) {
-    if (value !== undefined) setOwn(old, key, value)
+    if (value !== undefined) setOwnValue(old, key, value)
     else if (isNumberKey.test(key)) return JSON.stringify(properties)
   }
   return replaceValues(before, old, properties, [...replaced.keys()]) ?? JSON.stringify(properties)

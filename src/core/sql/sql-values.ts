@@ -1,7 +1,7 @@
 // Placeholders: `{name}` as in HogQL, or `{name:Type}` as in ClickHouse. Values are sent along with the query as
 // parameters, so that no value becomes SQL.
 
-import { isRawNumber, type JsonObject, type JsonValue, ownValue } from '../json.ts'
+import { getOwnValue, isRawNumber, type JsonObject, type JsonValue } from '../json.ts'
 import { err, ok, type Result } from '../result.ts'
 import type { CheckedSql } from './check-sql.ts'
 import { isSymbol, type SqlRefusal, type SqlToken } from './sql-tokens.ts'
@@ -50,7 +50,7 @@ export function bindValues(
     }
     if (values === null)
       return err({ at: open.at, detail: `Write {${name.text}:Type}, with the type of the parameter.` })
-    const value = Object.hasOwn(values, name.text) ? ownValue(values, name.text)! : undefined
+    const value = Object.hasOwn(values, name.text) ? getOwnValue(values, name.text)! : undefined
     if (value === undefined) return err({ at: open.at, detail: `Missing value for {${name.text}} in \`values\`.` })
     if (value === null) {
       bound += `${sql.slice(copiedTo, open.at)}NULL`

@@ -26,7 +26,7 @@ export function isSurveyRunning(survey: Pick<Survey, 'startDateMs' | 'endDateMs'
  * with the events `survey sent` and `survey dismissed`, so that the survey is hidden on the person's other devices too.
  * @param iteration the current iteration of a repeated survey; null for any other.
  */
-export function buildUnansweredFilters(surveyId: string, iteration: number | null): JsonObject {
+export function buildUnansweredSurveyFilters(surveyId: string, iteration: number | null): JsonObject {
   const suffix = iteration === null ? surveyId : `${surveyId}/${iteration}`
   const isNotSet = (key: string) => ({ key, type: 'person', operator: 'is_not_set', value: 'is_not_set' })
   const properties = [isNotSet(`$survey_dismissed/${suffix}`), isNotSet(`$survey_responded/${suffix}`)]

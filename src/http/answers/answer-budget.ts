@@ -4,7 +4,7 @@
 
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { type StartTicks, startSecondTicks } from '../shared/every-second.ts'
+import { callEverySecond, type StartTicks } from '../shared/every-second.ts'
 
 const MiB = 1024 * 1024
 
@@ -95,7 +95,7 @@ export class AnswerBudget {
     this.#senderOf = options.senderOf
     this.#onEnded = options.onEnded ?? (() => undefined)
     this.#readUnacknowledged = options.readUnacknowledged ?? (async () => new Map())
-    this.#startTicks = options.startTicks ?? startSecondTicks
+    this.#startTicks = options.startTicks ?? callEverySecond
   }
 
   get heldBytes(): number {

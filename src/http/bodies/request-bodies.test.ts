@@ -5,7 +5,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import { silentLogger } from '#telemetry/log.ts'
+import { createSilentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { wireError } from '#wire/wire-error.ts'
 import { eventually } from '../../../tests/support/eventually.ts'
@@ -71,7 +71,7 @@ const routes: Route[] = [
 ]
 
 before(async () => {
-  const logger = silentLogger()
+  const logger = createSilentLogger()
   server = createHttpServer({
     ...{ routes, logger, metrics: createMetrics(), authorize: async () => false, bodyBudget: budget },
     random: () => 0.999,

@@ -2,7 +2,7 @@
 // connection busy with a byte now and then. When the budget is short, the body that is slowest in relation to the bytes it
 // holds is ended first: such a body keeps other bodies out, while a steady body does not.
 
-import { type StartTicks, startSecondTicks } from '../shared/every-second.ts'
+import { callEverySecond, type StartTicks } from '../shared/every-second.ts'
 
 /** A body that is still arriving. */
 export interface IncomingBody {
@@ -58,7 +58,7 @@ export class SlowBodies {
    */
   #slow: IncomingBody[] | null = null
 
-  constructor(startTicks: StartTicks = startSecondTicks) {
+  constructor(startTicks: StartTicks = callEverySecond) {
     this.#startTicks = startTicks
   }
 

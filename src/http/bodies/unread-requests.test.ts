@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
-import { silentLogger } from '#telemetry/log.ts'
+import { createSilentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { wireError } from '#wire/wire-error.ts'
 import { eventually } from '../../../tests/support/eventually.ts'
@@ -51,7 +51,7 @@ async function connection(t: TestContext): Promise<Connection> {
   const server = createHttpServer({
     routes: [plain, special, unended, forPages],
     connections: new Connections(10),
-    logger: silentLogger(),
+    logger: createSilentLogger(),
     metrics: createMetrics(),
     authorize: async () => false,
   })

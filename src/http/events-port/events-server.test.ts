@@ -5,7 +5,7 @@ import { it, type TestContext } from 'node:test'
 import { composePortLimits } from '#compose/front/port-limits.ts'
 import { listenOnPort } from '#compose/front/servers.ts'
 import { ok } from '#core/result.ts'
-import { silentLogger } from '#telemetry/log.ts'
+import { createSilentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { parseTrustedProxies } from '#wire/address/trusted-proxies.ts'
 import { eventually } from '../../../tests/support/eventually.ts'
@@ -17,7 +17,7 @@ async function connection(t: TestContext, rows: Buffer) {
   const trustedProxies = parseTrustedProxies('')
   assert.ok(trustedProxies.ok)
   const { eventsConnections } = composePortLimits({
-    ...{ hasAdminPort: false, logger: silentLogger(), metrics, monotonicNowMs: () => 0 },
+    ...{ hasAdminPort: false, logger: createSilentLogger(), metrics, monotonicNowMs: () => 0 },
     trustedProxies: trustedProxies.value,
   })
   const server = createEventsServer({
@@ -25,7 +25,7 @@ async function connection(t: TestContext, rows: Buffer) {
     password: 'of-the-dashboards',
     hasProject: () => true,
     connections: eventsConnections,
-    logger: silentLogger(),
+    logger: createSilentLogger(),
   })
   t.after(() => {
     server.closeAllConnections()

@@ -15,7 +15,7 @@ import type { TrustedProxies } from '#wire/address/trusted-proxies.ts'
 import { encodeV1Error, v1BodyBytesMax, v1CaptureErrors, v1RetryAfterSeconds } from '#wire/capture-v1/batch-errors.ts'
 import { readV1Headers, requestIdHeader, type V1Headers } from '#wire/capture-v1/batch-headers.ts'
 import { encodeV1Results, readV1Results, type V1Answer, type V1Results } from '#wire/capture-v1/batch-response.ts'
-import { prepareV1Inline, type V1CaptureInput } from '#wire/capture-v1/decode-batch.ts'
+import { prepareV1OnEventLoop, type V1CaptureInput } from '#wire/capture-v1/decode-batch.ts'
 import type { DecodeJobs } from '#wire/threads/decode-jobs.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { type Route, sendJson } from '../shared/route.ts'
@@ -94,7 +94,7 @@ async function handleBatch(
     rerouteOlderThanMs: deps.rerouteOlderThanMs ?? null,
   }
   const input: V1CaptureInput = { headers, body: request.body as Buffer, aiOnly }
-  const inline = prepareV1Inline(input, received, service.visitorsOf)
+  const inline = prepareV1OnEventLoop(input, received, service.visitorsOf)
   const toJob = (body: Uint8Array<ArrayBuffer>) => ({ input: { ...input, body }, received })
   const prepared =
     inline.kind === 'too_much_work'

@@ -14,14 +14,14 @@ import type { RefusedInput } from '#services/capture/keep-rejects.ts'
 import { runInSlices } from '#services/shared/in-slices.ts'
 import { findClientAddress } from '#wire/address/client-address.ts'
 import type { TrustedProxies } from '#wire/address/trusted-proxies.ts'
-import { captureBodyBytesMax, captureErrors, eventRefused } from '#wire/capture/capture-errors.ts'
+import { captureBodyBytesMax, captureErrors, createEventRefusedError } from '#wire/capture/capture-errors.ts'
 import { isYes, parseCaptureQuery, type RawQuery, readTextParameters } from '#wire/capture/capture-query.ts'
 import { encodeVerdicts, type VerboseAnswer } from '#wire/capture/capture-verdicts.ts'
 import {
   type CaptureInput,
-  decodeCaptureInline,
+  decodeCaptureOnEventLoop,
   type PreparedCapture,
-  prepareCaptureInline,
+  prepareCaptureOnEventLoop,
 } from '#wire/capture/decode-capture.ts'
 import { type ImportRequest, parseImportRequest } from '#wire/capture/import-request.ts'
 import type { CaptureJob, DecodeJobs } from '#wire/threads/decode-jobs.ts'
@@ -30,7 +30,7 @@ import { type Route, sendError, sendJson } from '../shared/route.ts'
 import { decodeInThread, setRetryAfter } from './decode-in-thread.ts'
 import {
   computeRecentStartMs,
-  createReportReader,
+  createImportReportReader,
   createStoredEventCounter,
   encodeReportOutcome,
   findJobRefusal,
@@ -195,7 +195,7 @@ function prepareAndAnswer(
   const ofJob = exchange.job === null ? null : { importJobId: exchange.job.id }
   const withReport =
     exchange.import?.wantsReport === true ? { reportRecentFromMs: computeRecentStartMs(receivedAtMs) } : null
-  const prepared = prepareCaptureInline(
+  const prepared = prepareCaptureOnEventLoop(
     input,
     { receivedAtMs, ip, random, rerouteOlderThanMs, ...ofJob },
     deps.service.visitorsOf,
@@ -257,7 +257,12 @@ async function answerImport(
   }
   if (!request.wantsReport) return answerWhenStored(service.capture(prepared, receivedAtMs, exchange.read), exchange)
   const counting = createStoredEventCounter(imports!, prepared)
-  const stored = service.capture(prepared, receivedAtMs, createReportReader(imports!, prepared, receivedAtMs), counting)
+  const stored = service.capture(
+    prepared,
+    receivedAtMs,
+    createImportReportReader(imports!, prepared, receivedAtMs),
+    counting,
+  )
   return answerWhenStored(stored.then(encodeReportOutcome), exchange)
 }
 
@@ -274,7 +279,7 @@ async function answerWhenStored(
       break
     }
     case 'refused':
-      sendError(reply, eventRefused(outcome.refusal, outcome.field))
+      sendError(reply, createEventRefusedError(outcome.refusal, outcome.field))
       break
     case 'unknown_project':
       sendError(reply, captureErrors.unknownApiKey)
@@ -296,7 +301,7 @@ function sendRetryableError({ reply, random }: Pick<Exchange, 'reply' | 'random'
  */
 function toRefusedInput(input: CaptureInput, { code, attr }: WireError): RefusedInput {
   const refusal = { reason: code, field: attr ?? '' }
-  const decoded = decodeCaptureInline({ ...input, verbose: false })
+  const decoded = decodeCaptureOnEventLoop({ ...input, verbose: false })
   switch (decoded.kind) {
     case 'events': {
       const { token, historicalMigration, items } = decoded.request

@@ -11,8 +11,8 @@ import {
   encodeChangeEvent,
   encodeStreamStart,
   lastEventIdOf,
+  readStreamApiKey,
   streamHeartbeat,
-  streamKeyOf,
 } from '#wire/flags/change-events.ts'
 import type { RawQuery } from '#wire/flags/decide-query.ts'
 import { type OfrepError, ofrepErrors } from '#wire/flags/ofrep-errors.ts'
@@ -51,7 +51,7 @@ function openStream(
   reply: FastifyReply,
 ): OfrepError | null {
   const query = request.query as RawQuery
-  const key = streamKeyOf(request.headers, query)
+  const key = readStreamApiKey(request.headers, query)
   if (key === '') return ofrepErrors.missingKey
   const compiled = findProject(key)
   if (compiled === null) return ofrepErrors.unknownKey

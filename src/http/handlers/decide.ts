@@ -11,9 +11,9 @@ import type { ThreadPool } from '#ports/thread-pool.ts'
 import type { DecideResult, DecideService } from '#services/flags/decide.ts'
 import { isSecretKey } from '#services/manage/generate-key.ts'
 import { findClientAddress, findGeoipAddress } from '#wire/address/client-address.ts'
-import { readShownVisitor } from '#wire/address/shown-visitor.ts'
+import { readVisitorFromHeaders } from '#wire/address/shown-visitor.ts'
 import type { TrustedProxies } from '#wire/address/trusted-proxies.ts'
-import { bodyBytesMax, decideErrors, missingProperty } from '#wire/flags/decide-errors.ts'
+import { bodyBytesMax, createMissingPropertyError, decideErrors } from '#wire/flags/decide-errors.ts'
 import {
   chooseMinimalShape,
   type DecideEndpoint,
@@ -28,7 +28,7 @@ import {
   encodeMinimalAnswer,
   encodeWithoutFlags,
 } from '#wire/flags/decide-response.ts'
-import { decodeFlagsInline, unpackFlagsRequest } from '#wire/flags/decode-flags.ts'
+import { decodeFlagsOnEventLoop, restoreRequestLiterals } from '#wire/flags/decode-flags.ts'
 import type { FlagsBody } from '#wire/flags/flags-body.ts'
 import type { DecodeJobs } from '#wire/threads/decode-jobs.ts'
 import type { WireError } from '#wire/wire-error.ts'
@@ -93,7 +93,7 @@ function answerEvaluation(
   if (!query.ok) return sendAnswer(reply, query)
   const body = toFlagsBody(request, query.value)
   const context = toDecideContext(endpoint, query.value, request)
-  const parsed = decodeFlagsInline(body, context)
+  const parsed = decodeFlagsOnEventLoop(body, context)
   if (parsed.ok) return answerParsed(options, parsed.value, context, request, reply)
   if (parsed.error === 'too_much_work') return answerFromThread(options, body, context, request, reply)
   sendAnswer(reply, err(parsed.error))
@@ -109,7 +109,7 @@ async function answerFromThread(
   const address = findClientAddress(request.headers, request.raw.socket.remoteAddress, options.trustedProxies)
   const toJob = (bytes: Uint8Array<ArrayBuffer>) => ({ body: { ...body, bytes }, context, address })
   const posted = await decodeInThread(options.decodeThreads, 'flags', body.bytes, toJob, reply)
-  const parsed = posted === null ? err(decideErrors.transient) : unpackFlagsRequest(posted)
+  const parsed = posted === null ? err(decideErrors.transient) : restoreRequestLiterals(posted)
   if (parsed.ok) return answerParsed(options, parsed.value, context, request, reply)
   sendAnswer(reply, parsed)
 }
@@ -131,7 +131,8 @@ function answerParsed(
     page: request.headers,
     isOverRecordingQuota: options.isOverRecordingQuota,
   }
-  const readVisitor = () => readShownVisitor(request.headers, request.raw.socket.remoteAddress, options.trustedProxies)
+  const readVisitor = () =>
+    readVisitorFromHeaders(request.headers, request.raw.socket.remoteAddress, options.trustedProxies)
   const result = options.decide.decide(asked, nowMs, readVisitor, evaluation => encodeEvaluation(evaluation, answer))
   if (result instanceof Promise) return result.then(decided => sendAnswer(reply, encodeResult(decided, asked, answer)))
   sendAnswer(reply, encodeResult(result, asked, answer))
@@ -184,7 +185,7 @@ function encodeResult(
     case 'missing_distinct_id':
       return err(decideErrors.missingDistinctId)
     case 'missing_property':
-      return err(missingProperty(result.property))
+      return err(createMissingPropertyError(result.property))
     case 'visitor_unknown':
     case 'busy':
       return err(decideErrors.transient)

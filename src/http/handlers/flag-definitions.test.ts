@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type CompiledProject, compileProject } from '#core/flags/evaluation/compile-project.ts'
 import { hashSecret } from '#services/manage/secret-digests.ts'
-import { silentLogger } from '#telemetry/log.ts'
+import { createSilentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { aProject, emptyDefinitions } from '../../../tests/support/values.ts'
 import { createHttpServer } from '../server.ts'
@@ -43,7 +43,7 @@ function startServer(t: { after(cleanUp: () => Promise<void>): void }, project: 
   })
   const server = createHttpServer({
     routes,
-    logger: silentLogger(),
+    logger: createSilentLogger(),
     metrics: createMetrics(),
     authorize: async () => false,
   })

@@ -1,7 +1,7 @@
 // Liveness, readiness and metrics, for load balancers, operators and Prometheus.
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { findNearMiss } from '#core/nearest-name.ts'
+import { findTypoCandidate } from '#core/nearest-name.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
 import { type Route, sendError, sendJson } from '../shared/route.ts'
 
@@ -67,7 +67,7 @@ const parts = ['flags', 'capture', 'processing', 'events'] as const satisfies re
  */
 function findQueryError(query: Query): WireError | null {
   for (const name of Object.keys(query)) {
-    if (name !== parameter && findNearMiss(name, [parameter]) !== null)
+    if (name !== parameter && findTypoCandidate(name, [parameter]) !== null)
       return wireError(400, 'invalid_input', `Unknown parameter ${name}. Did you mean ${parameter}?`, name)
   }
   const unknown = readRequiredParts(query).find(part => !(parts as readonly string[]).includes(part))

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createOpenJobs, unknownPerMinuteMax } from '#services/imports/open-jobs.ts'
+import { createOpenJobCache, unknownPerMinuteMax } from '#services/imports/open-jobs.ts'
 import { fixedClock } from '../../../tests/support/fixed-clock.ts'
 import { findJobRefusal, findNamedJob, type ImportRequestDeps } from './import-request.ts'
 
 function prepare() {
   const jobs = { findNamedImportJobs: async () => [] }
-  const openJobs = createOpenJobs({ jobs, clock: fixedClock('2026-11-01T00:00:00Z') })
+  const openJobs = createOpenJobCache({ jobs, clock: fixedClock('2026-11-01T00:00:00Z') })
   const reply = { header: () => undefined }
   return async (address: string, id = 5): Promise<string> => {
     const found = await findNamedJob({ openJobs } as ImportRequestDeps, reply as never, id, address)

@@ -12,10 +12,15 @@ import type { AnswerCompletion, AnswerReading, CaptureOutcome } from '#services/
 import type { ImportPace } from '#services/imports/import-pace.ts'
 import type { OpenJobs } from '#services/imports/open-jobs.ts'
 import { runInSlices } from '#services/shared/in-slices.ts'
-import { networkOf } from '#wire/address/client-address.ts'
+import { findSenderNetwork } from '#wire/address/client-address.ts'
 import type { VerboseAnswer } from '#wire/capture/capture-verdicts.ts'
 import type { PreparedCapture } from '#wire/capture/decode-capture.ts'
-import { encodeImportReport, type ImportReport, identitiesOf, readImportReport } from '#wire/capture/import-report.ts'
+import {
+  encodeImportReport,
+  type ImportReport,
+  readEventIdentities,
+  readImportReport,
+} from '#wire/capture/import-report.ts'
 import { importErrors, importRateHeader } from '#wire/capture/import-request.ts'
 import type { WireError } from '#wire/wire-error.ts'
 
@@ -65,7 +70,7 @@ export async function findNamedJob(
   address: string,
 ): Promise<Result<NamedJob, WireError>> {
   // One machine may own 2^64 IPv6 addresses and could use another address for each guess.
-  const network = networkOf(address)
+  const network = findSenderNetwork(address)
   const job = await openJobs.find(publicJobId, network)
   if (job === 'too_many') return err(refuseTooManyUnknown(reply))
   return job === null
@@ -102,7 +107,7 @@ export async function findJobRefusal(
  * Uses the report of the decode thread, if it made one; after decoding, only an unknown key changes the outcome of an
  * import.
  */
-export function createReportReader(
+export function createImportReportReader(
   { findProject }: ImportRequestDeps,
   { token, historicalMigration, report }: Extract<PreparedCapture, { readonly kind: 'prepared' }>,
   receivedAtMs: number,
@@ -127,7 +132,7 @@ export function createStoredEventCounter(
   const project = findProject(token)
   if (!historicalMigration || project === null) return undefined
   return async report => {
-    const batch = { summary: report.events, identities: () => runInSlices(identitiesOf(table)) }
+    const batch = { summary: report.events, identities: () => runInSlices(readEventIdentities(table)) }
     const storedCount = await countStored(events, project.id, batch)
     return { ...report, duplicates: report.duplicates + storedCount }
   }

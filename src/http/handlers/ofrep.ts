@@ -8,21 +8,21 @@ import type { Clock } from '#ports/clock.ts'
 import type { ChangeHub } from '#services/flags/change-hub.ts'
 import type { DecideResult, DecideService } from '#services/flags/decide.ts'
 import { findGeoipAddress } from '#wire/address/client-address.ts'
-import { readShownVisitor } from '#wire/address/shown-visitor.ts'
+import { readVisitorFromHeaders } from '#wire/address/shown-visitor.ts'
 import type { TrustedProxies } from '#wire/address/trusted-proxies.ts'
-import { computeChangeTag, encodeEventStreams, readHeardTag } from '#wire/flags/change-events.ts'
+import { computeChangeTag, encodeEventStreams, readChangeEventTag } from '#wire/flags/change-events.ts'
 import type { RawQuery } from '#wire/flags/decide-query.ts'
 import {
+  createOfrepPropertyError,
+  createOverQuotaError,
   encodeOfrepError,
-  missingPropertyError,
   type OfrepError,
   ofrepBodyBytesMax,
-  ofrepErrorOf,
   ofrepErrors,
-  overQuota,
+  toOfrepError,
 } from '#wire/flags/ofrep-errors.ts'
-import { decodeOfrepRequest, ofrepKeyOf } from '#wire/flags/ofrep-request.ts'
-import { encodeOfrepAnswer, encodeOfrepBulk } from '#wire/flags/ofrep-response.ts'
+import { decodeOfrepRequest, readOfrepApiKey } from '#wire/flags/ofrep-request.ts'
+import { encodeOfrepAnswer, encodeOfrepBulkAnswer } from '#wire/flags/ofrep-response.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { computeContentHash, matchesEtag } from '../shared/etag.ts'
 import { type Route, sendJson } from '../shared/route.ts'
@@ -71,7 +71,7 @@ async function answerEvaluation(
   const { headers, socket } = request
   // Without this, a page of another origin cannot read the headers that its next request depends on.
   if (headers.origin !== undefined) reply.header('access-control-expose-headers', 'etag, retry-after')
-  const apiKey = ofrepKeyOf(headers)
+  const apiKey = readOfrepApiKey(headers)
   if (apiKey === '') return sendOfrepError(reply, ofrepErrors.missingKey, flagKey)
   const decoded = decodeOfrepRequest(
     {
@@ -90,10 +90,10 @@ async function answerEvaluation(
   if (namesUnservedRevision(options.findProject(apiKey), request)) await options.lookForChanges()
   const nowMs = options.clock.nowMs()
   const runtime = decoded.value.selection.runtime.declared
-  const readVisitor = () => readShownVisitor(headers, socket.remoteAddress, options.trustedProxies)
+  const readVisitor = () => readVisitorFromHeaders(headers, socket.remoteAddress, options.trustedProxies)
   const result = await options.decide.decide(decoded.value, nowMs, readVisitor, evaluation =>
     flagKey === null
-      ? encodeOfrepBulk(evaluation, runtime, encodeAvailableStreams(options, evaluation.project, headers))
+      ? encodeOfrepBulkAnswer(evaluation, runtime, encodeAvailableStreams(options, evaluation.project, headers))
       : encodeOfrepAnswer(evaluation, flagKey, runtime),
   )
   if (result.kind !== 'evaluated') return sendOfrepError(reply, toOfrepRefusal(result, nowMs), flagKey)
@@ -104,7 +104,7 @@ async function answerEvaluation(
 
 /** Whether the client names a revision that this front does not serve yet: another front may have reported it. */
 function namesUnservedRevision(compiled: CompiledProject | null, request: FastifyRequest): boolean {
-  const heard = readHeardTag(request.query as RawQuery)
+  const heard = readChangeEventTag(request.query as RawQuery)
   return heard !== null && compiled !== null && heard !== computeChangeTag(compiled.project.uuid, compiled.revision)
 }
 
@@ -132,14 +132,14 @@ function toOfrepRefusal(result: Exclude<DecideResult<never>, { kind: 'evaluated'
     case 'missing_distinct_id':
       return ofrepErrors.targetingKeyMissing
     case 'missing_property':
-      return missingPropertyError(result.property)
+      return createOfrepPropertyError(result.property)
     case 'visitor_unknown':
       return ofrepErrors.visitorUnknown
     case 'busy':
       return ofrepErrors.busy
     case 'disabled':
     case 'quota_limited':
-      return overQuota(countQuotaRetrySeconds(nowMs))
+      return createOverQuotaError(countQuotaRetrySeconds(nowMs))
     default:
       return result satisfies never
   }
@@ -165,5 +165,5 @@ export function sendOfrepError(reply: FastifyReply, error: OfrepError, flagKey: 
 
 /** For errors that the server finds outside the handler, such as a body that is too large: they name no flag. */
 export function encodeServerError(error: WireError): string {
-  return encodeOfrepError(ofrepErrorOf(error), null)
+  return encodeOfrepError(toOfrepError(error), null)
 }

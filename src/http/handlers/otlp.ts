@@ -19,7 +19,7 @@ import {
   otlpFormOfContentType,
 } from '#wire/otlp/otlp-answers.ts'
 import { type OtlpPath, otlpPaths } from '#wire/otlp/otlp-paths.ts'
-import { type OtlpForm, type OtlpInput, readOtlpInline } from '#wire/otlp/read-otlp.ts'
+import { type OtlpForm, type OtlpInput, readOtlpOnEventLoop } from '#wire/otlp/read-otlp.ts'
 import type { DecodeJobs } from '#wire/threads/decode-jobs.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { type Route, sendBytes } from '../shared/route.ts'
@@ -67,7 +67,7 @@ async function handleOtlp(
     contentEncoding: headers['content-encoding'] ?? '',
     compression: readTextParameters(request.query as RawQuery).compression,
   }
-  let read = readOtlpInline(input)
+  let read = readOtlpOnEventLoop(input)
   if (read === 'too_much_work') {
     const address = findClientAddress(headers, request.raw.socket.remoteAddress, deps.trustedProxies)
     const toJob = (body: Uint8Array<ArrayBuffer>) => ({ input: { ...input, body }, token: token.value, address })

@@ -11,8 +11,12 @@ import { findClientAddress } from '#wire/address/client-address.ts'
 import type { TrustedProxies } from '#wire/address/trusted-proxies.ts'
 import { captureErrors } from '#wire/capture/capture-errors.ts'
 import { parseCaptureQuery, type RawQuery } from '#wire/capture/capture-query.ts'
-import { decodeRecordingInline, type RecordingInput } from '#wire/recordings/decode-recording.ts'
-import { recordingBodyBytesMax, recordingErrors, recordingRefused } from '#wire/recordings/recording-errors.ts'
+import { decodeRecordingOnEventLoop, type RecordingInput } from '#wire/recordings/decode-recording.ts'
+import {
+  createRecordingRefusedError,
+  recordingBodyBytesMax,
+  recordingErrors,
+} from '#wire/recordings/recording-errors.ts'
 import type { DecodeJobs } from '#wire/threads/decode-jobs.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { type Route, sendError, sendJson } from '../shared/route.ts'
@@ -69,7 +73,7 @@ async function handleRecording(deps: RecordingRouteDeps, request: FastifyRequest
     querySentAtMs: sentAtMs,
     fallbackToken: token ?? readHeaderKey(request),
   }
-  let prepared = decodeRecordingInline(input, { receivedAtMs, random, userAgent })
+  let prepared = decodeRecordingOnEventLoop(input, { receivedAtMs, random, userAgent })
   if (prepared === 'too_much_work') {
     const address = findClientAddress(headers, request.raw.socket.remoteAddress, deps.trustedProxies)
     const toJob = (body: Uint8Array<ArrayBuffer>) => ({ input: { ...input, body }, receivedAtMs, userAgent, address })
@@ -112,7 +116,7 @@ function sendOutcome(
       sendError(reply, captureErrors.unknownApiKey)
       break
     case 'unfit':
-      sendError(reply, recordingRefused(outcome.refusal))
+      sendError(reply, createRecordingRefusedError(outcome.refusal))
       break
     case 'unavailable':
       sendRetryableError(reply, random)

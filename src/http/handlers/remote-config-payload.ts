@@ -4,10 +4,10 @@
 import type { FastifyRequest } from 'fastify'
 import { hasPayload, redactedPayload } from '#core/flags/definitions/encrypted-payloads.ts'
 import type { Flag } from '#core/flags/definitions/flag.ts'
-import { configVersion } from '#core/flags/definitions/read-rules.ts'
+import { readConfigVersion } from '#core/flags/definitions/read-rules.ts'
 import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
 import { readPayloadText } from '#core/flags/evaluation/prepared-outcomes.ts'
-import { isJsonObject, ownValue } from '#core/json.ts'
+import { getOwnValue, isJsonObject } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { ProjectStore } from '#ports/state/project-store.ts'
 import type { PayloadCipher } from '#services/manage/payload-cipher.ts'
@@ -59,9 +59,9 @@ async function findPayload(
   if (!mayOpenProject(caller, projectId)) return err(serverKeyErrors.otherProject)
   const { flagId } = request.params as { flagId: string }
   const flag = findFlag(definitions.flags, flagId)
-  if (flag === undefined || configVersion(flag.filters) !== 1) return err(serverKeyErrors.notFound)
+  if (flag === undefined || readConfigVersion(flag.filters) !== 1) return err(serverKeyErrors.notFound)
   if (!flag.isRemoteConfiguration) return err(serverKeyErrors.noRemoteConfig)
-  const payloads = ownValue(flag.filters, 'payloads')
+  const payloads = getOwnValue(flag.filters, 'payloads')
   const text = isJsonObject(payloads) ? readPayloadText(payloads, valueKey) : undefined
   if (!hasPayload(text)) return ok(null)
   if (!flag.hasEncryptedPayloads) return ok(text)

@@ -12,13 +12,13 @@ import { type ClientConfig, clientConfigOf, isPageRecorded } from '#wire/browser
 import {
   encodeRemoteConfig,
   encodeRemoteConfigScript,
-  hasTokenForm,
+  looksLikeProjectToken,
   offConfig,
   type RemoteConfig,
 } from '#wire/browser/remote-config.ts'
 import { prependToGzip } from '#wire/bytes/gzip-prefix.ts'
 import { wireError } from '#wire/wire-error.ts'
-import { listAcceptedPackings } from '../shared/accepted-packings.ts'
+import { listAcceptedCompressions } from '../shared/accepted-packings.ts'
 import { computeContentHash, matchesEtag } from '../shared/etag.ts'
 import { type Route, sendError, sendJson } from '../shared/route.ts'
 import { javascript, type PackedScript, type ScriptHeaders, sendScript } from './script-answer.ts'
@@ -68,7 +68,7 @@ export function remoteConfigRoutes(options: RemoteConfigOptions): Route[] {
   ): Route['handler'] {
     return (request, reply) => {
       const { token } = request.params as { token: string }
-      const isAnswered = hasTokenForm(token) || findProject(token) !== null
+      const isAnswered = looksLikeProjectToken(token) || findProject(token) !== null
       return isAnswered ? answer(token, request, reply) : sendError(reply, badToken)
     }
   }
@@ -100,7 +100,7 @@ export function remoteConfigRoutes(options: RemoteConfigOptions): Route[] {
     const library = await scripts.find(libraryName)!
     const known = configOf(token, request)
     const config = known ?? prepare(token, offConfig)
-    const takesGzip = listAcceptedPackings(request.headers['accept-encoding']).includes('gzip')
+    const takesGzip = listAcceptedCompressions(request.headers['accept-encoding']).includes('gzip')
     // Work that costs more than a copy is done only for known projects, not for every token that is sent.
     const packed = takesGzip && known !== null ? await bundleOf(known) : null
     const answer = packed ?? {

@@ -4,7 +4,7 @@
 import type { OutgoingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { BrowserScript, ScriptPacking } from '#ports/browser-scripts.ts'
-import { listAcceptedPackings } from '../shared/accepted-packings.ts'
+import { listAcceptedCompressions } from '../shared/accepted-packings.ts'
 import { matchesEtag } from '../shared/etag.ts'
 
 /** A body in one compression; `packing` is null when the body is uncompressed. */
@@ -62,8 +62,8 @@ function sendPieces(reply: FastifyReply, pieces: readonly Buffer[]): void {
 }
 
 /** The smallest available form of the script that the client accepts. */
-export async function choosePacking(request: FastifyRequest, script: BrowserScript): Promise<PackedScript> {
-  for (const packing of listAcceptedPackings(request.headers['accept-encoding'])) {
+export async function chooseCompressedScript(request: FastifyRequest, script: BrowserScript): Promise<PackedScript> {
+  for (const packing of listAcceptedCompressions(request.headers['accept-encoding'])) {
     const packed = await script.packed(packing)
     if (packed !== null) return { packing, byteCount: packed.length, pieces: async () => [packed] }
   }

@@ -9,7 +9,7 @@ import { err, ok, type Result } from '#core/result.ts'
 import { PortError } from '#ports/port-error.ts'
 import { secretKeyPrefix } from '#services/manage/generate-key.ts'
 import { type PersonalKeyCheck, secretLengthMax } from '#services/manage/personal-key-check.ts'
-import { createSecretDigests, type SecretDigests } from '#services/manage/secret-digests.ts'
+import { createSecretDigestCache, type SecretDigests } from '#services/manage/secret-digests.ts'
 import { serverKeyErrors } from '#wire/flags/server-key-errors.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { stateUnavailable } from '../management/kit/answers.ts'
@@ -51,7 +51,7 @@ export function requireServerKey(
   handler: ServerKeyHandler,
 ): Route['handler'] {
   const acceptsKeyInQuery = route.acceptsKeyInQuery === true
-  const digests = createSecretDigests(keptDigestsMax)
+  const digests = createSecretDigestCache(keptDigestsMax)
   // Creates no needless promises, since SDKs poll unchanged definitions all the time.
   return (request, reply) => {
     const answer = (caller: Result<ServerCaller, WireError>) =>

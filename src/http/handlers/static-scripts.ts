@@ -5,7 +5,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { BrowserScripts } from '#ports/browser-scripts.ts'
 import { wireError } from '#wire/wire-error.ts'
 import { type Route, sendError } from '../shared/route.ts'
-import { choosePacking, javascript, sendScript } from './script-answer.ts'
+import { chooseCompressedScript, javascript, sendScript } from './script-answer.ts'
 
 /** For addresses that contain the version: their contents never change. */
 const forVersion = 'public, max-age=31536000, immutable'
@@ -45,7 +45,7 @@ export function staticScriptsRoutes(scripts: BrowserScripts): Route[] {
     const found = scripts.find(name)
     if (found === null) return sendError(reply, notInstalled)
     return found.then(async script => {
-      const packed = await choosePacking(request, script)
+      const packed = await chooseCompressedScript(request, script)
       await sendScript(request, reply, packed, {
         contentType: name.endsWith('.map') ? 'application/json' : javascript,
         cacheControl: isForVersion ? forVersion : forInstalled,

@@ -8,7 +8,7 @@ import { err, ok } from '#core/result.ts'
 import { type ActivityJson, activitySchema, activityScopes, encodeActivity } from '#wire/management/activity.ts'
 import { uncountedPageSchema } from '#wire/management/shapes.ts'
 import { diffVersion } from './flags/flag-activity.ts'
-import { invalidInput, permissionDenied, refusal } from './kit/answers.ts'
+import { createInvalidInputError, createPermissionDeniedError, refusal } from './kit/answers.ts'
 import { type Caller, hasScope, isLimitedToProjects } from './kit/authenticate.ts'
 import type { ManagementDeps } from './kit/deps.ts'
 import { type Call, instanceRoutes, type ManagementRoute, projectRoutes } from './kit/endpoint.ts'
@@ -42,7 +42,10 @@ function scopesParam(): QueryParam<readonly string[] | undefined> {
       if (wrong === undefined) return read
       const meant = findNearestName(wrong.replaceAll('_', '').slice(0, 40), known)
       return err(
-        invalidInput(name, `Unknown scope '${wrong.slice(0, 80)}'. Did you mean ${meant}? Known: ${known.join(', ')}.`),
+        createInvalidInputError(
+          name,
+          `Unknown scope '${wrong.slice(0, 80)}'. Did you mean ${meant}? Known: ${known.join(', ')}.`,
+        ),
       )
     },
   }
@@ -78,7 +81,9 @@ export function activityLogRoutes(deps: ManagementDeps): ManagementRoute[] {
   ]
 }
 
-const limitedKey = permissionDenied('A key that is limited to some projects sees the activity of each of them.')
+const limitedKey = createPermissionDeniedError(
+  'A key that is limited to some projects sees the activity of each of them.',
+)
 
 async function answerActivity(deps: ManagementDeps, call: Call<typeof filters, unknown>, projectId: number | null) {
   const { limit, cursor } = call.query

@@ -6,7 +6,7 @@ import { type ExperimentStatus, statusOfExperiment } from '#core/experiments/cho
 import type { Flag } from '#core/flags/definitions/flag.ts'
 import { assignAllToVariant, prependEveryoneCondition, variantsOf } from '#core/flags/definitions/narrow-writes.ts'
 import { flagKeyLengthMax } from '#core/flags/definitions/validate-flag.ts'
-import { isJsonObject, type JsonObject, ownValue } from '#core/json.ts'
+import { getOwnValue, isJsonObject, type JsonObject } from '#core/json.ts'
 import type { Experiment } from '#core/resources/experiment.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import {
@@ -17,7 +17,7 @@ import {
 } from '#services/manage/manage-experiments.ts'
 import { nullable } from '#wire/management/shapes.ts'
 import type { WireError } from '#wire/wire-error.ts'
-import { invalidInput } from './kit/answers.ts'
+import { createInvalidInputError } from './kit/answers.ts'
 import type { ManagementDeps } from './kit/deps.ts'
 import type { ItemCall } from './kit/endpoint.ts'
 import { toWriter } from './kit/owned-flags.ts'
@@ -159,7 +159,7 @@ export function buildExperimentActions(deps: ManagementDeps, orError: OrError) {
         const flagKey = body.feature_flag_key ?? flag?.key
         if (flagKey === undefined) return err(noFlag)
         const isNew = (await management.findFlagByKey(project.id, flagKey)) === null
-        const multivariate = flag === null ? undefined : ownValue(flag.filters, 'multivariate')
+        const multivariate = flag === null ? undefined : getOwnValue(flag.filters, 'multivariate')
         const { conclusion: _ended, conclusion_comment: _said, ...content } = item.content
         const input = {
           ...{ name: body.name ?? `${item.name.slice(0, 390)} (Copy)`, flagKey, content },
@@ -180,7 +180,7 @@ function toConclusion(body: { conclusion?: string | null; conclusion_comment?: s
 
 /** The filters that serve one variant to everyone; null when the variant does not exist. */
 function toShippedFilters(filters: JsonObject, variantKey: string, isForEveryone: boolean): JsonObject | null {
-  if (!variantsOf(filters).some(variant => isJsonObject(variant) && ownValue(variant, 'key') === variantKey))
+  if (!variantsOf(filters).some(variant => isJsonObject(variant) && getOwnValue(variant, 'key') === variantKey))
     return null
   const { multivariate, groups } = assignAllToVariant(
     isForEveryone ? prependEveryoneCondition(filters) : filters,
@@ -189,9 +189,12 @@ function toShippedFilters(filters: JsonObject, variantKey: string, isForEveryone
   return { multivariate: multivariate!, ...(isForEveryone && { groups: groups! }) }
 }
 
-const noFlag = invalidInput('feature_flag', 'The flag of the experiment is deleted.')
-const noSuchVariant = invalidInput('variant_key', 'The flag of the experiment has no variant with this key.')
+const noFlag = createInvalidInputError('feature_flag', 'The flag of the experiment is deleted.')
+const noSuchVariant = createInvalidInputError('variant_key', 'The flag of the experiment has no variant with this key.')
 
 function wrongStatusError(status: ExperimentStatus, statuses: readonly ExperimentStatus[]): WireError {
-  return invalidInput('status', `The experiment is ${status}; this action needs one that is ${statuses.join(' or ')}.`)
+  return createInvalidInputError(
+    'status',
+    `The experiment is ${status}; this action needs one that is ${statuses.join(' or ')}.`,
+  )
 }

@@ -9,7 +9,7 @@ import {
 } from '#core/experiments/choose-experiments.ts'
 import type { Flag } from '#core/flags/definitions/flag.ts'
 import { truncateList } from '#core/format-count.ts'
-import { isJsonObject, type JsonObject, ownValue } from '#core/json.ts'
+import { getOwnValue, isJsonObject, type JsonObject } from '#core/json.ts'
 import { isSameJson } from '#core/json-equal.ts'
 import { omitUndefined } from '#core/omit-undefined.ts'
 import type { Project } from '#core/project.ts'
@@ -24,7 +24,7 @@ import {
 } from '#services/manage/manage-experiments.ts'
 import {
   createExperimentSchema,
-  decodeFlagFieldsSent,
+  decodeSentFlagFields,
   encodeExperiment,
   experimentSchema,
   removeParameterPayloads,
@@ -35,7 +35,7 @@ import { encodeLinkedFlag, type LinkedFlagJson } from '#wire/management/linked-f
 import { postHogExperimentFields } from '#wire/management/posthog-fields.ts'
 import { isWireError, type WireError } from '#wire/wire-error.ts'
 import { buildExperimentActions } from './experiment-actions.ts'
-import { invalidInput } from './kit/answers.ts'
+import { createInvalidInputError } from './kit/answers.ts'
 import type { ManagementDeps } from './kit/deps.ts'
 import type { ManagementRoute } from './kit/endpoint.ts'
 import { asFilter, authorsParam, convertParam, listChosenAuthors } from './kit/list-filters.ts'
@@ -174,39 +174,42 @@ function readFlagConfig(
         name => !isSameJson(others[name as keyof typeof others], flag?.[name as keyof typeof others]),
       )
   if (changed !== undefined)
-    return err(invalidInput(`feature_flag.${changed}`, 'This field belongs to the flag: PATCH the flag.'))
-  const parameters = own === null ? null : (ownValue(own.content, 'parameters') ?? {})
-  const said = decodeFlagFieldsSent(body, isJsonObject(parameters) ? parameters : null)
+    return err(createInvalidInputError(`feature_flag.${changed}`, 'This field belongs to the flag: PATCH the flag.'))
+  const parameters = own === null ? null : (getOwnValue(own.content, 'parameters') ?? {})
+  const said = decodeSentFlagFields(body, isJsonObject(parameters) ? parameters : null)
   const { filters, ensureExperienceContinuity } = said
   const active = isNew ? omitUndefined({ flagActive: others.active }) : {}
   if (Object.keys(said).length === 0) return ok(active)
   if (ensureExperienceContinuity !== undefined && typeof ensureExperienceContinuity !== 'boolean')
-    return err(invalidInput('parameters.ensure_experience_continuity', 'Must be true or false.'))
+    return err(createInvalidInputError('parameters.ensure_experience_continuity', 'Must be true or false.'))
   const mayChangeRunning = body.update_feature_flag_params === true
   return ok({ ...active, flagConfig: { ...omitUndefined({ filters, ensureExperienceContinuity }), mayChangeRunning } })
 }
 
-const twoKeys = invalidInput('feature_flag.key', 'Must equal feature_flag_key, or be omitted.')
-const keepsItsFlag = invalidInput(
+const twoKeys = createInvalidInputError('feature_flag.key', 'Must equal feature_flag_key, or be omitted.')
+const keepsItsFlag = createInvalidInputError(
   'feature_flag_key',
   'The flag of an experiment cannot be changed: create another experiment for another flag.',
 )
 const errors = {
   not_found: createNoSuchItemError('experiment'),
-  flag_without_variants: invalidInput('feature_flag_key', 'The flag with this key has fewer than two variants.'),
-  flag_not_started: invalidInput(
+  flag_without_variants: createInvalidInputError(
+    'feature_flag_key',
+    'The flag with this key has fewer than two variants.',
+  ),
+  flag_not_started: createInvalidInputError(
     'feature_flag.active',
     'The flag becomes active when its experiment starts: send start_date, or omit this field.',
   ),
-  flag_archived: invalidInput(
+  flag_archived: createInvalidInputError(
     'start_date',
     'The flag of the experiment is archived. Unarchive it first: PATCH the flag with `archived: false`.',
   ),
-  flag_taken_with_config: invalidInput(
+  flag_taken_with_config: createInvalidInputError(
     'feature_flag',
     'A flag with this key exists, and creating an experiment does not change it: update the flag itself, or omit feature_flag and the variants.',
   ),
-  flag_of_running: invalidInput(
+  flag_of_running: createInvalidInputError(
     'feature_flag',
     'The experiment is running: send update_feature_flag_params=true to change its flag anyway.',
   ),
@@ -229,14 +232,14 @@ function toWireResult<T>(
   if (isWireError(error)) return err(error)
   if (typeof error === 'object' && error.kind === 'in_rules')
     return err(
-      invalidInput(
+      createInvalidInputError(
         'deleted',
         `Rules of ${truncateList(error.of).join(', ')} belong to the experiment: remove its experiment_id from them first.`,
       ),
     )
   const attrOf = (flagPath: string) => {
     if (flagPath === 'key') return 'feature_flag_key'
-    const parameters = ownValue(body as JsonObject, 'parameters')
+    const parameters = getOwnValue(body as JsonObject, 'parameters')
     for (const [path, parameter] of legacyPaths)
       if (flagPath.startsWith(path) && isJsonObject(parameters) && parameter in parameters)
         return `parameters.${parameter}${flagPath.slice(path.length)}`

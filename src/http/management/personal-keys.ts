@@ -14,7 +14,14 @@ import {
 import { postHogKeyFields } from '#wire/management/posthog-fields.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'
 import type { WireError } from '#wire/wire-error.ts'
-import { answer, invalidInput, noContent, notFoundHere, permissionDenied, refusal } from './kit/answers.ts'
+import {
+  answer,
+  createInvalidInputError,
+  createPermissionDeniedError,
+  noContent,
+  notFoundHere,
+  refusal,
+} from './kit/answers.ts'
 import { isLimitedToProjects } from './kit/authenticate.ts'
 import type { ManagementDeps } from './kit/deps.ts'
 import { type InstanceEndpoint, instanceRoutes, type ManagementRoute } from './kit/endpoint.ts'
@@ -107,7 +114,7 @@ function keyRoutes<Q extends QuerySpec, S extends TSchema>(
   })
 }
 
-const limitedKey = permissionDenied('A key that is limited to some projects cannot manage keys.')
+const limitedKey = createPermissionDeniedError('A key that is limited to some projects cannot manage keys.')
 
 function unknownScopeMessage(scope: string): string {
   const known = `* or ${scopeObjects.join(', ')} with :read or :write`
@@ -117,11 +124,11 @@ function unknownScopeMessage(scope: string): string {
 function keyError(error: KeyRefusal): WireError {
   switch (error.kind) {
     case 'no_scopes':
-      return invalidInput('scopes', 'Send at least one scope; ["*"] grants all.')
+      return createInvalidInputError('scopes', 'Send at least one scope; ["*"] grants all.')
     case 'unknown_scope':
-      return invalidInput(`scopes.${error.index}`, unknownScopeMessage(error.scope))
+      return createInvalidInputError(`scopes.${error.index}`, unknownScopeMessage(error.scope))
     case 'unknown_project':
-      return invalidInput(`scoped_teams.${error.index}`, `Project ${error.projectId} does not exist.`)
+      return createInvalidInputError(`scoped_teams.${error.index}`, `Project ${error.projectId} does not exist.`)
     default:
       return error satisfies never
   }

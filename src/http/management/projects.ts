@@ -24,7 +24,15 @@ import {
 } from '#wire/management/projects.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
-import { type Answer, answer, invalidInput, noContent, notFoundHere, permissionDenied, refusal } from './kit/answers.ts'
+import {
+  type Answer,
+  answer,
+  createInvalidInputError,
+  createPermissionDeniedError,
+  noContent,
+  notFoundHere,
+  refusal,
+} from './kit/answers.ts'
 import { type Caller, isLimitedToProjects } from './kit/authenticate.ts'
 import type { ManagementDeps } from './kit/deps.ts'
 import { instanceRoutes, type ManagementRoute, projectPrefixes, projectRoutes } from './kit/endpoint.ts'
@@ -64,7 +72,7 @@ export function projectsRoutes(deps: ManagementDeps): ManagementRoute[] {
       success: { status: 201, schema: projectSchema },
       handle: async ({ caller, change, body }) => {
         if (isLimitedToProjects(caller)) {
-          return refusal(permissionDenied('A key limited to some projects cannot create projects.'))
+          return refusal(createPermissionDeniedError('A key limited to some projects cannot create projects.'))
         }
         const fields = decodeProject(body)
         const wrongSetting = findSettingRefusal(fields.clientSettings)
@@ -192,16 +200,16 @@ async function answerProjectWrite(
 
 function findSettingRefusal(settings: Project['clientSettings'] | undefined): Answer | null {
   const issue = settings === undefined ? null : findClientSettingsIssue(settings)
-  return issue === null ? null : refusal(invalidInput(issue.name, issue.message))
+  return issue === null ? null : refusal(createInvalidInputError(issue.name, issue.message))
 }
 
 const projectErrors: Record<Exclude<ProjectRefusal, 'not_found'>, WireError> = {
   token_taken: wireError(400, 'unique', 'Another project uses this project API key.', 'api_token'),
-  invalid_token: invalidInput(
+  invalid_token: createInvalidInputError(
     'api_token',
     'A project API key has 1 to 64 printable ASCII characters, no white space, slash, question mark, hash or per cent ' +
       'sign, and does not start with phx_ or phs_.',
   ),
-  unknown_timezone: invalidInput('timezone', 'Unknown time zone: use an IANA name such as Europe/Berlin.'),
-  blank_name: invalidInput('name', 'This field may not be blank.'),
+  unknown_timezone: createInvalidInputError('timezone', 'Unknown time zone: use an IANA name such as Europe/Berlin.'),
+  blank_name: createInvalidInputError('name', 'This field may not be blank.'),
 }

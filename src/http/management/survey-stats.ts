@@ -5,7 +5,14 @@ import type { Project } from '#core/project.ts'
 import { ok } from '#core/result.ts'
 import { formatInstant } from '#wire/management/shapes.ts'
 import { encodeSurveyStats, surveyStatsSchema, surveysStatsSchema } from '#wire/management/survey-stats.ts'
-import { type Answer, answer, answerFromEventStore, invalidInput, notFoundError, refusal } from './kit/answers.ts'
+import {
+  type Answer,
+  answer,
+  answerFromEventStore,
+  createInvalidInputError,
+  createNotFoundError,
+  refusal,
+} from './kit/answers.ts'
 import type { ManagementDeps } from './kit/deps.ts'
 import { type ManagementRoute, type ProjectCall, projectRoutes } from './kit/endpoint.ts'
 import { readInstant } from './kit/instants.ts'
@@ -40,9 +47,9 @@ export function surveyStatsRoutes(deps: ManagementDeps): ManagementRoute[] {
       handle: async call => {
         const id = call.params.surveyId!.toLowerCase()
         const survey = await deps.management.findResource('survey', call.project.id, id)
-        if (survey === null) return refusal(notFoundError('The project has no survey with this id.'))
+        if (survey === null) return refusal(createNotFoundError('The project has no survey with this id.'))
         if ((call.query.survey_id ?? survey.id).toLowerCase() !== survey.id)
-          return refusal(invalidInput('survey_id', 'Must equal the survey id in the path.'))
+          return refusal(createInvalidInputError('survey_id', 'Must equal the survey id in the path.'))
         const dateOf = (epochMs: number | null) => (epochMs === null ? null : formatInstant(epochMs))
         const { startDateMs, endDateMs } = survey
         return count(call, [id], { survey_id: id, start_date: dateOf(startDateMs), end_date: dateOf(endDateMs) })
@@ -72,7 +79,7 @@ export function surveyStatsRoutes(deps: ManagementDeps): ManagementRoute[] {
     const to = dateTo === undefined ? ok(undefined) : readInstant(dateTo, 'date_to', zone)
     if (!to.ok) return refusal(to.error)
     if (from.value !== undefined && to.value !== undefined && from.value > to.value)
-      return refusal(invalidInput('date_from', 'Must not be after date_to.'))
+      return refusal(createInvalidInputError('date_from', 'Must not be after date_to.'))
     const asked = omitUndefined({ projectId: project.id, surveyIds, fromMs: from.value, toMs: to.value })
     return answerFromEventStore(async () =>
       answer(200, { ...about, ...encodeSurveyStats(await deps.events.countSurveyEvents(asked, signal)) }),

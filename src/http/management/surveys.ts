@@ -20,7 +20,7 @@ import {
   updateSurveySchema,
 } from '#wire/management/surveys.ts'
 import { isWireError, type WireError, wireError } from '#wire/wire-error.ts'
-import { invalidInput } from './kit/answers.ts'
+import { createInvalidInputError } from './kit/answers.ts'
 import type { ManagementDeps } from './kit/deps.ts'
 import type { ItemCall, ManagementRoute } from './kit/endpoint.ts'
 import { asFilter, authorsParam, listChosenAuthors, uuidsParam } from './kit/list-filters.ts'
@@ -112,20 +112,23 @@ export function surveysRoutes(deps: ManagementDeps): ManagementRoute[] {
   })
 }
 
-const noInsights = invalidInput('linked_insight_id', 'Insights are not supported, so a survey cannot be linked to one.')
-const foreignTargetingFlag = invalidInput(
+const noInsights = createInvalidInputError(
+  'linked_insight_id',
+  'Insights are not supported, so a survey cannot be linked to one.',
+)
+const foreignTargetingFlag = createInvalidInputError(
   'targeting_flag_id',
   'The targeting flag is created for the survey: send targeting_flag_filters, or linked_flag_id for an existing flag.',
 )
-const noDraft = invalidInput(
+const noDraft = createInvalidInputError(
   'start_date',
   'The survey has already started. To resume an ended survey, send `end_date: null`.',
 )
-const notRunning = invalidInput('end_date', 'The survey is not running.')
+const notRunning = createInvalidInputError('end_date', 'The survey is not running.')
 const errors = {
   not_found: createNoSuchItemError('survey'),
   no_questions: wireError(400, 'required', 'A survey needs questions before it starts.', 'questions'),
-  no_such_flag: invalidInput('linked_flag_id', 'The project has no feature flag with this id.'),
+  no_such_flag: createInvalidInputError('linked_flag_id', 'The project has no feature flag with this id.'),
   flag_not_readable: flagNotReadable,
 }
 

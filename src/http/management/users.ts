@@ -15,7 +15,7 @@ import { answer } from './kit/answers.ts'
 import type { Caller } from './kit/authenticate.ts'
 import type { ManagementDeps } from './kit/deps.ts'
 import { findCurrentProject, instanceRoutes, type ManagementRoute } from './kit/endpoint.ts'
-import { encodeCountAndNeighbours } from './kit/full-page.ts'
+import { encodeCountAndPageLinks } from './kit/full-page.ts'
 import { limitParam, pageParams } from './kit/query-params.ts'
 import { listVisibleProjects } from './projects.ts'
 
@@ -55,7 +55,7 @@ export function usersRoutes(deps: ManagementDeps): ManagementRoute[] {
       success: { status: 200, schema: countedPageSchema(organizationSchema) },
       handle: async ({ request, caller, query }) => {
         const results = query.offset === 0 ? [await encodeOrganization(deps, caller)] : []
-        return answer(200, { ...encodeCountAndNeighbours(request, query, 1, results.length), results })
+        return answer(200, { ...encodeCountAndPageLinks(request, query, 1, results.length), results })
       },
     }),
     ...instanceRoutes(deps, {

@@ -3,7 +3,7 @@
 import type { ScriptPacking } from '#ports/browser-scripts.ts'
 
 /** The compressions that an `Accept-Encoding` accepts, smallest result first. `q=0` excludes one. */
-export function listAcceptedPackings(header: string | string[] | undefined): ScriptPacking[] {
+export function listAcceptedCompressions(header: string | string[] | undefined): ScriptPacking[] {
   const refused = /^\s*(?:br|gzip)\s*;\s*q=0(?:\.0*)?\s*$/i
   const offers = String(header ?? '')
     .split(',')

@@ -3,7 +3,7 @@
 /** Calls its argument at each tick until the function that it returned is called. Tests pass their own implementation. */
 export type StartTicks = (tick: () => void) => () => void
 
-export function startSecondTicks(tick: () => void): () => void {
+export function callEverySecond(tick: () => void): () => void {
   const timer = setInterval(tick, 1_000).unref()
   return () => clearInterval(timer)
 }

@@ -29,7 +29,7 @@ export const usualMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'O
 export function collectKnownPaths(routes: readonly Route[]): readonly KnownPath[] {
   const known = new Map<string, KnownPath & { readonly methods: Set<string> }>()
   for (const route of routes) {
-    for (const path of listSpellings(route.path)) {
+    for (const path of listPathSpellings(route.path)) {
       const { group, echoes } = route
       const entry = known.get(path) ?? {
         ...{ path, group, methods: new Set<string>(), segments: path.split('/') },
@@ -57,7 +57,7 @@ export function findKnownPath(
 }
 
 /** The path with and without a trailing slash; unchanged if it is the root, a file or a prefix. */
-export function listSpellings(path: string): string[] {
+export function listPathSpellings(path: string): string[] {
   return path === '/' || path.endsWith('/*') || path.includes('.') ? [path] : [path, `${path}/`]
 }
 

@@ -11,7 +11,7 @@ const marginMs = 1_000
 const reportedWaitMs = 1_000
 
 /** @param calls stores the times of calls, so that they survive a restart. @param onWaiting null when a wait has ended. */
-export function createCallGate(
+export function createCallRateLimiter(
   limits: CallLimits,
   calls: Pick<FetchState, 'addCall' | 'callsMs'>,
   clock: FetchClock,

@@ -1,7 +1,7 @@
 // Which export to fetch: the source, its days and its address. Holds no secrets, so it can be stored and shown.
 
 import { isDeepStrictEqual } from 'node:util'
-import { isJsonObject, type JsonObject, ownValue } from '#core/json.ts'
+import { getOwnValue, isJsonObject, type JsonObject } from '#core/json.ts'
 import { ImportConfigError } from '../records/import-source.ts'
 import { parseDay } from './fetch-windows.ts'
 
@@ -26,7 +26,7 @@ const readers = {
   s3_url: readBucket,
   s3_endpoint: readAddress,
   s3_region: readText,
-  s3_path_style: (object: JsonObject, key: string) => ownValue(object, key) === true,
+  s3_path_style: (object: JsonObject, key: string) => getOwnValue(object, key) === true,
   /** Path of a file that lists URLs. */
   list: readText,
 }
@@ -88,7 +88,7 @@ function readBucket(object: JsonObject, key: string): { readonly bucket: string;
 }
 
 function readText(object: JsonObject, key: string): string | null {
-  const value = ownValue(object, key)
+  const value = getOwnValue(object, key)
   if (value === undefined || value === null) return null
   if (typeof value === 'string' && value !== '') return value
   if (typeof value === 'number') return String(value)
@@ -116,7 +116,7 @@ function integerReader(max: number) {
 }
 
 /** @param bound the folder's configuration, as JSON. @param asked the configuration of this call. */
-export function formatOtherExport(folder: string, bound: string, asked: string): string {
+export function describeExportMismatch(folder: string, bound: string, asked: string): string {
   const [before, now] = [bound, asked].map(text => JSON.parse(text) as JsonObject) as [JsonObject, JsonObject]
   const keys = Object.keys({ ...before, ...now }).toSorted()
   const changed = keys.filter(key => before[key] !== now[key])
@@ -131,7 +131,7 @@ export function formatOtherExport(folder: string, bound: string, asked: string):
  * default is fine.
  * @throws ImportConfigError
  */
-export function checkNothingIgnored(folder: string, bound: JsonObject, asked: JsonObject): void {
+export function checkNoOptionIgnored(folder: string, bound: JsonObject, asked: JsonObject): void {
   const before = parseFetchConfig(bound)
   const ignored = Object.entries(asked)
     .filter(([key, value]) => !isDeepStrictEqual(parseFetchConfig({ ...bound, [key]: value }), before))

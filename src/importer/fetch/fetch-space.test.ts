@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { FetchWait } from './fetch-faults.ts'
-import { createFetchSpace } from './fetch-space.ts'
+import { createFetchSpaceGuard } from './fetch-space.ts'
 
 const mebibyte = 2 ** 20
 
@@ -13,7 +13,7 @@ function aFetchSpace(freeBytes: number) {
     disk.looks.push(bytes)
     return disk.freeBytes > bytes ? null : `no space for ${bytes}`
   }
-  return { disk, reported, space: createFetchSpace(findSpaceProblem, problem => reported.push(problem)) }
+  return { disk, reported, space: createFetchSpaceGuard(findSpaceProblem, problem => reported.push(problem)) }
 }
 
 describe('the disk space of a fetch', () => {

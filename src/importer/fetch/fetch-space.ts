@@ -8,7 +8,7 @@ import { diskFull, FetchWait } from './fetch-faults.ts'
 /** At most this many bytes are written, by all parts together, between two checks. */
 const checkEveryBytes = 16 * 2 ** 20
 
-export function createFetchSpace(findSpaceProblem: FindSpaceProblem, report: (problem: string) => void) {
+export function createFetchSpaceGuard(findSpaceProblem: FindSpaceProblem, report: (problem: string) => void) {
   /** Bytes that each running part of known size still has to write, by part id. */
   const remainingBytes = new Map<string, number>()
   let uncheckedBytes = 0

@@ -8,7 +8,7 @@ import { quickClock } from '../../../tests/support/fixed-clock.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { FetchStop, FetchWait } from './fetch-faults.ts'
 import type { FetchPart, PartTools } from './fetch-source.ts'
-import { type FetchStageOptions, fetchStage } from './fetch-stage.ts'
+import { type FetchStageOptions, runFetchStage } from './fetch-stage.ts'
 import type { FetchClock } from './waiting.ts'
 
 const parts: readonly FetchPart[] = ['a', 'b'].map(id => ({ id, asks: { id }, bytes: 10 }))
@@ -25,7 +25,7 @@ function stageOf(
   }
   const { signal } = new AbortController()
   const tryFileLock = () => () => undefined
-  return fetchStage({ folder: tempDir(t), config: '{}', source, clock: quickClock(), tryFileLock, signal, ...more })
+  return runFetchStage({ folder: tempDir(t), config: '{}', source, clock: quickClock(), tryFileLock, signal, ...more })
 }
 
 it('a part that needs action by the user ends the fetch at once, even while another waits as its source asks', async t => {

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { formatCount, truncateList } from '#core/format-count.ts'
 import { computeFileSha256 } from '#importer/job/sha256.ts'
 import type { FindSpaceProblem } from '#importer/read/disk-space.ts'
-import { createCallGate } from './call-limits.ts'
+import { createCallRateLimiter } from './call-limits.ts'
 import {
   BrokenAnswer,
   convertToFetchFault,
@@ -19,8 +19,8 @@ import {
 } from './fetch-faults.ts'
 import { createFetchReporter, type FetchListener } from './fetch-reporter.ts'
 import type { FetchPart, FetchSource, PartTools } from './fetch-source.ts'
-import { createFetchSpace } from './fetch-space.ts'
-import { FetchState, type FetchWarning, type StoredPart, toStateDamage } from './fetch-state.ts'
+import { createFetchSpaceGuard } from './fetch-space.ts'
+import { FetchState, type FetchWarning, type StoredPart, toStateDamageError } from './fetch-state.ts'
 import { completePartFile, type PartFile, toPartFile } from './part-file.ts'
 import { computeRetryWaitMs, type FetchClock, formatWaitSpan, sleepUntil } from './waiting.ts'
 
@@ -63,7 +63,7 @@ const listedAtOnce = 500
  * @throws FetchStop with a message when the user must do something, JobStopped when the state in the folder is damaged,
  * the signal's reason when it is aborted. Fetched data is kept, and the next call continues from it.
  */
-export async function fetchStage(options: FetchStageOptions): Promise<FetchResult> {
+export async function runFetchStage(options: FetchStageOptions): Promise<FetchResult> {
   const { folder, tryFileLock } = options
   mkdirSync(join(folder, 'raw'), { recursive: true, mode: 0o700 })
   const unlock = tryFileLock(join(folder, 'fetch.lock'))
@@ -74,7 +74,7 @@ export async function fetchStage(options: FetchStageOptions): Promise<FetchResul
     state.moveFutureCallsTo(options.clock.nowMs())
     return await runFetch(options, state)
   } catch (error) {
-    throw toStateDamage(folder, error)
+    throw toStateDamageError(folder, error)
   } finally {
     unlock()
   }
@@ -87,7 +87,7 @@ interface Attempts {
   dueMs: number
 }
 
-/** Fetches all parts into a folder whose `state` is locked. @throws like `fetchStage`. */
+/** Fetches all parts into a folder whose `state` is locked. @throws like `runFetchStage`. */
 async function runFetch(options: FetchStageOptions, state: FetchState): Promise<FetchResult> {
   const { folder, source, clock, signal, findSpaceProblem = () => null, stallMs = stallMsDefault } = options
   const active = new Map<string, Promise<void>>()
@@ -96,8 +96,8 @@ async function runFetch(options: FetchStageOptions, state: FetchState): Promise<
   const noMoreCalls = new AbortController()
   const callSignal = AbortSignal.any([signal, noMoreCalls.signal])
   const reporter = createFetchReporter(options, clock, () => state.counts())
-  const space = createFetchSpace(findSpaceProblem, reporter.notice)
-  const gate = createCallGate(source.limits, state, clock, reporter.setWaiting)
+  const space = createFetchSpaceGuard(findSpaceProblem, reporter.notice)
+  const gate = createCallRateLimiter(source.limits, state, clock, reporter.setWaiting)
   const failures: Error[] = []
   let consecutiveWaits = 0
 

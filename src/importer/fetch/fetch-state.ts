@@ -5,7 +5,7 @@ import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { JobFolder } from '../job/job-folder.ts'
 import { isSqliteDamage, SqliteFile } from '../job/sqlite-file.ts'
-import { formatOtherExport } from './fetch-config.ts'
+import { describeExportMismatch } from './fetch-config.ts'
 import { FetchStop } from './fetch-faults.ts'
 import type { FetchPart, PartAsks } from './fetch-source.ts'
 import { toPartFile } from './part-file.ts'
@@ -48,7 +48,7 @@ export function readFetchedParts(folder: string): FetchedParts | null {
     const parts = state.fetchedParts()
     return { config: JSON.parse(config), isComplete: state.isComplete(), partsWaiting, partsEmpty, warnings, parts }
   } catch (error) {
-    throw toStateDamage(folder, error)
+    throw toStateDamageError(folder, error)
   }
 }
 
@@ -101,7 +101,7 @@ export class FetchState extends SqliteFile {
     const bound = this.config()
     if (bound === config) return
     if (bound !== null) {
-      if (this.#hasData()) throw new FetchStop(formatOtherExport(this.#folder, bound, config))
+      if (this.#hasData()) throw new FetchStop(describeExportMismatch(this.#folder, bound, config))
       for (const id of this.ids()) rmSync(toPartFile(this.#folder, id).path, { force: true })
     }
     this.sql.exec('DELETE FROM part; DELETE FROM warning; DELETE FROM fetch')
@@ -249,7 +249,7 @@ export class FetchState extends SqliteFile {
 }
 
 /** @returns JobStopped with what to do if SQLite reports damage; any other error unchanged. */
-export function toStateDamage(folder: string, error: unknown): unknown {
+export function toStateDamageError(folder: string, error: unknown): unknown {
   return isSqliteDamage(error) ? new JobFolder(folder).damaged(stateFile) : error
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import {
   computeRetryWaitMs,
-  createForwardClock,
+  createMonotonicClock,
   type FetchClock,
   formatWaitSpan,
   parseRetryAfter,
@@ -13,7 +13,7 @@ import {
 function machine(setBackAfterMs: number, setBackMs: number) {
   let [sleptMs, offMs] = [0, 0]
   const clock: FetchClock = {
-    nowMs: createForwardClock(() => 1_000_000_000 + sleptMs - offMs),
+    nowMs: createMonotonicClock(() => 1_000_000_000 + sleptMs - offMs),
     sleep: async ms => {
       sleptMs += ms
       if (sleptMs >= setBackAfterMs) offMs = setBackMs
@@ -33,7 +33,7 @@ it('setting the clock back during a wait does not lengthen it', async () => {
 
 it('a clock that only moves forward follows the machine’s clock again once that has caught up', () => {
   const shown = [10, 20, 5, 6, 15, 30, 31]
-  const now = createForwardClock(() => shown.shift()!)
+  const now = createMonotonicClock(() => shown.shift()!)
   assert.deepEqual(Array.from({ length: 7 }, now), [10, 20, 20, 21, 30, 30, 31])
 })
 

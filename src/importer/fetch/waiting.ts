@@ -2,7 +2,7 @@
 // "Back-off"; §2.8.
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type BackOff, backOffMs } from '#core/back-off.ts'
+import { type BackOff, computeBackOffMs } from '#core/back-off.ts'
 
 export interface FetchClock {
   nowMs(): number
@@ -17,7 +17,7 @@ export interface FetchClock {
  * returned, since otherwise every wait would last longer by the jump. It follows the machine's clock again once the
  * machine's clock has caught up.
  */
-export function createForwardClock(nowMs: () => number): () => number {
+export function createMonotonicClock(nowMs: () => number): () => number {
   let aheadMs = 0
   let lastMs = Number.NEGATIVE_INFINITY
   return () => {
@@ -30,7 +30,7 @@ export function createForwardClock(nowMs: () => number): () => number {
 }
 
 export const wallClock: FetchClock = {
-  nowMs: createForwardClock(Date.now),
+  nowMs: createMonotonicClock(Date.now),
   sleep: async (ms, signal) => void (await sleep(ms, undefined, { signal })),
   random: Math.random,
 }
@@ -54,7 +54,7 @@ const retryAfterMsMax = 24 * 3_600_000
  * @param retryAfterMs the wait that the source asks for. The result is never shorter.
  */
 export function computeRetryWaitMs(tries: number, random: number, retryAfterMs: number | null): number {
-  const waitMs = Math.ceil(backOffMs(waits, tries - 1, random))
+  const waitMs = Math.ceil(computeBackOffMs(waits, tries - 1, random))
   return retryAfterMs === null ? waitMs : Math.max(waitMs, Math.min(retryAfterMs, retryAfterMsMax))
 }
 

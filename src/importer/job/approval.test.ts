@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createApproval, listChangesSince } from './approval.ts'
+import { createApproval, listChangesSinceApproval } from './approval.ts'
 import type { Manifest } from './manifest.ts'
 import type { ImportPlan } from './plan.ts'
 
@@ -28,7 +28,7 @@ describe('an approval', () => {
       JSON.stringify({ ...plan, target: Object.fromEntries(Object.entries(plan.target!).reverse()) }),
     )
     assert.deepEqual(
-      listChangesSince(approval, { ...parts, plan: read as ImportPlan, manifest: structuredClone(manifest) }),
+      listChangesSinceApproval(approval, { ...parts, plan: read as ImportPlan, manifest: structuredClone(manifest) }),
       [],
     )
     assert.equal(createApproval(parts, 'another time').sha256, approval.sha256)
@@ -42,8 +42,8 @@ describe('an approval', () => {
       [{ limits: { ...plan.limits, maxRejectShare: 0.5 } }, 'the limits'],
     ]
     for (const [change, what] of changes)
-      assert.deepEqual(listChangesSince(approval, { manifest, plan: { ...plan, ...change } }), [what])
+      assert.deepEqual(listChangesSinceApproval(approval, { manifest, plan: { ...plan, ...change } }), [what])
     const other = { ...manifest, parts: [] } as Manifest
-    assert.deepEqual(listChangesSince(approval, { plan, manifest: other }), ['the events (manifest.json)'])
+    assert.deepEqual(listChangesSinceApproval(approval, { plan, manifest: other }), ['the events (manifest.json)'])
   })
 })

@@ -5,7 +5,7 @@ import type { JsonObject } from '#core/json.ts'
 import { toCanonicalJson } from '../records/canonical-json.ts'
 import { createStateAccessors } from './job-state.ts'
 import { type Manifest, manifestFile } from './manifest.ts'
-import { hashMapping, type ImportPlan } from './plan.ts'
+import { hashConversionSettings, type ImportPlan } from './plan.ts'
 import { sha256Hex } from './sha256.ts'
 
 /** What an approval covers, and what users call it. */
@@ -41,7 +41,7 @@ export function hashTarget(target: ImportPlan['target']): string {
 export function hashApprovedParts({ plan, manifest }: ApprovedParts): ApprovalHashes {
   return {
     manifest: hashManifest(manifest),
-    mapping: hashMapping(plan),
+    mapping: hashConversionSettings(plan),
     target: hashTarget(plan.target),
     limits: sha256Hex(toCanonicalJson(plan.limits as unknown as JsonObject)),
   }
@@ -54,7 +54,7 @@ export function createApproval(parts: ApprovedParts, approvedAt: string): Approv
 }
 
 /** @returns descriptions of what changed since the approval; empty when nothing did. */
-export function listChangesSince({ hashes }: Approval, parts: ApprovedParts): readonly string[] {
+export function listChangesSinceApproval({ hashes }: Approval, parts: ApprovedParts): readonly string[] {
   const now = hashApprovedParts(parts)
   const names = Object.keys(coveredNames) as (keyof ApprovalHashes)[]
   return names.filter(name => now[name] !== hashes[name]).map(name => coveredNames[name])

@@ -3,7 +3,7 @@ import { closeSync, existsSync, lstatSync, mkdirSync, readFileSync, symlinkSync,
 import { dirname } from 'node:path'
 import { describe, it } from 'node:test'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
-import { appendToFile, openNewFile } from '../read/own-files.ts'
+import { appendToFile, createNewFile } from '../read/own-files.ts'
 import { Type } from '../records/file-schema.ts'
 import { JobFolder } from './job-folder.ts'
 
@@ -29,7 +29,7 @@ describe('a file of a job', () => {
       folder.write('plan.json', 'own')
       assert.equal(readFileSync(folder.file('plan.json'), 'utf8'), 'own')
       assert.ok(lstatSync(folder.file('plan.json')).isFile())
-      closeSync(openNewFile(folder.file('rejects/0.jsonl.next')))
+      closeSync(createNewFile(folder.file('rejects/0.jsonl.next')))
       assert.throws(() => appendToFile(folder.file('spill/2024-05-01.lines'), 'own'), { code: 'ELOOP' })
       if (content === '') assert.ok(!existsSync(foreign))
       else assert.equal(readFileSync(foreign, 'utf8'), content)

@@ -21,7 +21,7 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { parsePlainJson } from '#core/json.ts'
-import { openNewFile } from '../read/own-files.ts'
+import { createNewFile } from '../read/own-files.ts'
 import { matchesSchema, type Schema } from '../records/file-schema.ts'
 import { JobStopped } from './job-paused.ts'
 
@@ -97,7 +97,7 @@ export class JobFolder {
     const path = this.file(name)
     mkdirSync(dirname(path), { recursive: true })
     const next = `${path}.next`
-    const file = openNewFile(next)
+    const file = createNewFile(next)
     try {
       const bytes = typeof content === 'string' ? Buffer.from(content) : content
       for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at)

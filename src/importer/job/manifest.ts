@@ -52,7 +52,7 @@ const manifestSchema = Type.Object({
     /** How often a user other than the first was seen on a device. */
     sharedDevices: Type.Number(),
     devices: Type.Object({ all: Type.Number(), shared: Type.Number() }),
-    /** How many records have each note about a time zone, for `checkZoneAgainstNotes`. */
+    /** How many records have each note about a time zone, for `checkConfiguredZone`. */
     zoneNotes: Type.Array(Type.Object({ note: Type.String(), count: Type.Number() })),
     /** Names in the configuration that occur in no record. */
     unseenNames: Type.Array(unseenNameSchema),

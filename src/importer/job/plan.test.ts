@@ -4,7 +4,7 @@ import { parseJson } from '#core/json.ts'
 import { limits } from '../../../tests/support/import-job.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { JobFolder } from './job-folder.ts'
-import { hashMapping, type ImportPlan, readPlan, writePlan } from './plan.ts'
+import { hashConversionSettings, type ImportPlan, readPlan, writePlan } from './plan.ts'
 
 describe('the plan of an import', () => {
   it('keeps all digits of the numbers in its configuration', t => {
@@ -20,7 +20,7 @@ describe('the plan of an import', () => {
     const read = readPlan(folder)!
     assert.equal(JSON.stringify(read.config), `{"mapping":{"filters":[${filter}]}}`)
     assert.equal(read.limits.maxRejectShare, 1e-7)
-    assert.equal(hashMapping(read), hashMapping(plan))
+    assert.equal(hashConversionSettings(read), hashConversionSettings(plan))
   })
 
   it('is refused in an older format, with a remedy', t => {

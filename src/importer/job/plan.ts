@@ -1,7 +1,7 @@
 // `plan.json`: what a job imports, from where to where, and under which rules. Fixed before staging; changing it means
 // staging again. Source: docs/wire/import.md §2.1, §2.2.
 
-import { type JsonObject, mayNeedLiterals, parseJson } from '#core/json.ts'
+import { type JsonObject, mayNeedNumberLiterals, parseJson } from '#core/json.ts'
 import { toCanonicalJson } from '../records/canonical-json.ts'
 import { allowNull, type DeepReadonly, jsonObject, type Static, Type } from '../records/file-schema.ts'
 import type { JobFolder } from './job-folder.ts'
@@ -84,7 +84,7 @@ export function readPlan(folder: JobFolder): ImportPlan | null {
 
 /** Filters compare all digits of 64-bit ids, which `JSON.parse` would round. */
 function restoreExactConfig(stored: object, text: string): object {
-  if (!mayNeedLiterals(text)) return stored
+  if (!mayNeedNumberLiterals(text)) return stored
   const { config } = parseJson(text) as JsonObject
   return { ...stored, ...(config !== undefined && { config }) }
 }
@@ -94,7 +94,7 @@ export function writePlan(folder: JobFolder, plan: ImportPlan): void {
 }
 
 /** A hash of everything that can change the events of a record. @returns hex. */
-export function hashMapping(plan: ImportPlan): string {
+export function hashConversionSettings(plan: ImportPlan): string {
   const { source, config, format, files, toolVersion, createdAt, limits } = plan
   const { holdLiveWindow, retentionDays, groupTypesMax, isPersonless = false } = limits
   return sha256Hex(

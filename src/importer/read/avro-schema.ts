@@ -1,6 +1,6 @@
 // Turns the schema of an Avro file into a reader that returns its values as JSON. Source: Apache Avro 1.12 specification.
 
-import { isJsonObject, type JsonObject, type JsonValue, ownValue, setOwn } from '#core/json.ts'
+import { getOwnValue, isJsonObject, type JsonObject, type JsonValue, setOwnValue } from '#core/json.ts'
 import { recordBytesMax, recordValuesMax } from './split-records.ts'
 import {
   timeDigits,
@@ -117,10 +117,10 @@ export function createAvroReader(schema: JsonValue): AvroReader {
       return cursor => requireItem(readers, cursor.size(), 'type of a union')(cursor)
     }
     if (!isJsonObject(schema)) throw new Error('a part of the schema is not a type')
-    const logical = ownValue(schema, 'logicalType')
+    const logical = getOwnValue(schema, 'logicalType')
     const reader = typeof logical === 'string' ? createLogicalReader(logical, schema) : null
     if (reader !== null) return nameReader(schema, namespace, () => reader)
-    switch (ownValue(schema, 'type')) {
+    switch (getOwnValue(schema, 'type')) {
       case 'record':
       case 'error':
         return nameReader(schema, namespace, inner => createRecordReader(schema, inner))
@@ -148,9 +148,9 @@ export function createAvroReader(schema: JsonValue): AvroReader {
   }
 
   function nameReader(schema: JsonObject, outer: string, create: (namespace: string) => AvroReader): AvroReader {
-    const name = ownValue(schema, 'name')
+    const name = getOwnValue(schema, 'name')
     if (typeof name !== 'string') return create(outer)
-    const given = ownValue(schema, 'namespace')
+    const given = getOwnValue(schema, 'namespace')
     const own = name.includes('.') ? name.slice(0, name.lastIndexOf('.')) : typeof given === 'string' ? given : outer
     const reader = create(own)
     named.set(name.includes('.') || own === '' ? name : `${own}.${name}`, reader)
@@ -167,7 +167,7 @@ export function createAvroReader(schema: JsonValue): AvroReader {
       const record: JsonObject = {}
       cursor.countValues(fields.length)
       cursor.countNames(nameChars)
-      for (const [name, read] of fields) setOwn(record, name, read(cursor))
+      for (const [name, read] of fields) setOwnValue(record, name, read(cursor))
       return record
     }
   }
@@ -192,14 +192,14 @@ function createArrayReader(read: AvroReader): AvroReader {
 function createMapReader(read: AvroReader): AvroReader {
   return cursor => {
     const map: JsonObject = {}
-    cursor.forEachItem(() => setOwn(map, cursor.bytes(cursor.size()).toString(), read(cursor)))
+    cursor.forEachItem(() => setOwnValue(map, cursor.bytes(cursor.size()).toString(), read(cursor)))
     return map
   }
 }
 
 /** @returns null for a logical type that is ignored here: the underlying type is used. */
 function createLogicalReader(logical: string, schema: JsonObject): AvroReader | null {
-  const type = ownValue(schema, 'type')
+  const type = getOwnValue(schema, 'type')
   const [, kind, unit] = /^(local-timestamp|timestamp|time)-(millis|micros|nanos)$/.exec(logical) ?? []
   if (kind !== undefined) {
     const digits = timeDigits[unit!.toUpperCase()]!
@@ -209,7 +209,7 @@ function createLogicalReader(logical: string, schema: JsonObject): AvroReader | 
   if (logical === 'date') return cursor => toDateValue(Number(cursor.long()))
   if (logical === 'uuid' && type === 'fixed') return cursor => toUuidValue(cursor.bytes(16))
   if (logical !== 'decimal') return null
-  const scale = Number(ownValue(schema, 'scale') ?? 0)
+  const scale = Number(getOwnValue(schema, 'scale') ?? 0)
   if (type === 'fixed') return cursor => toDecimalValue(cursor.bytes(requireSize(schema)), scale)
   return cursor => toDecimalValue(cursor.bytes(cursor.size()), scale)
 }
@@ -221,7 +221,7 @@ function requireItem<T>(list: readonly T[], index: number, what: string): T {
 }
 
 function requireValue(schema: JsonObject, key: string): JsonValue {
-  const value = ownValue(schema, key)
+  const value = getOwnValue(schema, key)
   if (value === undefined) throw new Error(`the schema lacks ${key}`)
   return value
 }

@@ -11,7 +11,7 @@ export class PackingDamage extends Error {
 }
 
 /** @param what the name of what ends too early. */
-export function createTruncationDamage(what: string): PackingDamage {
+export function createTruncationError(what: string): PackingDamage {
   return new PackingDamage(`${what} is cut off`, 'truncated_record')
 }
 
@@ -54,7 +54,7 @@ export class ByteReader {
   /** @param what is read, for the message. @throws PackingDamage when fewer bytes remain. */
   async takeExactly(count: number, what: string): Promise<Buffer> {
     const bytes = await this.take(count)
-    if (bytes.length < count) throw createTruncationDamage(what)
+    if (bytes.length < count) throw createTruncationError(what)
     return bytes
   }
 

@@ -3,7 +3,7 @@
 
 import type { Duplex } from 'node:stream'
 import { crc32, createInflateRaw, createZstdDecompress, type Zlib } from 'node:zlib'
-import { type ByteReader, createTruncationDamage, PackingDamage } from './byte-reader.ts'
+import { type ByteReader, createTruncationError, PackingDamage } from './byte-reader.ts'
 
 /** An engine loses at most this much decompressed data before damage. */
 const outputBytes = 16 * 1024
@@ -63,7 +63,7 @@ export async function* decompressBytes(packed: ByteReader, packing: Packing): As
 
 function toPackingDamage(error: Error & { code?: string }, packing: Packing): PackingDamage {
   return error.code === 'Z_BUF_ERROR' || error.message === 'unexpected end of file'
-    ? createTruncationDamage(`the ${packing} data`)
+    ? createTruncationError(`the ${packing} data`)
     : new PackingDamage(`the ${packing} data is damaged: ${error.message}`)
 }
 

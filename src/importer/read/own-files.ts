@@ -14,7 +14,7 @@ export const ownFile = {
 } as const
 
 /** Opens a new file, which replaces any existing one. @returns its descriptor. */
-export function openNewFile(path: string): number {
+export function createNewFile(path: string): number {
   rmSync(path, { force: true })
   return openSync(path, ownFile.create, 0o600)
 }

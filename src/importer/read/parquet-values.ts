@@ -3,7 +3,7 @@
 // LogicalTypes.md of apache/parquet-format.
 
 import type { SchemaElement, SchemaTree } from 'hyparquet'
-import { type JsonObject, type JsonValue, setOwn } from '#core/json.ts'
+import { type JsonObject, type JsonValue, setOwnValue } from '#core/json.ts'
 import { parseJsonText } from '../records/record-fields.ts'
 import {
   timeDigits,
@@ -42,7 +42,7 @@ export function createRowConverter({ children }: SchemaTree): (row: Record<strin
   const fields = children.map(child => [child.element.name, createConverter(child)] as const)
   return row => {
     const object: JsonObject = {}
-    for (const [name, convert] of fields) setOwn(object, name, convert(row[name] as never))
+    for (const [name, convert] of fields) setOwnValue(object, name, convert(row[name] as never))
     return object
   }
 }

@@ -3,9 +3,15 @@
 
 import { isUtf8 } from 'node:buffer'
 import { type CsvDelimiter, delimiterNames, plainCsv, splitCsvRow } from '#core/csv.ts'
-import { isJsonObject, type JsonObject, type JsonValue, parseJson, setOwn } from '#core/json.ts'
+import { isJsonObject, type JsonObject, type JsonValue, parseJson, setOwnValue } from '#core/json.ts'
 import { hasMoreValuesThan, isNestedDeeperThan } from '#core/json-text.ts'
-import { RecordReject, type Rejected, type RejectReason, type Skipped, skipRecord } from '../records/imported-event.ts'
+import {
+  createSkippedOutcome,
+  RecordReject,
+  type Rejected,
+  type RejectReason,
+  type Skipped,
+} from '../records/imported-event.ts'
 import { recordNestingMax } from '../records/record-fields.ts'
 import { createRowEndFinder, recordValuesMax } from './split-records.ts'
 
@@ -49,7 +55,7 @@ export function parseCsvRow(row: Uint8Array, header: CsvHeader): ParsedRecord {
       throw new RecordReject('csv_column_count', null, detail)
     }
     const value: JsonObject = {}
-    for (const [index, column] of columns.entries()) if (cells[index] !== '') setOwn(value, column, cells[index]!)
+    for (const [index, column] of columns.entries()) if (cells[index] !== '') setOwnValue(value, column, cells[index]!)
     return value
   })
 }
@@ -113,7 +119,7 @@ function makeNamesDistinct(names: readonly string[]): string[] {
 function parseBytes(bytes: Uint8Array, read: (text: string) => JsonObject): ParsedRecord {
   return catchReject(() => {
     const text = decodeText(bytes)
-    return text.trim() === '' ? skipRecord('blank_line') : { value: read(text) }
+    return text.trim() === '' ? createSkippedOutcome('blank_line') : { value: read(text) }
   })
 }
 

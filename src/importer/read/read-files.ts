@@ -7,7 +7,7 @@ import { isAvro, readAvroRecords } from './avro-records.ts'
 import { ByteReader, PackingDamage } from './byte-reader.ts'
 import { unlimitedSpace, type WaitForSpace } from './disk-space.ts'
 import { isYieldDue, yieldToEventLoop } from './event-loop.ts'
-import { openNewFile } from './own-files.ts'
+import { createNewFile } from './own-files.ts'
 import { isParquet, readParquetRecords } from './parquet-records.ts'
 import { createDamagedRecord, type RawFile, type ReadRecord, type ReadRecords } from './read-record.ts'
 import { detectTextFormat, readTextRecords } from './text-records.ts'
@@ -102,7 +102,7 @@ async function unpackToDisk(
   { folder, bytesMax = spoolBytesMax, waitForSpace = unlimitedSpace }: SpoolOptions,
 ): Promise<void> {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
-  const file = openNewFile(copy)
+  const file = createNewFile(copy)
   try {
     let bytesLeft = bytesMax
     let bytesUntilCheck = 0

@@ -2,7 +2,7 @@
 // Source: docs/wire/import.md §1.9, §2.6.
 
 import { ascii } from '#core/ascii.ts'
-import { type CsvShape, mayCloseCell, plainCsv } from '#core/csv.ts'
+import { type CsvShape, canQuoteCloseCell, plainCsv } from '#core/csv.ts'
 import { byteOrderMark, JsonValues } from './json-values.ts'
 
 export interface RawRecord {
@@ -123,7 +123,7 @@ export function createRowEndFinder({ delimiter, rowEnd, hasEscapes }: CsvShape) 
         place = unit === quote && !hasEscapes ? 'behind escaped quote' : 'quoted'
         return false
       case 'behind escaped quote':
-        if (!mayCloseCell(String.fromCharCode(unit), delimiter)) {
+        if (!canQuoteCloseCell(String.fromCharCode(unit), delimiter)) {
           place = 'quoted'
           stepQuoted(unit)
           return false

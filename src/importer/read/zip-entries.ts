@@ -3,7 +3,7 @@
 // at all. Source: APPNOTE.TXT 6.3.10 (PKWARE).
 
 import { crc32 } from 'node:zlib'
-import { type ByteReader, createTruncationDamage, PackingDamage } from './byte-reader.ts'
+import { type ByteReader, createTruncationError, PackingDamage } from './byte-reader.ts'
 import { decompressBytes, type Packing } from './decompress.ts'
 
 export interface ZipEntry {
@@ -163,14 +163,14 @@ function isHeader(signature: number): boolean {
 
 async function peekSignature(archive: ByteReader): Promise<number> {
   const bytes = await archive.peek(4)
-  if (bytes.length < 4) throw createTruncationDamage(zipArchive)
+  if (bytes.length < 4) throw createTruncationError(zipArchive)
   return bytes.readUInt32LE()
 }
 
 async function* takeChunks(archive: ByteReader, count: number): AsyncGenerator<Buffer> {
   for (let left = count; left > 0; ) {
     const bytes = await archive.chunk(left)
-    if (bytes === null) throw createTruncationDamage(zipArchive)
+    if (bytes === null) throw createTruncationError(zipArchive)
     left -= bytes.length
     yield bytes
   }

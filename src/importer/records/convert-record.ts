@@ -1,16 +1,16 @@
 // The outcome of one record, identical for `convert`, the rehearsal and sending.
 
-import { addToPersonSet, createGroupEventProperties, isIdentityLink } from './generated-events.ts'
+import { addPersonSetProperties, createGroupEventProperties, isIdentityLink } from './generated-events.ts'
 import type { RecordConverter, SourceRecord } from './import-source.ts'
 import {
   type ConvertedRecord,
+  createSkippedOutcome,
   type ImportedEvent,
   RecordReject,
   type Rejected,
   type Skipped,
-  skipRecord,
 } from './imported-event.ts'
-import { checkServiceDrops, removeLongGroups } from './service-drops.ts'
+import { checkServiceAcceptsRecord, removeLongGroups } from './service-drops.ts'
 
 /** The receiver silently discards larger events. Source: docs/wire/import.md §2.5. */
 export const eventBytesMax = 1_000_000
@@ -33,9 +33,9 @@ export function convertRecord(
   try {
     const outcome = converter.convert(record)
     if (!('events' in outcome)) return outcome
-    if (yieldsNothing(outcome)) return skipRecord('filtered')
+    if (yieldsNothing(outcome)) return createSkippedOutcome('filtered')
     if (textLength * expansionMax > eventBytesMax) checkSizes(outcome)
-    checkServiceDrops(outcome)
+    checkServiceAcceptsRecord(outcome)
     return removeLongGroups(outcome)
   } catch (error) {
     if (!(error instanceof RecordReject)) throw error
@@ -50,7 +50,7 @@ function yieldsNothing({ events, groups = [], links = [] }: ConvertedRecord): bo
 
 /** Measures the largest events that can result, with every property of a person or group as if it were new. @throws RecordReject */
 function checkSizes({ events: [first, ...others], groups = [], person }: ConvertedRecord): void {
-  if (first !== undefined) checkSize(person === undefined ? first : addToPersonSet(first, person.properties))
+  if (first !== undefined) checkSize(person === undefined ? first : addPersonSetProperties(first, person.properties))
   for (const event of others) checkSize(event)
   for (const group of groups)
     checkSize({ event: '$groupidentify', distinctId: group.distinctId, properties: createGroupEventProperties(group) })

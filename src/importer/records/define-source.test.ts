@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
 import { defineSource } from './define-source.ts'
 import type { SourceContext } from './import-source.ts'
-import { skipRecord } from './imported-event.ts'
+import { createSkippedOutcome } from './imported-event.ts'
 
 const context: SourceContext = { nowMs: Date.UTC(2026, 0, 15), holdLiveWindow: false, findFact: () => null }
 const uuid = '018f3a10-0000-7000-8000-000000000701'
@@ -11,7 +11,7 @@ const uuid = '018f3a10-0000-7000-8000-000000000701'
 /** Converts each record to an event with the record's name, and with `from` as the source's name. */
 const product = defineSource('product', '', () => ({
   convert({ value: { event, from } }) {
-    if (event === undefined) return skipRecord('filtered')
+    if (event === undefined) return createSkippedOutcome('filtered')
     const names = { event: String(event), ...(from !== undefined && { sourceName: String(from) }) }
     return { events: [{ uuid, ...names, distinctId: 'ada', timeUs: 0, properties: {} }] }
   },
@@ -38,7 +38,7 @@ describe('event_names', () => {
   it('does not affect skipped records, records that only add facts, or the times of records', () => {
     const converter = product.prepare({ event_names: { a: 'b' } }, context)
     const record = { value: {}, table: null, ordinal: 1 }
-    assert.deepEqual(converter.convert(record), skipRecord('filtered'))
+    assert.deepEqual(converter.convert(record), createSkippedOutcome('filtered'))
     assert.deepEqual(converter.factsOf?.(record), [{ kind: 'k', key: 'a', value: 'b' }])
     assert.equal(converter.timeOf(record), 1)
   })

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
 import { deriveImportUuid, hashCanonicalContent } from './deterministic-uuid.ts'
-import { addToPersonSet, createRecordEvents, isIdentityLink } from './generated-events.ts'
-import { createMemoryLedger } from './import-ledger.ts'
+import { addPersonSetProperties, createRecordEvents, isIdentityLink } from './generated-events.ts'
+import { createInMemoryLedger } from './import-ledger.ts'
 import type { ConvertedRecord, GroupSnapshot, IdentityLink, ImportedEvent } from './imported-event.ts'
 
 const own: ImportedEvent = { uuid: 'u', event: 'Tap', distinctId: 'ada', timeUs: 7, properties: { n: 1 } }
@@ -24,11 +24,11 @@ const group = (properties: JsonObject | null): GroupSnapshot => ({
 
 /** The events of consecutive records. */
 function eventsOf(...records: Partial<ConvertedRecord>[]) {
-  const ledger = createMemoryLedger()
+  const ledger = createInMemoryLedger()
   return records.map(record => createRecordEvents('heap', { events: [own], ...record }, ledger))
 }
 
-it('addToPersonSet merges into the $set of an event, and replaces a $set that is not an object', () => {
+it('addPersonSetProperties merges into the $set of an event, and replaces a $set that is not an object', () => {
   for (const [$set, all] of [
     [
       { a: 1, b: 1 },
@@ -36,7 +36,7 @@ it('addToPersonSet merges into the $set of an event, and replaces a $set that is
     ],
     ['text', { b: 2 }],
   ] as const)
-    assert.deepEqual(addToPersonSet({ ...own, properties: { $set } }, { b: 2 }).properties, { $set: all })
+    assert.deepEqual(addPersonSetProperties({ ...own, properties: { $set } }, { b: 2 }).properties, { $set: all })
 })
 
 describe('the events of a record', () => {

@@ -1,7 +1,7 @@
 // Generates the events that no source record contains as such: links of a user and a device, and properties of groups.
 // Source: docs/wire/import.md §0, I1 to I4, §1.1 (groups), §2.3.
 
-import { isJsonObject, type JsonObject, mergeObjects, ownValue, setOwn } from '#core/json.ts'
+import { getOwnValue, isJsonObject, type JsonObject, mergeObjects, setOwnValue } from '#core/json.ts'
 import { isSameJson } from '#core/json-equal.ts'
 import { isIllegalDistinctId } from '#core/processing/person-merge.ts'
 import { deriveImportUuid, hashCanonicalContent } from './deterministic-uuid.ts'
@@ -113,7 +113,7 @@ function addChangedProperties(record: ConvertedRecord, ledger: ImportLedger): re
   const [first, ...others] = record.events
   if (record.person === undefined || first === undefined) return record.events
   const news = findChangedProperties(record.person, ledger.person(record.person.distinctId, record.person.properties))
-  return [addToPersonSet(first, news), ...others]
+  return [addPersonSetProperties(first, news), ...others]
 }
 
 /** The properties that differ from the known properties. */
@@ -121,16 +121,16 @@ function findChangedProperties({ properties }: PersonSnapshot, before: JsonObjec
   if (before === null) return properties
   const news: JsonObject = {}
   for (const [key, value] of Object.entries(properties)) {
-    const known = ownValue(before, key)
-    if (known === undefined || !isSameJson(known, value)) setOwn(news, key, value)
+    const known = getOwnValue(before, key)
+    if (known === undefined || !isSameJson(known, value)) setOwnValue(news, key, value)
   }
   return news
 }
 
 /** The event with more properties in its `$set`; the same event when there are none. */
-export function addToPersonSet(event: ImportedEvent, added: JsonObject): ImportedEvent {
+export function addPersonSetProperties(event: ImportedEvent, added: JsonObject): ImportedEvent {
   if (Object.keys(added).length === 0) return event
-  const set = ownValue(event.properties, '$set') ?? null
+  const set = getOwnValue(event.properties, '$set') ?? null
   const all = isJsonObject(set) ? mergeObjects(set, added) : added
   return { ...event, properties: mergeObjects(event.properties, { $set: all }) }
 }
@@ -145,6 +145,6 @@ const joinedBy: Readonly<Record<string, string>> = {
 /** @returns the id whose person the event merges with its own; null for events that merge no persons. */
 export function findMergedDistinctId({ event, distinctId, properties }: ImportedEvent): string | null {
   const key = Object.hasOwn(joinedBy, event) ? joinedBy[event]! : null
-  const id = key === null ? undefined : ownValue(properties, key)
+  const id = key === null ? undefined : getOwnValue(properties, key)
   return typeof id === 'string' && isIdentityLink({ userId: distinctId, deviceId: id }) ? id : null
 }

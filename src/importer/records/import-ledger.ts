@@ -19,7 +19,7 @@ export interface ImportLedger {
   person(distinctId: string, properties: JsonObject): JsonObject | null
 }
 
-export function createMemoryLedger(): ImportLedger {
+export function createInMemoryLedger(): ImportLedger {
   const userByDevice = new Map<string, string>()
   const groups = new Map<string, JsonObject>()
   const persons = new Map<string, JsonObject>()

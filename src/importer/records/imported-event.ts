@@ -140,6 +140,6 @@ export class RecordReject extends Error {
   }
 }
 
-export function skipRecord(reason: SkipReason): Skipped {
+export function createSkippedOutcome(reason: SkipReason): Skipped {
   return { skipped: reason }
 }

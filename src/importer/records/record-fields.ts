@@ -1,7 +1,15 @@
 // Reads fields of source records, and sets properties of events without the empty values that products write.
 // Source: docs/wire/import.md §1.0 (empty values).
 
-import { isJsonObject, type JsonObject, type JsonValue, mergeObjects, ownValue, parseJson, setOwn } from '#core/json.ts'
+import {
+  getOwnValue,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  mergeObjects,
+  parseJson,
+  setOwnValue,
+} from '#core/json.ts'
 import { isNestedDeeperThan } from '#core/json-text.ts'
 import { RecordReject } from './imported-event.ts'
 
@@ -22,13 +30,13 @@ const firstBeyondAscii = 0x80
 
 /** @returns null if the field is absent, empty or not a text. */
 export function readTextField(record: JsonObject, key: string): string | null {
-  const value = ownValue(record, key)
+  const value = getOwnValue(record, key)
   return typeof value === 'string' && !isEmptyValue(value) ? value : null
 }
 
 /** @returns an empty object if the field is not an object. */
 export function readObjectField(record: JsonObject, key: string): JsonObject {
-  const value = ownValue(record, key)
+  const value = getOwnValue(record, key)
   return isJsonObject(value) ? value : {}
 }
 
@@ -71,7 +79,7 @@ export function parseJsonText(text: string): JsonValue | undefined {
 
 /** Sets a property unless its value is empty. */
 export function putProperty(properties: JsonObject, key: string, value: JsonValue | undefined): void {
-  if (value !== undefined && !isEmptyValue(value)) setOwn(properties, key, value)
+  if (value !== undefined && !isEmptyValue(value)) setOwnValue(properties, key, value)
 }
 
 /** Sets all properties of `from` that are not empty. */
@@ -87,7 +95,7 @@ export function putPersonUpdates(properties: JsonObject, updates: { set?: JsonOb
     ['$set_once', setOnce],
   ] as const) {
     if (Object.keys(update).length === 0) continue
-    const own = ownValue(properties, name) ?? null
+    const own = getOwnValue(properties, name) ?? null
     properties[name] = isJsonObject(own) ? mergeObjects(own, update) : update
   }
 }
@@ -95,7 +103,7 @@ export function putPersonUpdates(properties: JsonObject, updates: { set?: JsonOb
 /** The properties with these names, without empty ones. */
 export function pickRecordProperties(properties: JsonObject, keys: readonly string[]): JsonObject {
   const picked: JsonObject = {}
-  for (const key of keys) putProperty(picked, key, ownValue(properties, key))
+  for (const key of keys) putProperty(picked, key, getOwnValue(properties, key))
   return picked
 }
 

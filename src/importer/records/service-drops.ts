@@ -1,9 +1,9 @@
 // Rejects records whose events the service would refuse or drop because of their content. Applies the service's own rules in
 // advance, so that a rehearsal counts such records and none is sent. Source: docs/wire/import.md §2.6; docs/wire/ingestion.md 6.
 
-import { findDropOfImport } from '#core/capture/cookieless-event.ts'
+import { findImportDropReason } from '#core/capture/cookieless-event.ts'
 import { toStoredName } from '#core/capture/normalize-event.ts'
-import { findEventDrop } from '#core/events/event-drops.ts'
+import { findEventDropReason } from '#core/events/event-drops.ts'
 import { groupKeyLengthMax } from '#core/events/group-identity.ts'
 import { isDeeperThan, type JsonObject } from '#core/json.ts'
 import { noIngestionSettings } from '#core/project.ts'
@@ -12,7 +12,7 @@ import { createLinkEventWithoutUuid } from './generated-events.ts'
 import { type ConvertedRecord, type ImportedEvent, RecordReject, type ServiceDrop } from './imported-event.ts'
 
 /** @throws RecordReject when the service would refuse or drop an event of the record. */
-export function checkServiceDrops({ events, links = [], groups = [], person }: ConvertedRecord): void {
+export function checkServiceAcceptsRecord({ events, links = [], groups = [], person }: ConvertedRecord): void {
   for (const event of events) checkEvent(event)
   for (const link of links) if (Object.keys(link.properties).length > 0) checkEvent(createLinkEventWithoutUuid(link))
   for (const group of groups) if (group.properties !== null) checkNesting(group.properties, '$group_set')
@@ -23,7 +23,7 @@ export function checkServiceDrops({ events, links = [], groups = [], person }: C
  * Removes the links of a record, for a project that stores events without persons.
  * @throws RecordReject for a record that joins persons, or that consists only of links.
  */
-export function removeLinks(record: ConvertedRecord): ConvertedRecord {
+export function removeIdentityLinks(record: ConvertedRecord): ConvertedRecord {
   const { events, links = [] } = record
   for (const event of events) checkEvent(event, true)
   if (events.length === 0 && links.length > 0)
@@ -55,18 +55,18 @@ function checkNesting(properties: JsonObject, container: '$set' | '$group_set' |
 function checkEvent(checked: Omit<ImportedEvent, 'uuid'>, isProjectPersonless = false): void {
   const { event, distinctId, properties } = checked
   checkNesting(properties, null)
-  // `findEventDrop` does not cover this event: the service drops it before it looks at persons and times.
+  // `findEventDropReason` does not cover this event: the service drops it before it looks at persons and times.
   if (event === '$performance_event') throw toReject('dropped_performance_event')
   const cookielessMode = properties.$cookieless_mode
   if (cookielessMode !== undefined && typeof cookielessMode !== 'boolean') throw toReject('invalid_cookieless_mode')
-  const cookielessDrop = cookielessMode === true ? findDropOfImport(distinctId) : null
+  const cookielessDrop = cookielessMode === true ? findImportDropReason(distinctId) : null
   if (cookielessDrop !== null) throw toReject(cookielessDrop)
   // The uuid only appears in warnings.
   const captured = { uuid: '', distinctId, name: toStoredName(event, true), historicalMigration: true }
   // No imported event is dropped because of its age.
   const ageless = { ...captured, receivedAtMs: 0, timestampMs: 0 }
   const isPersonless = isProjectPersonless || properties.$process_person_profile === false
-  const drop = findEventDrop(ageless, properties, { ingestion: noIngestionSettings }, isPersonless)
+  const drop = findEventDropReason(ageless, properties, { ingestion: noIngestionSettings }, isPersonless)
   if (drop !== null) throw toReject(drop.reason, isProjectPersonless ? 'the project takes no persons' : undefined)
 }
 

@@ -1,8 +1,8 @@
 // Reads the configuration of a source. A key that the source does not read is refused, not ignored: with a misspelt time
 // zone key, imported times would be wrong by hours for ever.
 
-import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
-import { findNearMiss } from '#core/nearest-name.ts'
+import { getOwnValue, isJsonObject, type JsonObject, type JsonValue } from '#core/json.ts'
+import { findTypoCandidate } from '#core/nearest-name.ts'
 import { ImportConfigError } from './import-source.ts'
 import { isZoneName, readTime } from './source-time.ts'
 
@@ -70,7 +70,7 @@ export class SourceConfig {
   end(): void {
     for (const key of Object.keys(this.#config)) {
       if (this.#known.includes(key)) continue
-      const near = findNearMiss(key, this.#known)
+      const near = findTypoCandidate(key, this.#known)
       const known = `its keys are ${this.#known.join(', ')}`
       throw new ImportConfigError(
         `the configuration of ${this.#source} has no key ${JSON.stringify(key)}: ${near === null ? known : `did you mean ${near}?`}`,
@@ -81,7 +81,7 @@ export class SourceConfig {
   /** @param isValid checks the type of a value that is set. @param reason why another type is refused. */
   #read<T extends JsonValue>(key: string, isValid: (value: JsonValue) => value is T, reason: string): T | null {
     this.#known.push(key)
-    const value = ownValue(this.#config, key) ?? null
+    const value = getOwnValue(this.#config, key) ?? null
     return value === null || isValid(value) ? value : this.#refuse(key, reason)
   }
 

@@ -2,7 +2,7 @@
 // 1970. A record without a valid and plausible time is refused, because the time of the import is not a substitute. Source:
 // docs/wire/import.md §1.0, §1.9.
 
-import { isRawNumber, type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
+import { getOwnValue, isRawNumber, type JsonObject, type JsonValue } from '#core/json.ts'
 import { RecordReject } from './imported-event.ts'
 import { isEmptyValue } from './record-fields.ts'
 
@@ -57,13 +57,13 @@ export function readRecordTime(
   if (value === undefined || isEmptyValue(value)) throw new RecordReject('timestamp_missing', field)
   const timeUs = readTime(value, form, field)
   if (timeUs === null) throw new RecordReject('timestamp_invalid', field)
-  checkTime(timeUs, window, field)
+  checkTimeInWindow(timeUs, window, field)
   return timeUs
 }
 
 /** Like `readRecordTime`, for a field of the record itself. */
 export function readTimeField(record: JsonObject, field: string, form: TimeForm, window: TimeWindow): number {
-  return readRecordTime(ownValue(record, field), form, window, field)
+  return readRecordTime(getOwnValue(record, field), form, window, field)
 }
 
 /**
@@ -78,7 +78,7 @@ export function findFirstTime(
 ): { readonly timeUs: number; readonly field: string } {
   let firstWritten: string | null = null
   for (const field of fields) {
-    const value = ownValue(record, field)
+    const value = getOwnValue(record, field)
     if (value === undefined || isEmpty(value)) continue
     firstWritten ??= field
     const timeUs = readTime(value, form, field)
@@ -88,7 +88,7 @@ export function findFirstTime(
 }
 
 /** @throws RecordReject */
-export function checkTime(timeUs: number, window: TimeWindow, field: string): void {
+export function checkTimeInWindow(timeUs: number, window: TimeWindow, field: string): void {
   if (timeUs < earliestUs) throw new RecordReject('timestamp_out_of_range', field)
   if (timeUs > (window.nowMs + aheadMsMax) * usPerMs) throw new RecordReject('timestamp_future', field)
   if (window.holdLiveWindow && isTimeRecent(timeUs, window.nowMs)) throw new RecordReject('within_live_window', field)

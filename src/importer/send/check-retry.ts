@@ -2,7 +2,7 @@
 // as its rejects forever, so such a file is refused as a whole. Source: docs/wire/import.md §2.6 (`retry`).
 
 import { readFileSync } from 'node:fs'
-import { type JsonObject, ownValue } from '#core/json.ts'
+import { getOwnValue, type JsonObject } from '#core/json.ts'
 import { type JobFolder, parseObjectOrNull } from '../job/job-folder.ts'
 import { listRejectFiles, readRejectTexts } from '../stages/reject-files.ts'
 import { findRejectFix } from '../stages/reject-fixes.ts'
@@ -70,11 +70,11 @@ async function* readOwnRejects(folder: JobFolder): AsyncGenerator<object> {
 /** Identifies the original record by its place and hash, which a repair leaves unchanged. */
 function identifyRecord(reject: object): string {
   return JSON.stringify(
-    ['object', 'line', 'byte', 'source_sha256'].map(key => ownValue(reject as JsonObject, key) ?? null),
+    ['object', 'line', 'byte', 'source_sha256'].map(key => getOwnValue(reject as JsonObject, key) ?? null),
   )
 }
 
 function formatForeignReject(path: string, { line, reject }: FoundReject): string {
-  const [object, row] = ['object', 'line'].map(key => String(ownValue(reject, key)))
+  const [object, row] = ['object', 'line'].map(key => String(getOwnValue(reject, key)))
   return `line ${line} of ${path} is not a reject of this import, which rejected no such record in line ${row} of ${object}`
 }

@@ -62,7 +62,7 @@ export function createCheckpoint(identity: CheckpointIdentity, begunAt: string):
   return { identity, begunAt, isSent: false, spentMs: 0, retries: 0, parts: [] }
 }
 
-export function createProgress(id: string, sha256: string): PartProgress {
+export function createPartProgress(id: string, sha256: string): PartProgress {
   return { id, sha256, counts: { ...noCounts } }
 }
 

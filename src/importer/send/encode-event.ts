@@ -1,7 +1,7 @@
 // Encodes an event for sending, with the marker properties that name its source and job. Source: docs/wire/import.md §1.0
 // (output, marker properties), §2.5 (one event > 1 MB).
 
-import { isJsonObject, type JsonObject, type JsonValue, mergeObjects, setOwn } from '#core/json.ts'
+import { isJsonObject, type JsonObject, type JsonValue, mergeObjects, setOwnValue } from '#core/json.ts'
 import type { ImportedEvent } from '../records/imported-event.ts'
 import { formatTime } from '../records/source-time.ts'
 
@@ -53,6 +53,7 @@ function replaceLoneSurrogates(value: JsonValue): JsonValue {
   if (Array.isArray(value)) return value.map(replaceLoneSurrogates)
   if (!isJsonObject(value)) return value
   const object: JsonObject = {}
-  for (const [key, member] of Object.entries(value)) setOwn(object, key.toWellFormed(), replaceLoneSurrogates(member))
+  for (const [key, member] of Object.entries(value))
+    setOwnValue(object, key.toWellFormed(), replaceLoneSurrogates(member))
   return object
 }

@@ -1,7 +1,7 @@
 // The importer's client of its target's private API: import jobs, the progress of the historical lane, stored events. Like
 // sending, it waits while the service is unavailable. Source: docs/wire/import.md §2.8, §2.10, §2.11.
 
-import { isJsonObject, type JsonObject, type JsonValue, ownValue, parseJson } from '#core/json.ts'
+import { getOwnValue, isJsonObject, type JsonObject, type JsonValue, parseJson } from '#core/json.ts'
 import {
   computeRetryWaitMs,
   describeWait,
@@ -112,7 +112,7 @@ export class ServiceApi {
       return { kind: 'trouble', message: `the service asks to wait (${status})`, retryAfterMs }
     }
     const refused = parseObjectOrEmpty(text)
-    const code = ownValue(refused, 'code')
+    const code = getOwnValue(refused, 'code')
     throw new ServiceRefusal(
       describeRefusal(status, refused, this.#options, path),
       status,
@@ -140,7 +140,7 @@ function describeRefusal(
   { address, project }: ServiceApiOptions,
   path: string,
 ): string {
-  const detail = ownValue(body, 'detail')
+  const detail = getOwnValue(body, 'detail')
   const said = `${address} answers ${status} to ${path}${typeof detail === 'string' ? `: ${detail}` : ''}`
   if (status === 401 || status === 403)
     return `${said} The key in PENNON_PERSONAL_KEY needs the scopes ${importKeyScopeList} of project ${project}.`
@@ -158,7 +158,7 @@ export function parseObjectOrEmpty(text: string): JsonObject {
 }
 
 /** Awaits the answer of a call. @returns the status instead if the service refused with one of `statuses`. */
-export async function allowRefusal(
+export async function awaitAnswerOrStatus(
   call: Promise<JsonObject>,
   statuses: readonly number[],
 ): Promise<JsonObject | number> {
@@ -171,6 +171,6 @@ export async function allowRefusal(
 }
 
 export function readObjectList(object: JsonObject, key: string): readonly JsonObject[] {
-  const value: JsonValue | undefined = ownValue(object, key)
+  const value: JsonValue | undefined = getOwnValue(object, key)
   return Array.isArray(value) ? value.filter(isJsonObject) : []
 }

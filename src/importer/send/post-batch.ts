@@ -4,7 +4,7 @@
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { formatCount } from '#core/format-count.ts'
-import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '#core/json.ts'
+import { getOwnValue, isJsonObject, type JsonObject, type JsonValue, readJsonNumber } from '#core/json.ts'
 import { parseRetryAfter } from '../fetch/waiting.ts'
 import { parseObjectOrEmpty } from './job-api.ts'
 
@@ -136,13 +136,13 @@ function interpretAnswer(
  * status.
  */
 function interpretAccepted(body: JsonObject, eventCount: number | null): BatchAnswer {
-  const list = ownValue(body, 'failed_records')
+  const list = getOwnValue(body, 'failed_records')
   const accounted = (readNumber(body, 'accepted') ?? 0) + (Array.isArray(list) ? list.length : 0)
   if (eventCount !== null && accounted !== eventCount)
     return createTrouble(
       `the answer accounts for ${formatCount(accounted, 'event')}, but ${formatCount(eventCount, 'was', 'were')} sent`,
     )
-  if (eventCount === null && ownValue(body, 'status') === undefined)
+  if (eventCount === null && getOwnValue(body, 'status') === undefined)
     return createTrouble(
       'the answer does not come from a service that accepts events, but perhaps from a network that asks to log in',
     )
@@ -169,13 +169,13 @@ function describeRefusal(status: number, body: JsonObject, text: string): string
 }
 
 function readText(body: JsonObject, key: string): string | null {
-  const value: JsonValue | undefined = ownValue(body, key)
+  const value: JsonValue | undefined = getOwnValue(body, key)
   return typeof value === 'string' && value !== '' ? value : null
 }
 
 function readNumber(body: JsonObject, key: string): number | null {
-  const value = ownValue(body, key)
-  return value === undefined ? null : (numberOf(value) ?? null)
+  const value = getOwnValue(body, key)
+  return value === undefined ? null : (readJsonNumber(value) ?? null)
 }
 
 function shortenText(text: string): string {

@@ -4,7 +4,7 @@
 
 import { copyFileSync, globSync, mkdirSync, readFileSync } from 'node:fs'
 import { basename, resolve } from 'node:path'
-import { isJsonObject, type JsonObject, ownValue, setOwn } from '#core/json.ts'
+import { getOwnValue, isJsonObject, type JsonObject, setOwnValue } from '#core/json.ts'
 import { JobDatabase } from '../job/job-database.ts'
 import { JobFolder } from '../job/job-folder.ts'
 import { readJobState, writeJobState } from '../job/job-state.ts'
@@ -15,9 +15,9 @@ import { sha256Hex } from '../job/sha256.ts'
 import type { StagedJob, StagedOutcome } from '../job/staged-part.ts'
 import { type CsvHeader, type ParsedRecord, parseCsvRow, parseJsonLine } from '../read/parse-record.ts'
 import { createRecordEvents } from '../records/generated-events.ts'
-import { createMemoryLedger, type ImportLedger } from '../records/import-ledger.ts'
+import { createInMemoryLedger, type ImportLedger } from '../records/import-ledger.ts'
 import type { ImportSource } from '../records/import-source.ts'
-import { createJobConversion, type JobConversion } from '../stages/job-conversion.ts'
+import { createJobConverter, type JobConversion } from '../stages/job-conversion.ts'
 import { readCheckpoint } from './checkpoint.ts'
 import type { SentJob } from './sent-events.ts'
 
@@ -99,7 +99,7 @@ export function* convertRetriedLines(
   using database = new JobDatabase(context.folder)
   const ledger = new JobLedger(database)
   const known = createLedgerWithLinks(ledger)
-  const conversion = createJobConversion(context.plan, context.source, (kind, key) => ledger.findFact(kind, key))
+  const conversion = createJobConverter(context.plan, context.source, (kind, key) => ledger.findFact(kind, key))
   for (const [index, { bytes, at }] of lines.entries()) {
     const { parsed, table, isSent, ordinal = index + 1 } = parseRepairedRecord(bytes, context.manifest)
     const text = bytes.toString()
@@ -117,7 +117,7 @@ export function* convertRetriedLines(
 
 /** Devices remain linked to the user that the job linked them to. */
 function createLedgerWithLinks(ledger: JobLedger): ImportLedger {
-  const own = createMemoryLedger()
+  const own = createInMemoryLedger()
   return {
     ...own,
     link: (deviceId, userId) => {
@@ -146,7 +146,7 @@ function parseRepairedRecord(bytes: Buffer, manifest: Manifest): RepairedRecord 
   const { table, ...rows } = manifest.objects.find(each => each.object === object) ?? onlyObject ?? noObject
   // `pennon import rejects` marks rejects that another retry has sent. They are not sent again: their `source` is still the
   // broken text.
-  const isSent = ownValue(parsed.value, 'repaired') === true
+  const isSent = getOwnValue(parsed.value, 'repaired') === true
   return {
     parsed: parseRepairedSource(parsed.value, rows),
     ...{ table, isSent },
@@ -170,13 +170,13 @@ function parseRepairedSource(reject: JsonObject, { columns, ...dialect }: Partia
 /** Removes empty cells as the CSV reader does, so that a repaired row has the same id as a row without the error. */
 function removeEmptyCells(record: JsonObject): JsonObject {
   const cells: JsonObject = {}
-  for (const [column, cell] of Object.entries(record)) if (cell !== '') setOwn(cells, column, cell)
+  for (const [column, cell] of Object.entries(record)) if (cell !== '') setOwnValue(cells, column, cell)
   return cells
 }
 
 /** Whether it is a line of `rejects/`, repaired or not. */
 export function isRejectLine(value: JsonObject): boolean {
-  return ['source', 'reason', 'adapter', 'source_sha256'].every(key => ownValue(value, key) !== undefined)
+  return ['source', 'reason', 'adapter', 'source_sha256'].every(key => getOwnValue(value, key) !== undefined)
 }
 
 function convertRepaired(

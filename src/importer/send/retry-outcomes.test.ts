@@ -5,8 +5,8 @@ import { writeJobState } from '#importer/job/job-state.ts'
 import type { StagedOutcome, StagedPart } from '#importer/job/staged-part.ts'
 import type { ImportedEvent } from '#importer/records/imported-event.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
-import { createCheckpoint, createProgress } from './checkpoint.ts'
-import { collectRetryOutcomes, readRetryOutcomes, storeRetryOutcomes, sumOutcomes } from './retry-outcomes.ts'
+import { createCheckpoint, createPartProgress } from './checkpoint.ts'
+import { collectRetryOutcomes, readRetryOutcomes, storeRetryOutcomes, sumRetryOutcomes } from './retry-outcomes.ts'
 import type { SentJob } from './sent-events.ts'
 
 type Tried = readonly [text: string, result: 'sent' | 'rejected']
@@ -32,7 +32,7 @@ function retryOf(t: TestContext, day: number, file: string, tried: readonly Trie
   }
   const identity = { jobId: 'j', serviceJobId: '7', target: '', project: '', mappingSha256: '' }
   const checkpoint = createCheckpoint(identity, `2026-01-0${day}T00:00:00Z`)
-  const progress = createProgress(part.id, '')
+  const progress = createPartProgress(part.id, '')
   progress.counts.read = tried.length
   checkpoint.parts.push(progress)
   const outcomes = tried.map(([text, kind], index): StagedOutcome => {
@@ -69,7 +69,7 @@ describe('records repaired in several retries', () => {
     ])
     // In any order, since folders of retries are named by hashes.
     const outcomes = await collectRetryOutcomes([second, first])
-    assert.deepEqual(sumOutcomes(outcomes), { read: 3, sent: 2, refused: 0, rejected: 1, skipped: 0 })
+    assert.deepEqual(sumRetryOutcomes(outcomes), { read: 3, sent: 2, refused: 0, rejected: 1, skipped: 0 })
     assert.equal(outcomes.get('raw.jsonl:1:100')?.kind, 'sent')
   })
 
@@ -80,7 +80,7 @@ describe('records repaired in several retries', () => {
       [reject(1, 'bad', 80), 'rejected'],
     ])
     const outcomes = await collectRetryOutcomes([only])
-    assert.deepEqual(sumOutcomes(outcomes), { read: 3, sent: 2, refused: 0, rejected: 1, skipped: 0 })
+    assert.deepEqual(sumRetryOutcomes(outcomes), { read: 3, sent: 2, refused: 0, rejected: 1, skipped: 0 })
   })
 
   it('count by the latest version of a repaired file in which whole records were repaired', async t => {
@@ -93,7 +93,7 @@ describe('records repaired in several retries', () => {
       ['{"n":2}', 'sent'],
     ])
     const outcomes = await collectRetryOutcomes([first, second])
-    assert.deepEqual(sumOutcomes(outcomes), { read: 2, sent: 2, refused: 0, rejected: 0, skipped: 0 })
+    assert.deepEqual(sumRetryOutcomes(outcomes), { read: 2, sent: 2, refused: 0, rejected: 0, skipped: 0 })
   })
 
   it('have their outcomes stored for commands that only read the folder', async t => {

@@ -1,7 +1,7 @@
 // The outcome of each repaired record, counted once however often it was retried: once sent, the record counts as sent;
 // until then, its last retry counts. Source: docs/wire/import.md §2.6 (`retry`).
 
-import { type JsonObject, ownValue } from '#core/json.ts'
+import { getOwnValue, type JsonObject } from '#core/json.ts'
 import { type JobFolder, parseObjectOrNull } from '../job/job-folder.ts'
 import { readJobState, writeJobState } from '../job/job-state.ts'
 import { sha256Hex } from '../job/sha256.ts'
@@ -49,7 +49,7 @@ export async function collectRetryOutcomes(retried: readonly SentJob[]): Promise
   return outcomes
 }
 
-export function sumOutcomes(outcomes: RetryOutcomes) {
+export function sumRetryOutcomes(outcomes: RetryOutcomes) {
   const all = [...outcomes.values()]
   const count = (kind: RetryOutcome['kind']) => all.filter(each => each.kind === kind).length
   return {
@@ -95,7 +95,7 @@ export function buildRecordKey({ object, line, byte }: RawPosition): string {
 function parsePosition(text: string): RawPosition | null {
   const value = parseObjectOrNull(text) as JsonObject | null
   if (value === null || !isRejectLine(value)) return null
-  const [object, line, byte] = ['object', 'line', 'byte'].map(key => ownValue(value, key))
+  const [object, line, byte] = ['object', 'line', 'byte'].map(key => getOwnValue(value, key))
   if (typeof object !== 'string' || typeof line !== 'number') return null
   return { object, line, byte: typeof byte === 'number' ? byte : 0 }
 }

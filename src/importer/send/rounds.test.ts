@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { importBatchEventsMax } from '#core/imports/import-job.ts'
 import { runs } from '../../../tests/support/nightly.ts'
 import type { StagedOutcome } from '../job/staged-part.ts'
-import { batchBytesMax, divideIntoRounds, type Round, type RoundOptions } from './rounds.ts'
+import { batchBytesMax, divideIntoSendRounds, type Round, type RoundOptions } from './rounds.ts'
 
 const dayUs = 86_400_000_000
 
@@ -24,7 +24,9 @@ function lineOf(line: number, persons: readonly number[], { day = 0, padding = 0
 
 async function roundsFor(lines: readonly StagedOutcome[], over: Partial<RoundOptions> = {}): Promise<Round[]> {
   const marks = { source: 's', jobId: '1' }
-  return Array.fromAsync(divideIntoRounds(lines, { marks, lanes: 3, laneEventsMin: 1, personOf: id => id, ...over }))
+  return Array.fromAsync(
+    divideIntoSendRounds(lines, { marks, lanes: 3, laneEventsMin: 1, personOf: id => id, ...over }),
+  )
 }
 
 const allEvents = (round: Round) => round.lanes.flat().flatMap(({ events }) => events)

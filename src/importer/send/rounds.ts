@@ -59,7 +59,7 @@ export interface RoundOptions {
   readonly personOf: (distinctId: string) => string
 }
 
-export async function* divideIntoRounds(
+export async function* divideIntoSendRounds(
   outcomes: AsyncIterable<StagedOutcome> | Iterable<StagedOutcome>,
   options: RoundOptions,
 ): AsyncGenerator<Round> {

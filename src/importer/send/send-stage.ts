@@ -14,7 +14,7 @@ import {
   type CheckpointIdentity,
   checkSameJob,
   createCheckpoint,
-  createProgress,
+  createPartProgress,
   getCheckpoint,
   type PartProgress,
   putCheckpoint,
@@ -22,8 +22,8 @@ import {
 } from './checkpoint.ts'
 import { type Delivered, type DeliveryDeps, deliverBatch, type RefusedEvent, sumDelivered } from './deliver-batch.ts'
 import { RateControl } from './rate-control.ts'
-import { divideIntoRounds, type Round } from './rounds.ts'
-import { putRejects } from './sent-events.ts'
+import { divideIntoSendRounds, type Round } from './rounds.ts'
+import { storeRefusedEvents } from './sent-events.ts'
 import { ServiceWaits } from './service-waits.ts'
 
 /** The steps of docs/wire/import.md §2.4, for tests that kill the process at each of them. */
@@ -71,7 +71,7 @@ export class TooManyRefused extends JobStopped {
 }
 
 /** @returns the checkpoint of the whole job, sent. @throws JobPaused, JobStopped */
-export async function sendStage(options: SendOptions): Promise<Checkpoint> {
+export async function runSendStage(options: SendOptions): Promise<Checkpoint> {
   using state = new JobState(options.folder)
   const sender = new Sender(options, state)
   try {
@@ -143,7 +143,7 @@ class Sender {
   #progressOf(part: StagedPart): PartProgress {
     const known = this.checkpoint.parts.find(({ id }) => id === part.id)
     if (known !== undefined) return known
-    const state = createProgress(part.id, part.sha256)
+    const state = createPartProgress(part.id, part.sha256)
     this.checkpoint.parts.push(state)
     return state
   }
@@ -152,7 +152,7 @@ class Sender {
     const { job, progress, signal, personOf = (id: string) => id, lanes = lanesDefault } = this.#options
     const { jobId, serviceJobId } = this.checkpoint.identity
     progress.add({ records: state.counts.read, isEarlier: true })
-    const rounds = divideIntoRounds(job.readPart(part, state.counts.read), {
+    const rounds = divideIntoSendRounds(job.readPart(part, state.counts.read), {
       marks: { source: this.#options.source, jobId: serviceJobId ?? jobId },
       lanes,
       personOf,
@@ -258,7 +258,7 @@ class Sender {
     this.#savedMs = clock.nowMs()
     checkpoint.retries += this.#waits.takeCount()
     this.#state.transact(() => {
-      putRejects(this.#state, part.id, refusedBefore, source, refused)
+      storeRefusedEvents(this.#state, part.id, refusedBefore, source, refused)
       putCheckpoint(this.#state, checkpoint, [part])
     })
   }

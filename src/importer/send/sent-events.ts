@@ -59,7 +59,7 @@ export type SentReject = RejectLine & { readonly uuid: string }
 const prefix = 'refused/'
 
 /** @param before how many refused events of the part are stored already. */
-export function putRejects(
+export function storeRefusedEvents(
   state: JobState,
   part: string,
   before: number,

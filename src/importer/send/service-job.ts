@@ -8,7 +8,7 @@ import { createStateAccessors } from '../job/job-state.ts'
 import { countBlankLines, type Manifest } from '../job/manifest.ts'
 import { type Checkpoint, sumProgress } from './checkpoint.ts'
 import type { ServiceApi } from './job-api.ts'
-import { countRepairedRejects, type RetryOutcomes, sumOutcomes } from './retry-outcomes.ts'
+import { countRepairedRejects, type RetryOutcomes, sumRetryOutcomes } from './retry-outcomes.ts'
 
 export interface ServiceJob {
   /** The job's number, also stored in rows. */
@@ -100,7 +100,7 @@ export function computeProgressFigures(
   const { records, generated } = sumProgress(checkpoint?.parts ?? [])
   return {
     records: records.read + countBlankLines(manifest),
-    sent: records.sent + generated.sent + sumOutcomes(retried).sent,
+    sent: records.sent + generated.sent + sumRetryOutcomes(retried).sent,
     rejected: Math.max(0, records.rejected - countRepairedRejects(retried)),
   }
 }

@@ -10,7 +10,7 @@ import { convertRecords, eventsOf } from '../../../tests/support/convert-records
 import { convertRecord } from '../records/convert-record.ts'
 import { isIllegalId } from '../records/distinct-ids.ts'
 import { createRecordEvents } from '../records/generated-events.ts'
-import { createMemoryLedger } from '../records/import-ledger.ts'
+import { createInMemoryLedger } from '../records/import-ledger.ts'
 import { ImportConfigError, type RecordConverter } from '../records/import-source.ts'
 import { type ImportedEvent, RecordReject } from '../records/imported-event.ts'
 import { findSource, listSources, sourceNames } from './sources.ts'
@@ -99,7 +99,7 @@ describe('every source', () => {
             if (!('events' in outcome)) return
             const { events, links = [], groups = [] } = outcome
             assert.equal(timeUs, minOf([...events, ...links, ...groups].map(each => each.timeUs)))
-            for (const event of createRecordEvents(name, outcome, createMemoryLedger()).events) {
+            for (const event of createRecordEvents(name, outcome, createInMemoryLedger()).events) {
               assert.ok(isUuid(event.uuid) && event.uuid === event.uuid.toLowerCase(), event.uuid)
               assert.ok(event.event.length > 0 && event.event.length <= 200)
               assert.ok(!isIllegalId(event.distinctId) && event.distinctId.length <= 200, event.distinctId)

@@ -8,7 +8,7 @@ import type { WaitForSpace } from '../read/disk-space.ts'
 import { convertRecord } from '../records/convert-record.ts'
 import type { ImportSource, RecordConverter } from '../records/import-source.ts'
 import { type Conversion, type ConvertedRecord, RecordReject, type Rejected } from '../records/imported-event.ts'
-import { removeLinks } from '../records/service-drops.ts'
+import { removeIdentityLinks } from '../records/service-drops.ts'
 import { usPerMs } from '../records/source-time.ts'
 import type { UnseenNames } from '../records/unseen-names.ts'
 import type { RecordContent } from './staged-line.ts'
@@ -30,7 +30,7 @@ export interface JobConversion {
 }
 
 /** @param findFact looks up a fact in the ledger, which is empty before the scan. @throws ImportConfigError */
-export function createJobConversion(
+export function createJobConverter(
   plan: ImportPlan,
   source: ImportSource,
   findFact: (kind: string, key: string) => string | null,
@@ -55,7 +55,7 @@ export function createJobConversion(
 
 function convertWithoutPersons(record: ConvertedRecord): Conversion {
   try {
-    return removeLinks(record)
+    return removeIdentityLinks(record)
   } catch (error) {
     if (!(error instanceof RecordReject)) throw error
     return error.outcome()

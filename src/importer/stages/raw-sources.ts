@@ -28,7 +28,7 @@ export async function checkSourcesUnchanged(sources: readonly RawSource[]): Prom
  */
 export async function findChangedSource(sources: readonly RawSource[]): Promise<RawSource | null> {
   for (const source of sources) {
-    if (matchesHash(source)) continue
+    if (isUnchangedSinceHashed(source)) continue
     const size = statSync(source.path, { throwIfNoEntry: false })?.size
     if (size === undefined) continue
     if (size !== source.bytes || (await computeFileSha256(source.path)) !== source.sha256) return source
@@ -39,7 +39,7 @@ export async function findChangedSource(sources: readonly RawSource[]): Promise<
 /** @throws JobStopped if a file was written to while it was read. */
 export function checkUnchangedWhileRead(sources: readonly RawSource[]): void {
   for (const source of sources) {
-    if (matchesHash(source)) continue
+    if (isUnchangedSinceHashed(source)) continue
     // Throws if the file is missing.
     readStat(source)
     throw new JobStopped(
@@ -49,7 +49,7 @@ export function checkUnchangedWhileRead(sources: readonly RawSource[]): void {
 }
 
 /** Whether the file has not been written to since it was hashed. */
-export function matchesHash({ path, bytes, changedMs }: RawSource): boolean {
+export function isUnchangedSinceHashed({ path, bytes, changedMs }: RawSource): boolean {
   const stat = statSync(path, { throwIfNoEntry: false })
   return stat?.size === bytes && stat.mtimeMs === changedMs
 }

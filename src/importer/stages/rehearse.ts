@@ -24,14 +24,14 @@ import {
 import { hashManifest } from '../job/approval.ts'
 import { throwIfPaused } from '../job/job-paused.ts'
 import { countBlankLines, countRecordsRead, type Manifest } from '../job/manifest.ts'
-import { hashMapping } from '../job/plan.ts'
+import { hashConversionSettings } from '../job/plan.ts'
 import { isGeneratedPart, type StagedOutcome } from '../job/staged-part.ts'
 import { envelopeBytesMax } from '../records/convert-record.ts'
 import { findMergedDistinctId } from '../records/generated-events.ts'
 import type { ImportSource } from '../records/import-source.ts'
 import type { ImportedEvent, RejectReason, SkipReason } from '../records/imported-event.ts'
 import { isTimeRecent, utcDay } from '../records/source-time.ts'
-import { ExpectedCollector, storeExpected } from './expected/expected.ts'
+import { ExpectedCollector, storeExpectations } from './expected/expected.ts'
 import type { StageContext } from './job-conversion.ts'
 import { openStagedJob } from './part-lines.ts'
 import { createRejectLine, RejectFile } from './reject-files.ts'
@@ -69,7 +69,7 @@ export async function rehearseImport(options: RehearseOptions): Promise<ImportRe
   folder.write(samplesFile, counts.samples.all.map(sample => `${JSON.stringify(sample)}\n`).join(''))
   const seconds = (monotonicNowMs() - startMs) / 1_000
   const report = counts.report(seconds, reused, await askAboutCounts(options, counts))
-  storeExpected(folder, { sent: report.balance.toSend, refused: 0 }, expected.end())
+  storeExpectations(folder, { sent: report.balance.toSend, refused: 0 }, expected.end())
   writeReport(folder, report, counts.samples.all)
   return report
 }
@@ -225,7 +225,7 @@ class RehearsalCounts {
       sourceTimezone: manifest.sourceTimezone,
       target: target && { address: target.address, projectId: target.projectId, projectName: target.projectName },
       choices: listPlanChoices(plan, targetAnswer),
-      hashes: { manifest: hashManifest(manifest), mapping: hashMapping(plan) },
+      hashes: { manifest: hashManifest(manifest), mapping: hashConversionSettings(plan) },
       targetAnswer,
       range: this.#events.range(),
       balance,

@@ -3,10 +3,10 @@
 
 import { closeSync, createReadStream, fsyncSync, globSync, mkdirSync, renameSync, rmSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { type JsonObject, ownValue, setOwn } from '#core/json.ts'
+import { getOwnValue, type JsonObject, setOwnValue } from '#core/json.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import type { StagedOutcome } from '../job/staged-part.ts'
-import { openNewFile } from '../read/own-files.ts'
+import { createNewFile } from '../read/own-files.ts'
 import { splitRecords } from '../read/split-records.ts'
 import { allowNull, jsonObject, type Static, Type } from '../records/file-schema.ts'
 import { findRejectFix } from './reject-fixes.ts'
@@ -81,7 +81,7 @@ function selectShownSource({
   const { columns, cells } = row
   if (cells === null) return { ...shown, columns }
   const record: JsonObject = {}
-  for (const column of columns) setOwn(record, column, ownValue(cells, column) ?? '')
+  for (const column of columns) setOwnValue(record, column, getOwnValue(cells, column) ?? '')
   return { ...shown, record }
 }
 
@@ -103,7 +103,7 @@ export class RejectFile {
   add(line: RejectLine): void {
     if (this.#file === null) {
       mkdirSync(dirname(this.#path), { recursive: true })
-      this.#file = openNewFile(`${this.#path}.next`)
+      this.#file = createNewFile(`${this.#path}.next`)
     }
     writeSync(this.#file, `${JSON.stringify(this.#withColumnsOnce(line))}\n`)
   }

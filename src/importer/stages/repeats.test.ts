@@ -4,7 +4,7 @@ import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { JobDatabase } from '../job/job-database.ts'
 import { JobFolder } from '../job/job-folder.ts'
 import { JobLedger } from '../job/ledger.ts'
-import { estimateHeldLength, Repeats } from './repeats.ts'
+import { estimateHeldRecordLength, Repeats } from './repeats.ts'
 
 const keptMax = 2
 const users = ['a', 'b', 'c', 'd', 'e']
@@ -59,7 +59,7 @@ describe('repeated records', () => {
 
   it('count towards the memory limit with all their events, since a short row of totals may yield thousands', () => {
     const { events, textLength } = record('m', 1, 40)
-    const held = (count: number) => estimateHeldLength({ events: Array(count).fill(events[0]), textLength })
+    const held = (count: number) => estimateHeldRecordLength({ events: Array(count).fill(events[0]), textLength })
     assert.deepEqual([held(1), held(10_000)], [340, 3_000_040])
   })
 

@@ -35,7 +35,7 @@ export const repeatsSchema = Type.Object({ timeUs: allowNull(Type.Number()), see
 type RepeatsState = Static<typeof repeatsSchema>
 
 const keptMax = 10_000
-/** In the unit of `estimateHeldLength`. */
+/** In the unit of `estimateHeldRecordLength`. */
 const heldLengthMax = 4 * 1024 * 1024
 /** Memory per event besides the record's text, since a record may yield thousands of events. */
 const eventLength = 300
@@ -108,7 +108,7 @@ export class Repeats {
   }
 
   #hold(name: string, record: TimedRecord): void {
-    const length = estimateHeldLength(record)
+    const length = estimateHeldRecordLength(record)
     if (this.#heldLength + length > heldLengthMax) {
       this.#isNew(hashContent(name, record.events))
       return
@@ -145,7 +145,7 @@ export class Repeats {
 }
 
 /** The memory that a held record takes, roughly in UTF-16 code units. */
-export function estimateHeldLength({ events, textLength }: Pick<TimedRecord, 'events' | 'textLength'>): number {
+export function estimateHeldRecordLength({ events, textLength }: Pick<TimedRecord, 'events' | 'textLength'>): number {
   return textLength + eventLength * events.length
 }
 

@@ -14,7 +14,7 @@ import { writeManifest } from '../job/manifest.ts'
 import type { StagedPart } from '../job/staged-part.ts'
 import { deriveImportUuid } from '../records/deterministic-uuid.ts'
 import { createRecordEvents } from '../records/generated-events.ts'
-import { createMemoryLedger } from '../records/import-ledger.ts'
+import { createInMemoryLedger } from '../records/import-ledger.ts'
 import type { ImportSource, SourceRecord } from '../records/import-source.ts'
 import type { ConvertedRecord, ImportedEvent } from '../records/imported-event.ts'
 import { readFinishedScan } from './scan.ts'
@@ -99,7 +99,7 @@ describe('the scan', () => {
         const middle = cut % (records.length + 1)
         const files = [records.slice(0, middle), records.slice(middle)]
         const { generated, events } = await scannedResults(t, files, plain)
-        const ledger = createMemoryLedger()
+        const ledger = createInMemoryLedger()
         const straight = records
           .toSorted((a, b) => a.at - b.at || a.id - b.id)
           .flatMap(value => {

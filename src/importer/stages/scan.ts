@@ -10,7 +10,7 @@ import type { JobFolder } from '../job/job-folder.ts'
 import { JobStopped, throwIfPaused } from '../job/job-paused.ts'
 import { type GeneratedKind, JobLedger } from '../job/ledger.ts'
 import { countBlankLines, type Manifest, type RawObject, readManifest, writeManifest } from '../job/manifest.ts'
-import { hashMapping, type ImportPlan } from '../job/plan.ts'
+import { hashConversionSettings, type ImportPlan } from '../job/plan.ts'
 import { isGeneratedPart, type StagedPart, type StagedResult, sumStagedParts } from '../job/staged-part.ts'
 import { fitsOtherQuoting } from '../read/parse-record.ts'
 import { allowNull, type Static, Type } from '../records/file-schema.ts'
@@ -19,12 +19,12 @@ import type { ImportSource } from '../records/import-source.ts'
 import type { Conversion, ConvertedRecord, ImportedEvent } from '../records/imported-event.ts'
 import { formatTime, utcDay } from '../records/source-time.ts'
 import { UnseenNames, watchStateSchema } from '../records/unseen-names.ts'
-import { createJobConversion, type JobConversion, type StageContext } from './job-conversion.ts'
+import { createJobConverter, type JobConversion, type StageContext } from './job-conversion.ts'
 import { PartLines } from './part-lines.ts'
 import { Repeats, repeatsSchema } from './repeats.ts'
 import { decodeRecord, shownSourceMax } from './staged-line.ts'
 import { firstPosition, type StagedRecord, StagedRecords } from './staged-records.ts'
-import { checkZoneAgainstNotes } from './zone-shift.ts'
+import { checkConfiguredZone } from './zone-shift.ts'
 
 export const unknownDay = 'unknown-day'
 /** Before compression. A part ends with the line that reaches it, and is held in memory as a whole. */
@@ -53,27 +53,27 @@ export async function scanRecords(options: ScanOptions): Promise<Manifest> {
   const { folder, plan } = options
   let manifest: Manifest
   {
-    using records = openCompleteRecords(folder, plan)
+    using records = openFullyStagedRecords(folder, plan)
     if (records === null) throw new JobStopped(`${folder.path} holds no staged records of this plan`)
     using database = openDatabase(folder, records.identity())
     manifest = await new Scan(options, records, database).run()
     writeManifest(folder, manifest)
   }
   StagedRecords.remove(folder)
-  checkZoneAgainstNotes(manifest.scan.zoneNotes, manifest.sourceTimezone)
+  checkConfiguredZone(manifest.scan.zoneNotes, manifest.sourceTimezone)
   return manifest
 }
 
 /** @returns null unless all records of the plan's files are staged. */
-export function openCompleteRecords(folder: JobFolder, plan: ImportPlan): StagedRecords | null {
-  const wanted = hashMapping(plan)
+export function openFullyStagedRecords(folder: JobFolder, plan: ImportPlan): StagedRecords | null {
+  const wanted = hashConversionSettings(plan)
   return StagedRecords.open(folder, ({ mapping, isComplete }) => isComplete && mapping === wanted)
 }
 
 /** @returns the manifest of a finished scan of this mapping; null if there is none, or a part of it is missing. */
 export function readFinishedScan(folder: JobFolder, plan: ImportPlan): Manifest | null {
   const manifest = readManifest(folder)
-  if (manifest?.mappingSha256 !== hashMapping(plan)) return null
+  if (manifest?.mappingSha256 !== hashConversionSettings(plan)) return null
   return JobDatabase.ask(folder, database => database.holds(manifest)) === true ? manifest : null
 }
 
@@ -111,7 +111,7 @@ class Scan {
     this.#ledger = new JobLedger(database)
     this.#objects = records.files().flatMap(({ objects }) => objects)
     this.#names = new UnseenNames(this.#objects.flatMap(({ columns }) => columns ?? []))
-    this.#conversion = createJobConversion(plan, source, (kind, key) => this.#ledger.findFact(kind, key), this.#names)
+    this.#conversion = createJobConverter(plan, source, (kind, key) => this.#ledger.findFact(kind, key), this.#names)
     this.#repeats = new Repeats(this.#ledger)
     const stored = database.readProgress('scan', stateSchema)
     this.#state = stored ?? createState()
@@ -286,7 +286,7 @@ class Scan {
       sourceTimezone: typeof zone === 'string' ? zone : null,
       createdAt: plan.createdAt,
       toolVersion: plan.toolVersion,
-      mappingSha256: hashMapping(plan),
+      mappingSha256: hashConversionSettings(plan),
       raw: this.#records.sources,
       objects: this.#objects,
       parts: [...generated, ...parts],

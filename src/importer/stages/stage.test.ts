@@ -15,8 +15,8 @@ import { runs } from '../../../tests/support/nightly.ts'
 import { seededRandom, testSeed } from '../../../tests/support/seeded-random.ts'
 import { silentProgress } from '../../../tests/support/silent-progress.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
-import { createJobConversion } from './job-conversion.ts'
-import { openCompleteRecords } from './scan.ts'
+import { createJobConverter } from './job-conversion.ts'
+import { openFullyStagedRecords } from './scan.ts'
 import { type StageOptions, stageRecords } from './stage.ts'
 
 function bytesBelow(folder: string): number {
@@ -229,7 +229,7 @@ describe('staging', () => {
     const undamaged = await job.stageAndScan()
     await job.stage()
     changeRecords(job, "UPDATE staging SET described = '{'")
-    assert.equal(openCompleteRecords(job.folder, job.plan), null)
+    assert.equal(openFullyStagedRecords(job.folder, job.plan), null)
     assert.deepEqual(await job.stageAndScan(), undamaged)
   })
 
@@ -274,7 +274,7 @@ function jobOver(t: TestContext, texts: readonly (string | Buffer)[], options: T
 /** Stages without a scan. */
 async function staged(job: TestJob, given: Partial<StageOptions>): Promise<void> {
   const { folder, plan, source, signal, progress } = job
-  const { converter } = createJobConversion(plan, source, () => null)
+  const { converter } = createJobConverter(plan, source, () => null)
   const read = createRecordReader({ spool: { folder: folder.file('spool') } })
   const waitForSpace = unlimitedSpace
   using _records = await stageRecords({ folder, plan, read, converter, progress, signal, waitForSpace, ...given })

@@ -5,14 +5,14 @@ import { statSync } from 'node:fs'
 import { formatCount } from '#core/format-count.ts'
 import { JobStopped, throwIfPaused } from '../job/job-paused.ts'
 import type { RawObject, RawSource } from '../job/manifest.ts'
-import { hashMapping } from '../job/plan.ts'
+import { hashConversionSettings } from '../job/plan.ts'
 import type { CsvHeader } from '../read/parse-record.ts'
 import type { RawFile, ReadRecord, ReadRecords } from '../read/read-record.ts'
 import type { RecordConverter, SourceRecord } from '../records/import-source.ts'
 import { RecordReject } from '../records/imported-event.ts'
 import type { StageContext } from './job-conversion.ts'
-import { checkUnchangedWhileRead, hashRawFile, matchesHash } from './raw-sources.ts'
-import { describeDamage, findDamage } from './report/rejects.ts'
+import { checkUnchangedWhileRead, hashRawFile, isUnchangedSinceHashed } from './raw-sources.ts'
+import { describeDamage, findFileDamage } from './report/rejects.ts'
 import { decodeRecord, encodeRecordContent, encodeRecordPlace } from './staged-line.ts'
 import { type NewRecord, StagedRecords } from './staged-records.ts'
 
@@ -56,8 +56,11 @@ export async function stageRecords(options: StageOptions): Promise<StagedRecords
 
 /** Continues a stopped run if neither the files nor the plan have changed since. */
 async function openRecords({ folder, plan, signal }: StageOptions): Promise<StagedRecords> {
-  const mapping = hashMapping(plan)
-  const known = StagedRecords.open(folder, each => each.mapping === mapping && each.sources.every(matchesHash))
+  const mapping = hashConversionSettings(plan)
+  const known = StagedRecords.open(
+    folder,
+    each => each.mapping === mapping && each.sources.every(isUnchangedSinceHashed),
+  )
   if (known !== null) return known
   const sources: RawSource[] = []
   for (const file of plan.files) {
@@ -185,7 +188,7 @@ async function readFile(
     const object = indexes.getOrInsertComputed(name, () =>
       objects.add({ object: raw.object, table, ...selectHeader(record) }),
     )
-    const damage = findDamage(record, recordsRead)
+    const damage = findFileDamage(record, recordsRead)
     if (damage === null) recordsRead++
     else if (objects.all[object]!.damage === undefined) {
       objects.change(object, { damage })

@@ -5,7 +5,7 @@ import { sha256Hex } from '../job/sha256.ts'
 import type { ParsedRecord } from '../read/parse-record.ts'
 import { parseJsonLine } from '../read/parse-record.ts'
 import type { ReadRecord } from '../read/read-record.ts'
-import { RecordReject, skipRecord } from '../records/imported-event.ts'
+import { createSkippedOutcome, RecordReject } from '../records/imported-event.ts'
 import {
   decodeRecordContent,
   decodeRecordPlace,
@@ -57,8 +57,8 @@ describe('a stored record', () => {
     const { text, ...others } = decodeRecordSource(extra, json)
     assert.equal(text.length, 64 * 1024)
     assert.deepEqual(others, { sha256: sha256Hex(bytes), unreadableBytes: bytes.length })
-    const blank = stored(recordOf(Buffer.alloc(0), skipRecord('blank_line')))
-    assert.deepEqual(decodeRecordContent(blank.extra, blank.json).parsed, skipRecord('blank_line'))
+    const blank = stored(recordOf(Buffer.alloc(0), createSkippedOutcome('blank_line')))
+    assert.deepEqual(decodeRecordContent(blank.extra, blank.json).parsed, createSkippedOutcome('blank_line'))
   })
 })
 

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { JobStopped } from '../job/job-paused.ts'
-import { checkZoneAgainstNotes } from './zone-shift.ts'
+import { checkConfiguredZone } from './zone-shift.ts'
 
 /** @param shifts by seconds. @returns why the job stops, or null. */
 function stopOf(shifts: Record<string, number>, zone: string | null = null, more: Record<string, number> = {}) {
   const received = Object.entries(shifts).map(([seconds, count]) => ({ note: `zone_shift:${seconds}`, count }))
   const others = Object.entries(more).map(([note, count]) => ({ note, count }))
   try {
-    checkZoneAgainstNotes([...received, ...others], zone)
+    checkConfiguredZone([...received, ...others], zone)
     return null
   } catch (error) {
     assert.ok(error instanceof JobStopped)

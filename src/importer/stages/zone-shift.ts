@@ -26,7 +26,7 @@ const agreeingShareMin = 0.05
  * @param zone given by the user, or null.
  * @throws JobStopped if the zone is missing or wrong.
  */
-export function checkZoneAgainstNotes(notes: Manifest['scan']['zoneNotes'], zone: string | null): void {
+export function checkConfiguredZone(notes: Manifest['scan']['zoneNotes'], zone: string | null): void {
   const countOf = (name: string) => notes.find(({ note }) => note === name)?.count ?? 0
   const received = notes.filter(({ note }) => note.startsWith('zone_shift:'))
   // Shifts that are not the offset of any zone come from records that were received late, or from a wrong clock.

@@ -8,7 +8,7 @@
 //
 // Source: docs/wire/import.md §2.10.
 
-import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '#core/json.ts'
+import { getOwnValue, isJsonObject, type JsonObject, type JsonValue, readJsonNumber } from '#core/json.ts'
 import { bucketCount } from '#importer/stages/expected/expected-events.ts'
 import { JobStopped } from '../job/job-paused.ts'
 import { readObjectList, type ServiceApi } from '../send/job-api.ts'
@@ -19,18 +19,18 @@ export type StoredCount = JobReport['counts'][number]
 export async function readJobReport(api: ServiceApi, id: string) {
   const body = await api.call('GET', `/import_jobs/${id}/report/`)
   const buckets = body.id_buckets
-  if (!Array.isArray(buckets) || buckets.length !== bucketCount || numberOf(body.rows ?? null) === undefined)
+  if (!Array.isArray(buckets) || buckets.length !== bucketCount || readJsonNumber(body.rows ?? null) === undefined)
     throw new JobStopped(`${api.address} does not report what it stored of import job ${id} like Pennon`)
   return {
-    createdAtMs: isJsonObject(body.job) ? Date.parse(String(ownValue(body.job, 'created_at'))) : Number.NaN,
-    rows: numberOf(body.rows!)!,
+    createdAtMs: isJsonObject(body.job) ? Date.parse(String(getOwnValue(body.job, 'created_at'))) : Number.NaN,
+    rows: readJsonNumber(body.rows!)!,
     /** The first page; `readStoredCounts` reads the others. */
     counts: readCounts(body, 'counts'),
     countsCursor: extractCursor(body.counts_next),
-    idBuckets: buckets.map(each => numberOf(each) ?? 0),
+    idBuckets: buckets.map(each => readJsonNumber(each) ?? 0),
     notes: readObjectList(body, 'notes').map(note => ({
       reason: String(note.reason),
-      count: numberOf(note.count ?? null) ?? 0,
+      count: readJsonNumber(note.count ?? null) ?? 0,
       samples: readObjectList(note, 'samples'),
     })),
   }
@@ -52,7 +52,7 @@ function readCounts(body: JsonObject, key: string) {
   return readObjectList(body, key).map(({ day, event, uuids }) => ({
     day: String(day),
     event: String(event),
-    uuids: numberOf(uuids ?? null) ?? 0,
+    uuids: readJsonNumber(uuids ?? null) ?? 0,
   }))
 }
 

@@ -6,7 +6,7 @@ import { type ImportReport, readRehearsal, type Verification } from '#importer/s
 import { createReportSections } from '#importer/stages/report/report-sections.ts'
 import { jobOf, type TestJob } from '../../../tests/support/import-job.ts'
 import { JobState } from '../job/job-state.ts'
-import { createCheckpoint, createProgress, putCheckpoint, type SendCounts } from '../send/checkpoint.ts'
+import { createCheckpoint, createPartProgress, putCheckpoint, type SendCounts } from '../send/checkpoint.ts'
 import { type RetryOutcomes, storeRetryOutcomes } from '../send/retry-outcomes.ts'
 import { storeEnding, storeServiceJob } from '../send/service-job.ts'
 import { readSentSummary, storePersonsCheck, updateReport } from './sent.ts'
@@ -30,7 +30,7 @@ async function rehearsedJob(t: TestContext, lines: readonly string[]): Promise<T
 
 /** Stores the checkpoint of a job that has sent this much. */
 function sendPart({ folder }: TestJob, state: 'sending' | 'sent', counts: Partial<SendCounts>): void {
-  const progress = createProgress('2024-05-01/0', '')
+  const progress = createPartProgress('2024-05-01/0', '')
   Object.assign(progress.counts, counts)
   using stored = new JobState(folder)
   putCheckpoint(stored, { ...createCheckpoint(identity, ''), isSent: state === 'sent', parts: [progress] })

@@ -14,9 +14,9 @@ import { writeReport } from '#importer/stages/report/report-html.ts'
 import { readSamples } from '#importer/stages/report/samples.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import { createStateAccessors } from '../job/job-state.ts'
-import { hashMapping, type ImportPlan } from '../job/plan.ts'
+import { hashConversionSettings, type ImportPlan } from '../job/plan.ts'
 import { type Checkpoint, readCheckpoint, sumProgress, sumSendCounts } from '../send/checkpoint.ts'
-import { isRejectKey, type RetryOutcomes, readRetryOutcomes, sumOutcomes } from '../send/retry-outcomes.ts'
+import { isRejectKey, type RetryOutcomes, readRetryOutcomes, sumRetryOutcomes } from '../send/retry-outcomes.ts'
 import { readEnding, readServiceJob } from '../send/service-job.ts'
 import { readVerification } from './verify-stage.ts'
 
@@ -34,7 +34,7 @@ export function readSentSummary(folder: JobFolder, rehearsal = readRehearsal(fol
     isAll: checkpoint.isSent,
     serviceJobId,
     balance: countRepaired(computeBalance(checkpoint, rehearsal), retried),
-    repaired: retried.size === 0 ? null : sumOutcomes(retried),
+    repaired: retried.size === 0 ? null : sumRetryOutcomes(retried),
     duplicates,
     recent,
     seconds: checkpoint.spentMs / 1_000,
@@ -69,7 +69,7 @@ function computeBalance({ parts }: Checkpoint, rehearsal: Rehearsal | null): Sen
 function countRepaired(balance: SentBalance, retried: RetryOutcomes): SentBalance {
   const moved = { sent: 0, skipped: 0, rejected: 0 }
   for (const [key, { kind }] of retried) if (isRejectKey(key)) moved[kind]++
-  const { sent } = sumOutcomes(retried)
+  const { sent } = sumRetryOutcomes(retried)
   return {
     ...balance,
     givingEvents: balance.givingEvents + moved.sent,
@@ -90,7 +90,7 @@ export function updateReport(folder: JobFolder, plan: ImportPlan): ImportReport 
   if (stored === null) return null
   const sent = readSentSummary(folder, stored)
   // With another mapping, the rehearsal is repeated anyway.
-  if (stored.hashes.mapping !== hashMapping(plan)) return { ...stored, sent }
+  if (stored.hashes.mapping !== hashConversionSettings(plan)) return { ...stored, sent }
   const { maxRejectShare } = plan.limits
   const report = { ...stored, maxRejectShare, choices: listPlanChoices(plan, stored.targetAnswer), sent }
   if (JSON.stringify(report) !== JSON.stringify(stored)) writeReport(folder, report, readSamples(folder))

@@ -2,12 +2,12 @@
 // properties to columns, adds to some and leaves some out. This does not count as a difference. Source: docs/wire/import.md
 // §2.10; docs/wire/ingestion.md 6.6 to 6.9.
 
-import { laneOf } from '#core/capture/normalize-event.ts'
-import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
+import { chooseLane } from '#core/capture/normalize-event.ts'
+import { getOwnValue, isJsonObject, type JsonObject, type JsonValue } from '#core/json.ts'
 import { isSameJson } from '#core/json-equal.ts'
 import { internalKeys } from '#core/processing/build-stored-event.ts'
 import { isFlagCallStripped, isKeptWhenStripped } from '#core/processing/feature-flag-called.ts'
-import { readPersonMaps } from '#importer/stages/expected/expected-persons.ts'
+import { readPersonSetMaps } from '#importer/stages/expected/expected-persons.ts'
 import type { ImportedEvent } from '../records/imported-event.ts'
 import { addMarkerProperties, type EventMarks } from '../send/encode-event.ts'
 
@@ -24,7 +24,7 @@ export function findPropertyDifference(sent: ImportedEvent, stored: JsonObject, 
   const properties = addMarkerProperties(sent, marks)
   for (const [key, value] of Object.entries(addPersonProperties(sent, properties))) {
     if (columns.has(key)) continue
-    const found = ownValue(stored, key)
+    const found = getOwnValue(stored, key)
     if (found === undefined) {
       if (mayBeLeftOut(sent.event, key, properties, stored)) continue
       return `the property ${key} is missing`
@@ -37,7 +37,7 @@ export function findPropertyDifference(sent: ImportedEvent, stored: JsonObject, 
 
 /** Like the service, copies the event's browser and origin into the maps of its person. */
 function addPersonProperties(sent: ImportedEvent, properties: JsonObject): JsonObject {
-  const { set, setOnce } = readPersonMaps({ ...sent, properties })
+  const { set, setOnce } = readPersonSetMaps({ ...sent, properties })
   const { $set, $set_once, ...expected } = properties
   return { ...expected, ...(set !== null && { $set: set }), ...(setOnce !== null && { $set_once: setOnce }) }
 }
@@ -46,7 +46,7 @@ function mayBeLeftOut(event: string, key: string, sent: JsonObject, stored: Json
   // A project may discard IP addresses.
   if (key === '$ip') return true
   if (personKeys.has(key)) return stored.$process_person_profile === false
-  if (key.startsWith('$ai_gateway')) return laneOf(event, true) === 'ai'
+  if (key.startsWith('$ai_gateway')) return chooseLane(event, true) === 'ai'
   return isFlagCallStripped(event, sent) && !isKeptWhenStripped(key)
 }
 

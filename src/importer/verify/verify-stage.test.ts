@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
 import { type ServiceApi, ServiceRefusal } from '../send/job-api.ts'
-import { readErasedNotes } from './verify-stage.ts'
+import { findErasureNotes } from './verify-stage.ts'
 
 const createdAtMs = Date.parse('2026-11-28T01:00:00Z')
 
@@ -36,15 +36,17 @@ it('erased rows are counted once for each erasure since the job began, but at mo
       [1, -1, 100],
     ],
   ])
-  assert.deepEqual(await readErasedNotes(50, { createdAtMs }, api), [{ reason: 'rows_erased', count: 12, samples: [] }])
+  assert.deepEqual(await findErasureNotes(50, { createdAtMs }, api), [
+    { reason: 'rows_erased', count: 12, samples: [] },
+  ])
   assert.deepEqual(asked, ['0', '1000'])
-  const [note] = await readErasedNotes(4, { createdAtMs }, service([[[2, 1, 7]]]).api)
+  const [note] = await findErasureNotes(4, { createdAtMs }, service([[[2, 1, 7]]]).api)
   assert.equal(note!.count, 4)
 })
 
 it('erased rows are not mentioned if no row is missing, no person was erased, or the key may not list erasures', async () => {
   const nothingMissing = service([])
-  assert.deepEqual(await readErasedNotes(0, { createdAtMs }, nothingMissing.api), [])
+  assert.deepEqual(await findErasureNotes(0, { createdAtMs }, nothingMissing.api), [])
   assert.deepEqual(nothingMissing.asked, [])
-  for (const pages of [[[]], null]) assert.deepEqual(await readErasedNotes(3, { createdAtMs }, service(pages).api), [])
+  for (const pages of [[[]], null]) assert.deepEqual(await findErasureNotes(3, { createdAtMs }, service(pages).api), [])
 })

@@ -1,8 +1,8 @@
 // Stage 7: compares the stored with the sent events. Changes nothing at the service. Source: docs/wire/import.md §2.10.
 
-import { isGeneratedName, mayBeGenerated } from '#core/events/generated-event.ts'
+import { isGeneratedEventName, mayBeGeneratedEvent } from '#core/events/generated-event.ts'
 import { formatCount } from '#core/format-count.ts'
-import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '#core/json.ts'
+import { getOwnValue, isJsonObject, type JsonObject, type JsonValue, readJsonNumber } from '#core/json.ts'
 import type { Verification } from '#importer/stages/report/import-report.ts'
 import { rowsErased } from '#importer/stages/report/note-messages.ts'
 import type { JobFolder } from '../job/job-folder.ts'
@@ -14,16 +14,16 @@ import type { ImportedEvent } from '../records/imported-event.ts'
 import { usPerMs } from '../records/source-time.ts'
 import { type Checkpoint, sumSendCounts } from '../send/checkpoint.ts'
 import type { EventMarks } from '../send/encode-event.ts'
-import { allowRefusal, readObjectList, type ServiceApi } from '../send/job-api.ts'
+import { awaitAnswerOrStatus, readObjectList, type ServiceApi } from '../send/job-api.ts'
 import { readSentSteps, type SentJob } from '../send/sent-events.ts'
 import {
   type Expected,
   ExpectedCollector,
-  readExpected,
+  readExpectations,
   type SentEvents,
-  storeExpected,
+  storeExpectations,
 } from '../stages/expected/expected.ts'
-import { assignNameToPart, type ExpectedEvents } from '../stages/expected/expected-events.ts'
+import { type ExpectedEvents, findNameBucket } from '../stages/expected/expected-events.ts'
 import type { PersonOf } from '../stages/expected/expected-persons.ts'
 import { type JobReport, readJobReport, readStoredCounts, type StoredCount } from './job-report.ts'
 import { findPropertyDifference } from './stored-properties.ts'
@@ -53,14 +53,14 @@ type Check = Verification['checks'][number]
 const differencesMax = 50
 const pollMs = 1_000
 
-export async function verifyStage(options: VerifyOptions): Promise<Verification> {
+export async function runVerifyStage(options: VerifyOptions): Promise<Verification> {
   const { folder, job, checkpoint, source, api, progress } = options
   const { blankLines = 0 } = job
   progress.begin('verify', { records: countRecords(job) + blankLines })
   progress.add({ records: blankLines, isEarlier: true })
   const id = checkpoint.identity.serviceJobId!
-  const expected = await findExpectedOfJob(options)
-  await waitForStream(api, progress)
+  const expected = await findExpectationsOfJob(options)
+  await waitUntilStreamsProcessed(api, progress)
   const report = await readJobReport(api, id)
   const checks = [
     await checkStoredCounts(expected, readStoredCounts(api, id, report)),
@@ -75,7 +75,7 @@ export async function verifyStage(options: VerifyOptions): Promise<Verification>
     expected_rows: expected.rows,
     stored_rows: report.rows,
     checks,
-    notes: [...report.notes, ...(await readErasedNotes(expected.rows - report.rows, report, api))],
+    notes: [...report.notes, ...(await findErasureNotes(expected.rows - report.rows, report, api))],
   }
   storeVerification(folder, verification)
   return verification
@@ -87,12 +87,12 @@ export type ExpectedOptions = Pick<
 >
 
 /** What the rehearsal expects, unless an event was refused or a record retried: then the sent events are read again. */
-export async function findExpectedOfJob(options: ExpectedOptions): Promise<Expected> {
+export async function findExpectationsOfJob(options: ExpectedOptions): Promise<Expected> {
   const { folder, job, checkpoint, retried = [], personOf, progress, signal } = options
   // Retried records come first, since their keys are forgotten only when the parts have passed their days.
   const jobs = [...retried, { folder, job, checkpoint }]
   const sent = countSentEvents(jobs)
-  const known = readExpected(folder, sent)
+  const known = readExpectations(folder, sent)
   if (known !== null) {
     progress.add({ records: countRecords(job) })
     return known
@@ -110,7 +110,7 @@ export async function findExpectedOfJob(options: ExpectedOptions): Promise<Expec
         for (const event of step.events) collector.add(event)
       }
   const expected = collector.end()
-  storeExpected(folder, sent, expected)
+  storeExpectations(folder, sent, expected)
   return expected
 }
 
@@ -118,7 +118,7 @@ function countRecords({ parts }: StagedJob): number {
   return sumStagedParts(parts.filter(part => !isGeneratedPart(part))).records
 }
 
-/** Counts the events of a job and its retries, for `readExpected`. */
+/** Counts the events of a job and its retries, for `readExpectations`. */
 export function countSentEvents(jobs: readonly Pick<SentJob, 'checkpoint'>[]): SentEvents {
   return sumSendCounts(jobs.flatMap(({ checkpoint }) => checkpoint?.parts ?? []).map(({ counts }) => counts))
 }
@@ -127,16 +127,16 @@ export function countSentEvents(jobs: readonly Pick<SentJob, 'checkpoint'>[]): S
 const streams = ['historical', 'main'] as const
 
 /** Waits until the service has processed everything appended so far; later records do not belong to the job. */
-export async function waitForStream(api: ServiceApi, progress: StageProgress): Promise<void> {
+export async function waitUntilStreamsProcessed(api: ServiceApi, progress: StageProgress): Promise<void> {
   const ends = new Map<string, number>()
   for (;;) {
     const { lanes } = await api.call('GET', '/ingestion_status/')
     const left = streams.reduce((sum, stream) => {
-      const status: JsonValue | undefined = isJsonObject(lanes) ? ownValue(lanes as JsonObject, stream) : undefined
+      const status: JsonValue | undefined = isJsonObject(lanes) ? getOwnValue(lanes as JsonObject, stream) : undefined
       if (status === undefined || !isJsonObject(status)) return sum
       const { appended, processed } = status as JsonObject
-      if (!ends.has(stream)) ends.set(stream, numberOf(appended ?? null) ?? 0)
-      return sum + Math.max(0, ends.get(stream)! - (numberOf(processed ?? null) ?? 0))
+      if (!ends.has(stream)) ends.set(stream, readJsonNumber(appended ?? null) ?? 0)
+      return sum + Math.max(0, ends.get(stream)! - (readJsonNumber(processed ?? null) ?? 0))
     }, 0)
     progress.waiting(left > 0 ? `the service has ${formatCount(left, 'record')} to store` : null)
     if (left <= 0) return
@@ -150,8 +150,8 @@ export async function checkStoredCounts(
 ): Promise<Check> {
   const stored = new Map<string, number>()
   for await (const { day, event, uuids } of all) {
-    const isOther = otherCounts.has(day) && counts.get(day)?.has(event) !== true && !isGeneratedName(event)
-    addTo(stored, isOther ? formatPartKey(day, assignNameToPart(event)) : formatCountKey(day, event), uuids)
+    const isOther = otherCounts.has(day) && counts.get(day)?.has(event) !== true && !isGeneratedEventName(event)
+    addTo(stored, isOther ? formatPartKey(day, findNameBucket(event)) : formatCountKey(day, event), uuids)
   }
   const expected = new Map<string, number>()
   for (const [day, parts] of otherCounts)
@@ -170,7 +170,7 @@ export async function checkStoredCounts(
 
 /** The key of a count. Links and groups keep their times from an earlier import, so they are compared over all days. */
 function formatCountKey(day: string, event: string): string {
-  return isGeneratedName(event) ? `all days, ${event}` : `${day}, ${event}`
+  return isGeneratedEventName(event) ? `all days, ${event}` : `${day}, ${event}`
 }
 
 /** The key of a count of several names, when there are too many to count separately. */
@@ -216,7 +216,7 @@ function describeDifference(sent: ImportedEvent, stored: JsonObject, marks: Even
   const time = Date.parse(String(stored.timestamp))
   if (stored.event !== sent.event) return `the event is ${String(stored.event)}`
   if (stored.distinct_id !== sent.distinctId) return `the distinct id is ${String(stored.distinct_id)}`
-  if (time !== Math.floor(sent.timeUs / usPerMs) && !mayBeGenerated(sent.event, sent.uuid))
+  if (time !== Math.floor(sent.timeUs / usPerMs) && !mayBeGeneratedEvent(sent.event, sent.uuid))
     return `the time is ${String(stored.timestamp)}`
   return findPropertyDifference(sent, isJsonObject(stored.properties) ? stored.properties : {}, marks)
 }
@@ -236,11 +236,11 @@ export async function readLiveCounts(
     `SELECT toDate(timestamp) AS day, count() AS rows FROM events WHERE import_job_id = 0 ` +
     `AND timestamp >= '${first} 00:00:00' AND timestamp <= '${last} 23:59:59' GROUP BY day ORDER BY day LIMIT 50000`
   const asked = api.call('POST', '/query/', { body: { query: { kind: 'HogQLQuery', query } } })
-  const body = await allowRefusal(asked, [400, 403, 404, 422])
+  const body = await awaitAnswerOrStatus(asked, [400, 403, 404, 422])
   if (typeof body === 'number') return { refused: body }
   if (!Array.isArray(body.results)) return { refused: null }
   const rows = body.results.filter(Array.isArray)
-  const days = rows.map(([day, count]) => [String(day).slice(0, 10), numberOf(count ?? null) ?? 0])
+  const days = rows.map(([day, count]) => [String(day).slice(0, 10), readJsonNumber(count ?? null) ?? 0])
   return { days: Object.fromEntries(days) }
 }
 
@@ -282,7 +282,7 @@ const erasuresPerPage = 1_000
  * @returns the note about rows removed with persons since the job was created; empty if no row is missing, or if the key may
  * not see persons.
  */
-export async function readErasedNotes(
+export async function findErasureNotes(
   missing: number,
   { createdAtMs }: Pick<JobReport, 'createdAtMs'>,
   api: Pick<ServiceApi, 'call'>,
@@ -291,7 +291,7 @@ export async function readErasedNotes(
   const removed = new Map<string, number>()
   for (let offset = 0; ; offset += erasuresPerPage) {
     const query = { limit: String(erasuresPerPage), offset: String(offset) }
-    const body = await allowRefusal(api.call('GET', '/persons/deletion_status/', { query }), [403])
+    const body = await awaitAnswerOrStatus(api.call('GET', '/persons/deletion_status/', { query }), [403])
     if (typeof body === 'number') return []
     // Newest first.
     const since = readObjectList(body, 'results').filter(
@@ -299,9 +299,9 @@ export async function readErasedNotes(
     )
     for (const { erasure } of since) {
       if (!isJsonObject(erasure)) continue
-      const counts = ownValue(erasure, 'removed') ?? null
-      const events = isJsonObject(counts) ? numberOf(ownValue(counts, 'pending_events') ?? null) : undefined
-      removed.set(String(ownValue(erasure, 'id')), events ?? 0)
+      const counts = getOwnValue(erasure, 'removed') ?? null
+      const events = isJsonObject(counts) ? readJsonNumber(getOwnValue(counts, 'pending_events') ?? null) : undefined
+      removed.set(String(getOwnValue(erasure, 'id')), events ?? 0)
     }
     if (since.length < erasuresPerPage) break
   }

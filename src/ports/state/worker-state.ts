@@ -95,7 +95,7 @@ export interface TrustedTimeStore {
 }
 
 // Projects that the worker skips in a stream for now, so that one slow project does not delay all others. A second
-// cursor takes their records; its position is stored under a separate name (`deferredCursorOf`).
+// cursor takes their records; its position is stored under a separate name (`formatDeferredCursorName`).
 
 export interface Deferral {
   /** The second cursor's position: records of these projects before it are processed. */

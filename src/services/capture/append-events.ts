@@ -5,7 +5,7 @@ import { missingProperties } from '#core/capture/cookieless-event.ts'
 import type { RefusedItem } from '#core/capture/incoming-event.ts'
 import {
   hasRecordAt,
-  isRejectAt,
+  isKeptRejectAt,
   keepFirstRejects,
   laneIndexAt,
   type OutcomeTable,
@@ -14,7 +14,7 @@ import {
   rowCountOf,
   TableRecords,
 } from '#core/capture/outcome-table.ts'
-import { cookielessDropOf, importOnlyCode, outcomes, resourceOfOverQuotaCode } from '#core/capture/outcomes.ts'
+import { getCookielessDropReason, importOnlyCode, outcomes, resourceOfOverQuotaCode } from '#core/capture/outcomes.ts'
 import type { PreparedRequest } from '#core/capture/prepare-events.ts'
 import { quotaOf } from '#core/capture/quota-resource.ts'
 import { lanes } from '#core/events/captured-event.ts'
@@ -82,7 +82,7 @@ export function tallyItems(table: OutcomeTable, countsRejects: boolean): Request
       stored[laneIndexAt(table, row)]!++
       continue
     }
-    if (!countsRejects && isRejectAt(table, row)) continue
+    if (!countsRejects && isKeptRejectAt(table, row)) continue
     others ??= new Map()
     const known = others.get(code)
     if (known === undefined) {
@@ -197,7 +197,7 @@ export function createEventAppender(options: EventAppenderOptions) {
     const countOf = new Map<number, number>()
     for (let row = 0; row < rowCountOf(table); row++) {
       const code = outcomeCodeAt(table, row)
-      if (isRejectAt(table, row) && hasRecordAt(table, row)) countOf.set(code, (countOf.get(code) ?? 0) + 1)
+      if (isKeptRejectAt(table, row) && hasRecordAt(table, row)) countOf.set(code, (countOf.get(code) ?? 0) + 1)
     }
     return { appended: appendRun(historicalMigration ? 'import' : 'live', project, table.rejects), countOf }
   }
@@ -235,7 +235,7 @@ function createWarningDetails(
   code: number,
   { uuid: eventUuid, name, distinctId }: RefusedItem,
 ): (() => JsonObject) | undefined {
-  const cookieless = cookielessDropOf(code)
+  const cookieless = getCookielessDropReason(code)
   if (cookieless !== null) {
     const missingProperty = missingProperties[cookieless]
     return () => ({

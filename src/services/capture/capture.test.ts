@@ -4,7 +4,7 @@ import { rowCountOf } from '#core/capture/outcome-table.ts'
 import type { EncodedRecords } from '#core/log/record-codec.ts'
 import { noIngestionSettings, noQuotas, type Project } from '#core/project.ts'
 import { PortError } from '#ports/port-error.ts'
-import { silentLogger } from '#telemetry/log.ts'
+import { createSilentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import {
   anIncomingEvent as anItem,
@@ -12,7 +12,7 @@ import {
   decoded as recordsOf,
 } from '../../../tests/support/incoming-requests.ts'
 import { type CaptureOptions, createCaptureService } from './capture.ts'
-import { createVisitorHider } from './hide-visitors.ts'
+import { createVisitorAnonymizer } from './hide-visitors.ts'
 import { createRejectLimiter } from './keep-rejects.ts'
 
 const project = { id: 7, apiToken: 'phc_x', quotas: noQuotas } as Project
@@ -35,7 +35,7 @@ function start(over: Partial<CaptureOptions> = {}) {
     },
     clock: { nowMs: () => receivedAtMs },
     metrics,
-    logger: silentLogger(),
+    logger: createSilentLogger(),
     ...over,
   })
   const decoded = () =>
@@ -139,7 +139,7 @@ describe('reject limiter', () => {
   it('reports the first of several dropped cookieless events, with its missing property', async () => {
     const counted: object[] = []
     const salt = Buffer.alloc(16)
-    const visitors = createVisitorHider({ salts: { knownSalt: () => salt, saltOf: () => salt }, geoip: null })
+    const visitors = createVisitorAnonymizer({ salts: { knownSalt: () => salt, saltOf: () => salt }, geoip: null })
     const ingestion = { ...noIngestionSettings, cookielessMode: 1 as const }
     const { service } = start({
       findProject: () => ({ ...project, timezone: 'UTC', ingestion }),

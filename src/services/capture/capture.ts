@@ -4,12 +4,12 @@
 
 import type { HotKeys } from '#core/capture/hot-keys.ts'
 import {
-  compactTable,
   findLeftOutReason,
   freeOutcomeTable,
   type OutcomeTable,
   type RequestRefusal,
   readRequestRefusal,
+  removeUnstoredRecords,
   rowCountOf,
   setEveryOutcomeCode,
 } from '#core/capture/outcome-table.ts'
@@ -26,7 +26,7 @@ import { runInSlices } from '../shared/in-slices.ts'
 import { createEventAppender, tallyItems } from './append-events.ts'
 import type { AnswerCompletion, AnswerReading, CaptureOutcome } from './capture-outcome.ts'
 import type { VisitorHider } from './hide-visitors.ts'
-import { createRejectKeeper, type RefusedInput } from './keep-rejects.ts'
+import { createRejectRecorder, type RefusedInput } from './keep-rejects.ts'
 import { excludeEventsOverQuota, findUsedUpQuotas } from './leave-out-over-quota.ts'
 import type { ProjectBacklog } from './project-backlog.ts'
 import type { RefusedCounter } from './refused-counter.ts'
@@ -65,7 +65,7 @@ export interface CaptureRequest extends PreparedRequest {
 
 export function createCaptureService(options: CaptureOptions) {
   const { clock, metrics, logger, hotKeys } = options
-  const keeper = createRejectKeeper(options)
+  const keeper = createRejectRecorder(options)
   const unavailable = createOutageHandler({ what: 'events', nowMs: clock.nowMs, metrics, logger })
   const { append, refuseRequest: notTaken } = createEventAppender({ ...options, keeper, unavailable })
 
@@ -101,7 +101,7 @@ export function createCaptureService(options: CaptureOptions) {
       // A v1 request of which quotas leave no event is refused as a whole, so its rejects are not kept. Source:
       // docs/wire/ingestion.md 4.2.
       const keepsRejects = !isReplay && (protocol === 'v0' || findLeftOutReason(table) === null)
-      if (tally.others.size > 0) await runInSlices(compactTable(table))
+      if (tally.others.size > 0) await runInSlices(removeUnstoredRecords(table))
       const areDropsFinal = protocol === 'v1'
       const judged = { historicalMigration, table, tally, areDropsFinal, keepsRejects, hotCount, answer }
       return failure === null ? await append(project, judged, complete) : await notTaken(project, judged, failure)
@@ -179,7 +179,7 @@ export function createCaptureService(options: CaptureOptions) {
  * A dry run of capture: reports the outcome of a request without appending or counting anything. Ignores hot distinct ids:
  * they do not decide whether events are stored, and checking an id would count an event.
  */
-export function createCaptureRehearsal(
+export function createDryRunCaptureService(
   options: Omit<CaptureOptions, 'hotKeys' | 'refused' | 'eventLog' | 'metrics'>,
 ): Pick<CaptureService, 'capture'> {
   const { findProject, unknownKeys, importOnly, isOverQuota, visitors, clock, logger } = options

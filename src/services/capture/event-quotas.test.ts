@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { noQuotas, type Quotas } from '#core/project.ts'
 import { type LiveUsage, noEventUsage } from '#core/usage.ts'
-import { silentLogger } from '#telemetry/log.ts'
+import { createSilentLogger } from '#telemetry/log.ts'
 import { fixedClock } from '../../../tests/support/fixed-clock.ts'
 import { aProject } from '../../../tests/support/values.ts'
-import { startEventQuotas } from './event-quotas.ts'
+import { startEventQuotaTracker } from './event-quotas.ts'
 
 function world(t: TestContext) {
   t.mock.timers.enable({ apis: ['setInterval'] })
@@ -14,7 +14,7 @@ function world(t: TestContext) {
   const used = new Map<string, Partial<LiveUsage>>()
   const asked: string[] = []
   let fails = false
-  const quotas = startEventQuotas({
+  const quotas = startEventQuotaTracker({
     usage: {
       sumUsage: async (ids, fromDay, toDay) => {
         asked.push(`${ids} ${fromDay} ${toDay}`)
@@ -24,7 +24,7 @@ function world(t: TestContext) {
       },
     },
     clock,
-    logger: silentLogger(),
+    logger: createSilentLogger(),
     readMs: 5_000,
   })
   t.after(() => quotas.close())

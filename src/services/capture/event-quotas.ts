@@ -10,7 +10,7 @@ import type { Clock } from '#ports/clock.ts'
 import type { UsageStore } from '#ports/state/accounting-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 
-export type EventQuotas = ReturnType<typeof startEventQuotas>
+export type EventQuotas = ReturnType<typeof startEventQuotaTracker>
 
 const usageOf = {
   events: 'eventsCharged',
@@ -20,7 +20,7 @@ const usageOf = {
   survey_responses: 'surveyResponses',
 } as const satisfies Record<QuotaResource, keyof LiveUsage>
 
-export function startEventQuotas(options: {
+export function startEventQuotaTracker(options: {
   readonly usage: Pick<UsageStore, 'sumUsage'>
   readonly clock: Clock
   readonly logger: Logger

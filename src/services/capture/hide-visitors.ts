@@ -5,7 +5,7 @@
 
 import {
   type CookielessDrop,
-  findDropByMode,
+  findModeDropReason,
   isSameVisitor,
   type SettleVisitor,
   type VisitorFacts,
@@ -42,7 +42,7 @@ import type { Geoip } from '#ports/geoip.ts'
 import type { DailySalts } from '../shared/daily-salts.ts'
 import { runInSlices } from '../shared/in-slices.ts'
 
-export type VisitorHider = ReturnType<typeof createVisitorHider>
+export type VisitorHider = ReturnType<typeof createVisitorAnonymizer>
 
 export interface VisitorHiderOptions {
   readonly salts: Pick<DailySalts, 'knownSalt' | 'saltOf'>
@@ -53,7 +53,7 @@ export interface VisitorHiderOptions {
 const rowsPerStep = 64
 const bytesPerStep = 256 * 1024
 
-export function createVisitorHider(options: VisitorHiderOptions) {
+export function createVisitorAnonymizer(options: VisitorHiderOptions) {
   const recent: RecentVisitors = new WeakMap()
   return {
     /**
@@ -206,7 +206,7 @@ class Settler {
   ): SettledVisitor | CookielessDrop | MissingSalt {
     const { geoipEnabled, ingestion } = this.#project
     const mode = ingestion.cookielessMode
-    const drop = findDropByMode(event.name, mode)
+    const drop = findModeDropReason(event.name, mode)
     if (drop !== null) return drop
     const visitor = this.#visitorOf(facts, event.timestampMs, event.capturedAtMs)
     if (typeof visitor === 'string' || isMissing(visitor)) return visitor

@@ -2,7 +2,7 @@
 // fill the log with useless data; the rest is only counted. No request waits for this.
 
 import type { RefusedItem } from '#core/capture/incoming-event.ts'
-import { truncateItem } from '#core/capture/reject-body.ts'
+import { truncateRefusedItem } from '#core/capture/reject-body.ts'
 import { importWithoutJob, type Lane, type RejectedBody } from '#core/events/captured-event.ts'
 import { RecordEncoder } from '#core/log/record-codec.ts'
 import type { Project } from '#core/project.ts'
@@ -45,9 +45,9 @@ export interface RefusedInput {
 const rejectsPerSecondMax = 100
 const trackedProjectCountMax = 10_000
 
-export type RejectKeeper = ReturnType<typeof createRejectKeeper>
+export type RejectKeeper = ReturnType<typeof createRejectRecorder>
 
-export function createRejectKeeper(options: RejectKeeperOptions) {
+export function createRejectRecorder(options: RejectKeeperOptions) {
   const { eventLog, clock, refused } = options
   const take = createRejectLimiter()
 
@@ -87,7 +87,7 @@ export function createRejectKeeper(options: RejectKeeperOptions) {
       capturedAtMs: receivedAtMs,
       reason,
       field: input.field,
-      ...truncateItem(item),
+      ...truncateRefusedItem(item),
       ...(typeof body === 'string' ? { body } : { body: body.text, source: body.source }),
     })
     eventLog.append(historicalMigration ? 'import' : 'live', encoder.finish()).catch(error => {

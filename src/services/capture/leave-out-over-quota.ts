@@ -3,7 +3,7 @@
 // docs/wire/ingestion.md 5, 9; docs/wire/import.md 3.2.
 
 import { type OutcomeTable, resourceAt, rowCountOf, setOutcomeCode } from '#core/capture/outcome-table.ts'
-import { codeOfOverQuota } from '#core/capture/outcomes.ts'
+import { getOverQuotaCode } from '#core/capture/outcomes.ts'
 import { type EventResource, eventResources, type QuotaResource } from '#core/capture/quota-resource.ts'
 import type { Project } from '#core/project.ts'
 
@@ -27,7 +27,7 @@ export function excludeEventsOverQuota(
   for (let row = 0; row < rowCountOf(table); row++) {
     const own = resourceAt(table, row)
     if (own === null) continue
-    if (usedUp.has(own)) setOutcomeCode(table, row, codeOfOverQuota(own))
-    else if (protocol === 'v1' && usedUp.has('events')) setOutcomeCode(table, row, codeOfOverQuota('events'))
+    if (usedUp.has(own)) setOutcomeCode(table, row, getOverQuotaCode(own))
+    else if (protocol === 'v1' && usedUp.has('events')) setOutcomeCode(table, row, getOverQuotaCode('events'))
   }
 }

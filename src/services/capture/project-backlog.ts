@@ -4,7 +4,7 @@
 // everything waits in the log.
 
 import type { Traffic } from '#core/events/log-stream.ts'
-import { type ProcessedUntil, processedUntilMsOf } from '#core/events/processed-until.ts'
+import { findProcessedUntilMs, type ProcessedUntil } from '#core/events/processed-until.ts'
 import type { EncodedRecords } from '#core/log/record-codec.ts'
 import type { Clock } from '#ports/clock.ts'
 
@@ -117,7 +117,7 @@ export function createProjectBacklog(options: ProjectBacklogOptions) {
     const { entries } = waiting
     if (entries.length === 0) return
     const until = options.processedUntil()
-    const untilMs = until === null ? null : processedUntilMsOf(until, projectId)
+    const untilMs = until === null ? null : findProcessedUntilMs(until, projectId)
     // Before the worker's first report, or after the clock was set back, the time of processing is unknown: clear
     // everything.
     const knowsNothing = untilMs === null || entries.at(-1)!.untilMs > clock.nowMs()

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import type { RefusedCount } from '#ports/state/accounting-store.ts'
-import { silentLogger } from '#telemetry/log.ts'
+import { createSilentLogger } from '#telemetry/log.ts'
 import { fixedClock } from '../../../tests/support/fixed-clock.ts'
-import { startRefusedCounter } from './refused-counter.ts'
+import { startRefusedItemCounter } from './refused-counter.ts'
 
 function world(t: TestContext) {
   t.mock.timers.enable({ apis: ['setInterval'] })
   const clock = fixedClock('2026-03-08T23:59:59Z')
   const written: (readonly RefusedCount[])[] = []
   let fails = false
-  const counter = startRefusedCounter({
+  const counter = startRefusedItemCounter({
     store: {
       addRefused: async counts => {
         if (fails) throw new Error('down')
@@ -18,7 +18,7 @@ function world(t: TestContext) {
       },
     },
     clock,
-    logger: silentLogger(),
+    logger: createSilentLogger(),
     flushMs: 5_000,
   })
   t.after(() => counter.close())

@@ -8,7 +8,7 @@ import type { Clock } from '#ports/clock.ts'
 import type { RefusedCount, RefusedStore } from '#ports/state/accounting-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 
-export type RefusedCounter = ReturnType<typeof startRefusedCounter>
+export type RefusedCounter = ReturnType<typeof startRefusedItemCounter>
 
 /** How many combinations of project, day and reason are counted; further ones are not, until a flush succeeds. */
 const countedMax = 10_000
@@ -17,7 +17,7 @@ const rowsPerWrite = 500
 
 type Counted = { -readonly [K in keyof RefusedCount]: RefusedCount[K] }
 
-export function startRefusedCounter(options: {
+export function startRefusedItemCounter(options: {
   readonly store: Pick<RefusedStore, 'addRefused'>
   readonly clock: Clock
   readonly logger: Logger

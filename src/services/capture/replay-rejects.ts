@@ -6,7 +6,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { IncomingEvent, IncomingRequest, IncomingV1Request } from '#core/capture/incoming-event.ts'
 import { refusedFields } from '#core/capture/normalize-event.ts'
 import {
-  isRejectAt,
+  isKeptRejectAt,
   type OutcomeTable,
   outcomeAt,
   outcomeCodeAt,
@@ -77,13 +77,13 @@ export interface ReplayReport {
   readonly remaining: number
 }
 
-export type RejectReplay = ReturnType<typeof createRejectReplay>
+export type RejectReplay = ReturnType<typeof createRejectReplayer>
 
 const pageCountMax = 100
 /** How long decoding runs before it yields to the event loop. */
 const sliceMs = 8
 
-export function createRejectReplay(options: RejectReplayOptions) {
+export function createRejectReplayer(options: RejectReplayOptions) {
   const { events, capture, rehearsal, decode, clock, logger } = options
 
   return {
@@ -236,7 +236,7 @@ function countRows(table: OutcomeTable): { readonly stored: number; readonly ref
 /** Why nothing can be stored: the fault of the first reject, or the reason for which an event is dropped. */
 function findRejection(table: OutcomeTable): { readonly reason: string; readonly field: string | null } {
   for (let row = 0; row < rowCountOf(table); row++) {
-    if (!isRejectAt(table, row)) continue
+    if (!isKeptRejectAt(table, row)) continue
     return { reason: outcomeAt(table, row).reason!, field: new TableRecords(table).at(row).field || null }
   }
   return { reason: findFirstDrop(table) ?? 'dropped_performance_event', field: null }

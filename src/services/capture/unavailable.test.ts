@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { PortError } from '#ports/port-error.ts'
-import { silentLogger } from '#telemetry/log.ts'
+import { createSilentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { createOutageHandler } from './unavailable.ts'
 
@@ -9,7 +9,7 @@ function start() {
   const lines: string[] = []
   const metrics = createMetrics()
   const time = { nowMs: 0 }
-  const logger = Object.assign(silentLogger(), { error: (_: object, line: string) => void lines.push(line) })
+  const logger = Object.assign(createSilentLogger(), { error: (_: object, line: string) => void lines.push(line) })
   const unavailable = createOutageHandler({ what: 'events', nowMs: () => time.nowMs, metrics, logger })
   return { lines, metrics, time, unavailable }
 }

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createExportPlaces, type ExportPlace, type ExportPlaces } from './export-places.ts'
+import { createExportSlots, type ExportPlace, type ExportPlaces } from './export-places.ts'
 
 describe('the slots for exports', () => {
   it('are limited in number, with a lower limit per project', () => {
-    const places = createExportPlaces({ inAllMax: 3, perProjectMax: 2 })
+    const places = createExportSlots({ inAllMax: 3, perProjectMax: 2 })
     const first = enter(places, 1)
     enter(places, 1)
     assert.deepEqual(places.enter(1), { ok: false, error: 'project_full' })
@@ -18,7 +18,7 @@ describe('the slots for exports', () => {
 
   it('are taken from the export that has waited longest for its reader, when another export needs a slot', () => {
     let nowMs = 0
-    const places = createExportPlaces({ inAllMax: 3, perProjectMax: 2, monotonicMs: () => nowMs })
+    const places = createExportSlots({ inAllMax: 3, perProjectMax: 2, monotonicMs: () => nowMs })
     const [quick, slow, slower] = [enter(places, 1), enter(places, 1), enter(places, 2)]
     slower.waitForReader()
     nowMs = 1_000

@@ -13,7 +13,7 @@ export interface ExportPlace {
   leave(): void
 }
 
-export type ExportPlaces = ReturnType<typeof createExportPlaces>
+export type ExportPlaces = ReturnType<typeof createExportSlots>
 
 export interface ExportPlacesOptions {
   /** ms of a clock that cannot be set. */
@@ -33,7 +33,7 @@ interface Place extends ExportPlace {
   waitingSinceMs: number | null
 }
 
-export function createExportPlaces(options: ExportPlacesOptions = {}) {
+export function createExportSlots(options: ExportPlacesOptions = {}) {
   const { inAllMax, perProjectMax } = { ...exportPlaceLimits, ...options }
   const monotonicMs = options.monotonicMs ?? (() => performance.now())
   const taken = new Set<Place>()

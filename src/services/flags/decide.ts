@@ -8,7 +8,7 @@ import type { EvaluationRequest, ShownVisitor } from '#core/flags/evaluation/eva
 import type { EvaluationSubject } from '#core/flags/evaluation/evaluation-subject.ts'
 import { EvaluationTrace } from '#core/flags/evaluation/evaluation-trace.ts'
 import type { UnknownReason } from '#core/flags/evaluation/flag-outcome.ts'
-import { findNeedsOfSelected, selectFlags } from '#core/flags/evaluation/select-flags.ts'
+import { findNeedsOfSelectedFlags, selectFlags } from '#core/flags/evaluation/select-flags.ts'
 import { type MaybePromise, mapMaybePromise } from '#core/maybe-promise.ts'
 import { isSteps, type MaybeSteps, type Steps } from '#core/maybe-steps.ts'
 import type { Project } from '#core/project.ts'
@@ -20,9 +20,9 @@ import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
 import type { DailySalts } from '../shared/daily-salts.ts'
 import { createSliceQueue, type SlicedWork, unfinished } from '../shared/slice-queue.ts'
-import { createHashKeyWrites } from './hash-key-writes.ts'
+import { createHashKeyWriteQueue } from './hash-key-writes.ts'
 import { createVisitorHasher, type MissingVisitorPart } from './hash-visitor.ts'
-import { createLateLogins } from './late-logins.ts'
+import { createLateLoginRetrier } from './late-logins.ts'
 import { createHashKeyLoader } from './load-hash-keys.ts'
 import { createSubjectLoader, type SubjectRequest } from './load-subject.ts'
 import { createStoreCircuitBreaker, type GuardOptions, storeLimits } from './store-guard.ts'
@@ -94,7 +94,7 @@ export function createDecideService(options: DecideServiceOptions) {
     metrics,
     ...limits,
   })
-  const writes = createHashKeyWrites({
+  const writes = createHashKeyWriteQueue({
     hashKeys,
     guard: createStoreCircuitBreaker({
       port: 'hash-key-overrides',
@@ -115,7 +115,7 @@ export function createDecideService(options: DecideServiceOptions) {
       hashKeys,
       reads,
       writes,
-      lateLogins: createLateLogins({
+      lateLogins: createLateLoginRetrier({
         hashKeys,
         reads,
         writes,
@@ -190,7 +190,7 @@ export function createDecideService(options: DecideServiceOptions) {
       if (ran === 'full') throw new PortError('evaluation', 'full')
       return ran
     }
-    return mapMaybePromise(loadSubject(project, findNeedsOfSelected(project, selected), request, nowMs), evaluate)
+    return mapMaybePromise(loadSubject(project, findNeedsOfSelectedFlags(project, selected), request, nowMs), evaluate)
   }
 
   function evaluateFor<T>(
@@ -207,7 +207,7 @@ export function createDecideService(options: DecideServiceOptions) {
       options.countFlagRequest(project.project.id)
       return ran
     }
-    return mapMaybePromise(loadSubject(project, findNeedsOfSelected(project, selected), request, nowMs), evaluate)
+    return mapMaybePromise(loadSubject(project, findNeedsOfSelectedFlags(project, selected), request, nowMs), evaluate)
   }
 
   /** Evaluates all flags, then encodes the answer. */

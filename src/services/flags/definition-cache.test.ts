@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { ProjectDefinitions } from '#core/flags/definitions/project-definitions.ts'
 import type { DefinitionChanges, DefinitionStore } from '#ports/state/definition-store.ts'
-import { silentLogger } from '#telemetry/log.ts'
+import { createSilentLogger } from '#telemetry/log.ts'
 import { eventually } from '../../../tests/support/eventually.ts'
 import { aProject, emptyDefinitions } from '../../../tests/support/values.ts'
 import { type ServedChanges, startDefinitionCache } from './definition-cache.ts'
@@ -40,7 +40,7 @@ function movableStore(current: { revision: number; epoch: string }, projects: Pr
 
 const options = {
   compile: (definitions: ProjectDefinitions) => definitions.revision,
-  logger: silentLogger(),
+  logger: createSilentLogger(),
   pollMs: 60_000,
 }
 

@@ -13,7 +13,7 @@ import {
   type ProjectToExplain,
 } from '#core/flags/evaluation/explained-flag.ts'
 import { needsGroupRow, needsStoredPerson } from '#core/flags/evaluation/flag-needs.ts'
-import { findNeedsOfSelected, selectFlags } from '#core/flags/evaluation/select-flags.ts'
+import { findNeedsOfSelectedFlags, selectFlags } from '#core/flags/evaluation/select-flags.ts'
 import type { DecideService } from './decide.ts'
 import type { SubjectRequest } from './load-subject.ts'
 
@@ -64,7 +64,7 @@ function describeReads(
   subject: EvaluationSubject,
   request: SubjectRequest,
 ): Pick<ExplainedFlag, 'readsPerson' | 'groupTypesRead'> {
-  const needs = findNeedsOfSelected(project, selected)
+  const needs = findNeedsOfSelectedFlags(project, selected)
   return {
     readsPerson: !request.onlyUseOverridePersonProperties && needsStoredPerson(needs, subject),
     groupTypesRead: [...needs.groupKeys.keys()].filter(typeIndex => {

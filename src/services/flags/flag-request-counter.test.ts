@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { silentLogger } from '#telemetry/log.ts'
+import { createSilentLogger } from '#telemetry/log.ts'
 import { fixedClock } from '../../../tests/support/fixed-clock.ts'
 import { startFlagRequestCounter } from './flag-request-counter.ts'
 
@@ -13,7 +13,7 @@ function counterOn(addFlagRequests: (counts: readonly Counted[]) => Promise<void
     counter: startFlagRequestCounter({
       usage: { addFlagRequests, sumFlagRequests: async () => [] },
       clock,
-      logger: silentLogger(),
+      logger: createSilentLogger(),
       flushMs: 60_000,
     }),
   }

@@ -18,7 +18,7 @@ export interface HashKeyWritesOptions extends Pick<GuardOptions, 'timeoutMs' | '
   readonly onDropped: (reason: 'queue_full' | 'queue_timeout') => void
 }
 
-export type HashKeyWrites = ReturnType<typeof createHashKeyWrites>
+export type HashKeyWrites = ReturnType<typeof createHashKeyWriteQueue>
 
 type Written = Loaded<readonly HashKeyRow[]>
 
@@ -41,7 +41,7 @@ const waitingBytesMax = 8 * 1024 * 1024
 const bytesPerWrite = 3_000
 const bytesPerRow = 8
 
-export function createHashKeyWrites(options: HashKeyWritesOptions) {
+export function createHashKeyWriteQueue(options: HashKeyWritesOptions) {
   const { hashKeys, guard, monotonicNowMs, startTimer, onDropped } = options
   const queue = new FairQueue<WaitingWrite>({ jobCountMax: waitingMax, bytesMax: waitingBytesMax })
   let writeCount = 0

@@ -17,7 +17,7 @@ export interface LateLoginsOptions {
   readonly onDropped: () => void
 }
 
-export type LateLogins = ReturnType<typeof createLateLogins>
+export type LateLogins = ReturnType<typeof createLateLoginRetrier>
 
 interface LateLogin {
   readonly assignment: HashKeyAssignment
@@ -30,7 +30,7 @@ const pausesMs = [300, 700, 1_500, 3_000, 6_000, 15_000, 30_000]
 /** How many log-ins of all projects may wait. */
 const waitingMax = 2_000
 
-export function createLateLogins(options: LateLoginsOptions) {
+export function createLateLoginRetrier(options: LateLoginsOptions) {
   const { hashKeys, reads, writes, startTimer, onDropped } = options
   /** By project, then by distinct id, oldest first. A project without log-ins has no entry. */
   const waiting = new Map<number, Map<string, LateLogin>>()

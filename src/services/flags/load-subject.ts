@@ -12,7 +12,7 @@ import {
 } from '#core/flags/evaluation/evaluation-subject.ts'
 import { type FlagNeeds, needsGroupRow, needsStoredPerson } from '#core/flags/evaluation/flag-needs.ts'
 import { toEvaluationProperties } from '#core/geoip.ts'
-import { ownValue, type PropertyBag } from '#core/json.ts'
+import { getOwnValue, type PropertyBag } from '#core/json.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
 import { ok } from '#core/result.ts'
 import type { Geoip } from '#ports/geoip.ts'
@@ -118,7 +118,7 @@ export function createSubjectLoader(
     const waits: Promise<void>[] = []
     for (const [typeIndex, wanted] of needs.groupKeys) {
       const typeName = project.groupTypeNames[typeIndex]
-      const key = typeName === undefined ? '' : readUsableGroupKey(ownValue(asked.groups, typeName))
+      const key = typeName === undefined ? '' : readUsableGroupKey(getOwnValue(asked.groups, typeName))
       if (key === '' || !needsGroupRow(needs, typeIndex, typeName!, asked)) continue
       const found = reads.run(() => subjects.findGroup(project.project.id, typeIndex, key, () => wanted))
       const keep = (loaded: Loaded<{ properties: PropertyBag } | null>) => {

@@ -4,9 +4,9 @@ import type { MaybePromise } from '#core/maybe-promise.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { CookielessVisitors } from '#ports/state/cookieless-visitors.ts'
 import type { HashKeyOverrideReader, SubjectStore } from '#ports/state/subject-store.ts'
-import { silentLogger } from '#telemetry/log.ts'
+import { createSilentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
-import { readReplicaFirst } from './replica-first.ts'
+import { createReplicaFirstStore } from './replica-first.ts'
 import { createStoreCircuitBreaker, storeLimits } from './store-guard.ts'
 
 type Subjects = SubjectStore & HashKeyOverrideReader & CookielessVisitors
@@ -24,7 +24,7 @@ function start(replicaAnswer: Answer, primaryAnswer: Answer = at) {
   const lines: string[] = []
   const timers: { callback: () => void; delayMs: number }[] = []
   const metrics = createMetrics()
-  const logger = Object.assign(silentLogger(), {
+  const logger = Object.assign(createSilentLogger(), {
     error: (_: object, line: string) => void lines.push(line),
     info: (line: string) => void lines.push(line),
   })
@@ -57,7 +57,7 @@ function start(replicaAnswer: Answer, primaryAnswer: Answer = at) {
       return { cancel: () => {} }
     },
   })
-  const subjects = readReplicaFirst(subjectsOf('replica'), subjectsOf('primary'), guard)
+  const subjects = createReplicaFirstStore(subjectsOf('replica'), subjectsOf('primary'), guard)
   const source = async () => (await subjects.findPerson(1, 'ada'))!.properties.of
   return { world, lines, timers, metrics, guard, subjects, source }
 }

@@ -12,7 +12,7 @@ type Subjects = SubjectStore & HashKeyOverrideReader & CookielessVisitors
  * @param guard guards the replica alone. Its timeout must leave the primary some of an evaluation's time.
  * @returns a store whose look-ups fail only when the primary's do.
  */
-export function readReplicaFirst(replica: Subjects, primary: Subjects, guard: StoreGuard): Subjects {
+export function createReplicaFirstStore(replica: Subjects, primary: Subjects, guard: StoreGuard): Subjects {
   function find<T>(ask: (subjects: Subjects) => MaybePromise<T>): MaybePromise<T> {
     const found = guard.run(() => ask(replica))
     return mapMaybePromise(found, loaded => (loaded.ok ? loaded.value : ask(primary)))

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { PortError, QueueFullError } from '#ports/port-error.ts'
-import { silentLogger } from '#telemetry/log.ts'
+import { createSilentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { createStoreCircuitBreaker, storeLimits } from './store-guard.ts'
 
@@ -13,7 +13,7 @@ function start(pendingMax = 10) {
     port: 'state',
     task: 'asking',
     without: 'nothing is answered',
-    logger: silentLogger(),
+    logger: createSilentLogger(),
     metrics: createMetrics(),
     timeoutMs: 250,
     pendingMax,

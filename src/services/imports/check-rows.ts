@@ -1,7 +1,7 @@
 // Before a job is published, compares its row count in the event store with the expected count.
 
 import type { ImportJob } from '#core/imports/import-job.ts'
-import { type JsonObject, numberOf, ownValue } from '#core/json.ts'
+import { getOwnValue, type JsonObject, readJsonNumber } from '#core/json.ts'
 import { commitImportChanges, type ImportWorkDeps } from './job-batch.ts'
 import { isQueryFailure } from './query-failures.ts'
 
@@ -14,7 +14,7 @@ const uncountedRows = 'rows_not_counted'
  * differ. Repeating the check adds no second note.
  * @throws PortError of the state, NotOwnerError
  */
-export async function noteMissingRows(job: ImportJob, deps: ImportWorkDeps, signal: AbortSignal): Promise<void> {
+export async function addMissingRowsNote(job: ImportJob, deps: ImportWorkDeps, signal: AbortSignal): Promise<void> {
   const described = await deps.jobs.findImportJob(job.id)
   const stored = readVerifiedRowCount(described?.progress ?? {}) ?? described?.storedRows ?? null
   // The job has been deleted.
@@ -34,7 +34,7 @@ export async function noteMissingRows(job: ImportJob, deps: ImportWorkDeps, sign
 
 /** How many rows the client compared with what it sent; null if it has not compared them, or has sent more since. */
 function readVerifiedRowCount(progress: JsonObject): number | null {
-  return numberOf(ownValue(progress, 'verified_rows') ?? null) ?? null
+  return readJsonNumber(getOwnValue(progress, 'verified_rows') ?? null) ?? null
 }
 
 /** Null if the event store cannot count this many rows within its limits of time and memory: retrying may never succeed. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { beforeEach, describe, it } from 'node:test'
 import type { Deferral } from '#ports/state/worker-state.ts'
-import { createDrainTracker, type Drain } from './drained-jobs.ts'
+import { createDrainedJobTracker, type Drain } from './drained-jobs.ts'
 
 describe('a closed import job', () => {
   const job = { id: 1, projectId: 7, state: 'publishing', step: 'draining', updatedAtMs: 1_000_000 } as const
@@ -15,7 +15,7 @@ describe('a closed import job', () => {
   beforeEach(() => {
     nowMs = job.updatedAtMs
     ;[position, endOffset, deferral] = [0, 100, null]
-    drain = createDrainTracker({
+    drain = createDrainedJobTracker({
       clock: { nowMs: () => nowMs },
       jobs: {
         findLogPosition: async () => ({ offset: position, committedAtMs: null }),

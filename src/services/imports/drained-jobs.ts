@@ -21,9 +21,9 @@ interface Ends {
   readonly streams: readonly { readonly stream: LogStream; readonly endOffset: number }[]
 }
 
-export type Drain = ReturnType<typeof createDrainTracker>
+export type Drain = ReturnType<typeof createDrainedJobTracker>
 
-export function createDrainTracker({ jobs, clock, log }: DrainDeps) {
+export function createDrainedJobTracker({ jobs, clock, log }: DrainDeps) {
   const known = new Map<number, Ends>()
 
   async function findEnds({ id, updatedAtMs }: ClosedJob): Promise<Ends> {

@@ -2,7 +2,7 @@
 
 import type { CapturedEvent } from '#core/events/captured-event.ts'
 import type { ImplicitJob } from '#core/imports/import-job.ts'
-import { buildDayKey, type ImplicitJobs } from '#core/processing/process-chunk.ts'
+import { buildImportDayKey, type ImplicitJobs } from '#core/processing/process-chunk.ts'
 import { utcDay } from '#core/usage.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { ImportJobStore } from '#ports/state/import-job-store.ts'
@@ -18,7 +18,7 @@ export type FindImplicitJobs = (
 
 const cacheCountMax = 1_000
 
-export function createImplicitJobs(options: {
+export function createImplicitJobFinder(options: {
   readonly jobs: Pick<ImportJobStore, 'listImplicitJobs' | 'createImplicitJob'>
   readonly clock: Clock
 }): FindImplicitJobs {
@@ -40,7 +40,7 @@ export function createImplicitJobs(options: {
   return async (items, { isRetry, mayCreate }) => {
     if (isRetry || cache.size >= cacheCountMax) cache.clear()
     const found = new Map<string, readonly ImplicitJob[]>()
-    for (const [key, ofDay] of Map.groupBy(items, buildDayKey)) {
+    for (const [key, ofDay] of Map.groupBy(items, buildImportDayKey)) {
       const { projectId, capturedAtMs } = ofDay[0]!
       const lastMs = ofDay.reduce((last, item) => Math.max(last, item.capturedAtMs), 0)
       let known = cache.get(key)

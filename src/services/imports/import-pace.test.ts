@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { fixedClock } from '../../../tests/support/fixed-clock.ts'
-import { createImportPace } from './import-pace.ts'
+import { createImportRateLimiter } from './import-pace.ts'
 
 /** A project with few waiting events, beside one with many. */
 const lightProject = 2
@@ -9,7 +9,7 @@ const lightProject = 2
 function aPace() {
   const clock = fixedClock(1_000_000)
   let appendedBeforeMs = clock.nowMs()
-  const pace = createImportPace({
+  const pace = createImportRateLimiter({
     clock,
     processedUntil: () => ({ appendedBeforeMs, deferred: null }),
     isBelowShare: projectId => projectId === lightProject,

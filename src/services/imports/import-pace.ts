@@ -6,7 +6,7 @@
 import type { ProcessedUntil } from '#core/events/processed-until.ts'
 import type { Clock } from '#ports/clock.ts'
 
-export type ImportPace = ReturnType<typeof createImportPace>
+export type ImportPace = ReturnType<typeof createImportRateLimiter>
 
 const rateMin = 500
 const rateMax = 100_000
@@ -35,7 +35,7 @@ interface Pace {
   shrunkAtMs: number
 }
 
-export function createImportPace(options: {
+export function createImportRateLimiter(options: {
   /** How far the worker has processed imports, as it last reported; null before its first report. */
   readonly processedUntil: () => ProcessedUntil | null
   /** Whether a project has less than its share of the waiting events. */

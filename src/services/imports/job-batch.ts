@@ -2,7 +2,7 @@
 // retries after a conflict. The commits leave the position unchanged; they only require that this worker owns the log's
 // import stream.
 
-import { backOffMs } from '#core/back-off.ts'
+import { computeBackOffMs } from '#core/back-off.ts'
 import type { LogStream } from '#core/events/log-stream.ts'
 import type { PersonIdOverride } from '#core/events/stored-event.ts'
 import { type ImportChanges, noImportChanges } from '#core/imports/import-changes.ts'
@@ -114,7 +114,7 @@ export async function runJobBatch<Item>(
     if (attempt > conflictTryCount)
       throw new PortError('state', 'conflict', new Error('a batch conflicts with every try'))
     // Waits outside of `serialize`, so that batches of other projects can run in the meantime.
-    await waitOrStop(backOffMs(conflictBackOff, attempt - 1, deps.random()), signal)
+    await waitOrStop(computeBackOffMs(conflictBackOff, attempt - 1, deps.random()), signal)
   }
   if (signal.aborted) return
   if (isOne) {
@@ -180,7 +180,7 @@ function addUnchangedRows(changes: PublishedBatch['changes'], loaded: LoadedChun
 /** @throws NotOwnerError, PortError */
 async function commitChanges(deps: ImportWorkDeps, changes: PublishedBatch['changes']): Promise<'committed' | 'again'> {
   const { state, ownerId, clock } = deps
-  const { stream, offset } = await findOwnPosition(deps)
+  const { stream, offset } = await findOwnImportPosition(deps)
   const position = { stream, ownerId, fromOffset: offset, offset, committedAtMs: clock.nowMs() }
   const end = await state.commitChunk(changes, position)
   if (end === 'not_owner') throw new NotOwnerError(`another worker owns ${stream}`)
@@ -205,7 +205,7 @@ export async function commitImportChanges(
 }
 
 /** This worker's position in the stream of imports. @throws NotOwnerError, PortError */
-export async function findOwnPosition({
+export async function findOwnImportPosition({
   state,
   log,
   ownerId,

@@ -3,10 +3,10 @@ import { describe, it } from 'node:test'
 import type { ImportJob } from '#core/imports/import-job.ts'
 import { formatJobFailure, type JobFailure } from '#core/imports/job-failure.ts'
 import { PortError, QueryTooLargeError } from '#ports/port-error.ts'
-import { silentLogger } from '#telemetry/log.ts'
+import { createSilentLogger } from '#telemetry/log.ts'
 import { fixedClock } from '../../../tests/support/fixed-clock.ts'
 import type { ImportWorkDeps } from './job-batch.ts'
-import { createJobFailures } from './job-failures.ts'
+import { createJobFailureTracker } from './job-failures.ts'
 
 function prepare() {
   const clock = fixedClock('2026-11-01T00:00:00Z')
@@ -19,7 +19,7 @@ function prepare() {
     },
   } as ImportWorkDeps['jobs']
   let nowMs = 0
-  const failures = createJobFailures({ jobs, clock, logger: silentLogger(), random: () => 1 }, () => nowMs)
+  const failures = createJobFailureTracker({ jobs, clock, logger: createSilentLogger(), random: () => 1 }, () => nowMs)
   return {
     noted,
     failures,

@@ -8,7 +8,7 @@ import { computeStoreBackOffMs } from '../shared/wait-or-stop.ts'
 import type { ImportWorkDeps } from './job-batch.ts'
 
 /** @param monotonicNowMs replaced in tests. */
-export function createJobFailures(
+export function createJobFailureTracker(
   { jobs, clock, logger, random }: Pick<ImportWorkDeps, 'jobs' | 'clock' | 'logger' | 'random'>,
   monotonicNowMs: () => number = () => performance.now(),
 ) {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { NamedImportJob } from '#ports/state/import-job-store.ts'
 import { fixedClock } from '../../../tests/support/fixed-clock.ts'
-import { createOpenJobs, unknownPerMinuteMax } from './open-jobs.ts'
+import { createOpenJobCache, unknownPerMinuteMax } from './open-jobs.ts'
 
 const job: NamedImportJob = { id: 3, projectId: 1, state: 'sending', publicId: 2 ** 45 }
 
@@ -18,10 +18,10 @@ function prepare() {
       return ids.includes(job.publicId) ? [job] : []
     },
   }
-  return { clock, asked, failing, openJobs: createOpenJobs({ jobs, clock }) }
+  return { clock, asked, failing, openJobs: createOpenJobCache({ jobs, clock }) }
 }
 
-async function guess(openJobs: ReturnType<typeof createOpenJobs>, count: number, address: string): Promise<void> {
+async function guess(openJobs: ReturnType<typeof createOpenJobCache>, count: number, address: string): Promise<void> {
   for (let id = 1; id <= count; id++) assert.equal(await openJobs.find(id, address), null)
 }
 

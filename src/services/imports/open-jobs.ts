@@ -4,7 +4,7 @@
 import type { Clock } from '#ports/clock.ts'
 import type { ImportJobStore, NamedImportJob } from '#ports/state/import-job-store.ts'
 
-export type OpenJobs = ReturnType<typeof createOpenJobs>
+export type OpenJobs = ReturnType<typeof createOpenJobCache>
 
 const cachedMs = 1_000
 /** Importers run only a few jobs at once. */
@@ -15,7 +15,7 @@ export const unknownPerMinuteMax = 30
 const networkCountMax = 10_000
 const minuteMs = 60_000
 
-export function createOpenJobs(options: {
+export function createOpenJobCache(options: {
   readonly jobs: Pick<ImportJobStore, 'findNamedImportJobs'>
   readonly clock: Clock
 }) {

@@ -1,7 +1,7 @@
 // The persons of a project as they would be if a pending job were published now: its staging overlay is joined with them as
 // publishing joins it, but nothing is written, and links that the job makes are left out (docs/decisions/0079).
 
-import { type ImportJob, toStagingId } from '#core/imports/import-job.ts'
+import { type ImportJob, toStagingProjectId } from '#core/imports/import-job.ts'
 import { publishPersons } from '#core/processing/imports/publish-staging.ts'
 import type { Project } from '#core/project.ts'
 import type { CohortMemberStore, SearchedPersons } from '#ports/state/cohort-store.ts'
@@ -21,7 +21,7 @@ export async function listPersonsWithJob(
 ): Promise<SearchedPersons> {
   const pages = [
     await deps.management.listPersonsBelow(project.id, page, ofCohortIds),
-    await deps.management.listPersonsBelow(toStagingId(job.id), page, []),
+    await deps.management.listPersonsBelow(toStagingProjectId(job.id), page, []),
   ]
   // The ids of both pages come from one sequence. Below the higher of their two ends, one page is incomplete, so persons
   // from there on are left for the next page.
@@ -53,7 +53,7 @@ export async function joinStagedPersons<T extends PersonView>(
     ...new Set(persons.flatMap(person => person.distinctIds.map(({ distinctId }) => distinctId))),
   ].sort()
   if (distinctIds.length === 0) return [...persons]
-  const found = await management.findPersonsOfIds([project.id, toStagingId(importJobId)], distinctIds)
+  const found = await management.findPersonsOfIds([project.id, toStagingProjectId(importJobId)], distinctIds)
   const { changes } = publishPersons(
     {
       ...{ importJobId, projectId: project.id, options },

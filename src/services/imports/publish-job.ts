@@ -2,14 +2,14 @@
 // has its person with all known properties. Each transaction removes the items it has done from the step's list, so an
 // interrupted step continues with the rest. Source: docs/wire/import.md §2.11.
 
-import { type ImportJob, type ImportStep, toStagingId } from '#core/imports/import-job.ts'
+import { type ImportJob, type ImportStep, toStagingProjectId } from '#core/imports/import-job.ts'
 import {
   publishGroups,
   publishImportLinks,
   publishPersonlessIds,
   publishPersons,
 } from '#core/processing/imports/publish-staging.ts'
-import { createJobBatch, findOwnPosition, type ImportWorkDeps, runJobBatch, textBytesMax } from './job-batch.ts'
+import { createJobBatch, findOwnImportPosition, type ImportWorkDeps, runJobBatch, textBytesMax } from './job-batch.ts'
 
 /** Items per transaction: the live stream waits while one commits. */
 const batchSize = 250
@@ -86,7 +86,7 @@ async function publishAllPersons(job: ImportJob, deps: ImportWorkDeps, signal: A
   const subjectsOf = (ids: readonly string[]) => ({
     distinctIds: ids.flatMap(distinctId => [
       { projectId, distinctId },
-      { projectId: toStagingId(id), distinctId },
+      { projectId: toStagingProjectId(id), distinctId },
     ]),
     mergingDistinctIds: [],
     groups: [],
@@ -126,7 +126,7 @@ async function publishAllGroups(job: ImportJob, deps: ImportWorkDeps, signal: Ab
         groups: [],
         groupKeys: some.flatMap(({ typeIndex, key }) => [
           { projectId, typeIndex, key },
-          { projectId: toStagingId(id), typeIndex, key },
+          { projectId: toStagingProjectId(id), typeIndex, key },
         ]),
         projectIds: [projectId],
       }),
@@ -151,7 +151,7 @@ async function addKnownProperties(job: ImportJob, deps: ImportWorkDeps, signal: 
       events.addKnownProperties(job.id, { index, count }, ids => loadKnownProperties(job, ids, deps), signal)
     await serialize(() => underWay?.run(add) ?? add())
     // Stop if another worker took over: it has cleared what this one was adding.
-    await findOwnPosition(deps)
+    await findOwnImportPosition(deps)
   }
 }
 

@@ -8,11 +8,11 @@ import { dayMs } from '#core/time.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { OpenImportWork } from '#ports/state/import-job-store.ts'
 import { runPeriodically } from '../shared/run-periodically.ts'
-import { createSerializer } from '../shared/serializer.ts'
-import { noteMissingRows } from './check-rows.ts'
-import { createDrainTracker } from './drained-jobs.ts'
+import { createSerialQueue } from '../shared/serializer.ts'
+import { addMissingRowsNote } from './check-rows.ts'
+import { createDrainedJobTracker } from './drained-jobs.ts'
 import { type ImportWorkDeps, NotOwnerError } from './job-batch.ts'
-import { createJobFailures } from './job-failures.ts'
+import { createJobFailureTracker } from './job-failures.ts'
 import { isPublishStep, runPublishStep } from './publish-job.ts'
 import { repairPersons } from './repair-persons.ts'
 import { isUndoStep, runUndoStep } from './undo-job.ts'
@@ -31,11 +31,11 @@ export interface ImportWorkOptions extends Omit<ImportWorkDeps, 'serialize'> {
   readonly retentionClock: Clock & { isTrusted(): boolean }
 }
 
-export function createImportWork({ retentionClock, ...options }: ImportWorkOptions) {
-  const deps = { ...options, serialize: createSerializer() }
+export function createImportWorker({ retentionClock, ...options }: ImportWorkOptions) {
+  const deps = { ...options, serialize: createSerialQueue() }
   const { jobs, clock, logger } = deps
-  const failures = createJobFailures(deps)
-  const drain = createDrainTracker(deps)
+  const failures = createJobFailureTracker(deps)
+  const drain = createDrainedJobTracker(deps)
   const running = new Map<number, Promise<void>>()
   const causes: unknown[] = []
   /** When to continue with repairs that failed, by project. */
@@ -196,7 +196,7 @@ export function createImportWork({ retentionClock, ...options }: ImportWorkOptio
     if (!(await drain.isDrained(job))) return 'waits'
     // Without being published, a job has changed no person and no group of the project, so there is nothing to undo.
     if (job.state === 'discarding') return job.publishedAtMs === null ? 'rows' : 'undo'
-    await noteMissingRows(job, deps, signal)
+    await addMissingRowsNote(job, deps, signal)
     return 'links'
   }
 

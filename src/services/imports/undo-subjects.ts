@@ -7,7 +7,7 @@ import type { ImportJob } from '#core/imports/import-job.ts'
 import type { JsonObject } from '#core/json.ts'
 import { type ChunkSubjects, noChunkChanges } from '#core/processing/chunk.ts'
 import { applyHistoryDifference } from '#core/processing/history/apply-difference.ts'
-import { foldWithAndWithoutJob } from '#core/processing/history/fold-history.ts'
+import { foldHistoryWithAndWithoutJob } from '#core/processing/history/fold-history.ts'
 import type { Note } from '#core/processing/imports/publish-staging.ts'
 import type { HistorySubjects } from '#ports/events/event-history.ts'
 import { type Components, findConnectedIds, findNewlyLinkedIds } from './find-connected-ids.ts'
@@ -153,7 +153,7 @@ async function undoUnits<Item>(
       const open = some.filter(unit => unit.some(item => openItems.has(item)))
       const batch = createJobBatch(job, loaded, published)
       const { events, share, ...history } = await readHistory(batch, deps, kind.historyOf(some.flat()))
-      const { with: was, without: wanted } = foldWithAndWithoutJob(history, id)
+      const { with: was, without: wanted } = foldHistoryWithAndWithoutJob(history, id)
       const restored = wanted.persons.map(({ uuid }) => uuid)
       const assignments = await deps.jobs.findAssignments(id, restored)
       const idsWithEvents = new Set(events.map(({ distinctId }) => distinctId))

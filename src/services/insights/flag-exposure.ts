@@ -1,7 +1,7 @@
 // Reports which persons a flag exposed to its variants, and whether they were split as the flag defines.
 
 import type { Flag } from '#core/flags/definitions/flag.ts'
-import { configVersion } from '#core/flags/definitions/read-rules.ts'
+import { readConfigVersion } from '#core/flags/definitions/read-rules.ts'
 import type { Buckets } from '#core/insights/buckets.ts'
 import {
   findExpectedVariants,
@@ -39,7 +39,7 @@ export async function answerExposure(
     flagKey: flag.key,
     buckets: buckets.value,
     variants: expected.map(({ variant }) => variant),
-    isOfRules: configVersion(flag.filters) === 2,
+    isOfRules: readConfigVersion(flag.filters) === 2,
     importJobIds,
   }
   const { firsts, multiple } = await deps.insights.countExposures(query, signal)

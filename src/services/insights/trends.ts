@@ -8,7 +8,7 @@ import {
   findPreviousPeriod,
 } from '#core/insights/buckets.ts'
 import type { Condition } from '#core/insights/conditions.ts'
-import { countComparedWeeks, type DateRangeIssue, readDateRange } from '#core/insights/date-range.ts'
+import { countComparisonShiftWeeks, type DateRangeIssue, readDateRange } from '#core/insights/date-range.ts'
 import { pointsMax, type TrendSeries, type TrendsQuery } from '#core/insights/trends-query.ts'
 import { omitUndefined } from '#core/omit-undefined.ts'
 import type { Project } from '#core/project.ts'
@@ -169,7 +169,7 @@ function toPropertyBreakdown({ breakdowns }: TrendsQuery): TrendCountQuery['brea
 }
 
 function computeComparedShift({ dates, interval }: TrendsQuery, buckets: Buckets): Temporal.DurationLike {
-  const weeks = countComparedWeeks(dates, interval)
+  const weeks = countComparisonShiftWeeks(dates, interval)
   return weeks === null ? findPreviousPeriod(buckets) : { weeks }
 }
 

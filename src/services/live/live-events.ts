@@ -4,7 +4,7 @@
 // counted and the count is sent to the watcher, so shown and counted events together are exactly those that matched.
 
 import type { DecodedRecord } from '#core/events/captured-event.ts'
-import { type LogStream, trafficOf } from '#core/events/log-stream.ts'
+import { findTrafficOfLane, type LogStream } from '#core/events/log-stream.ts'
 import { LiveEvent, type LiveFilter, type LiveMatch, matchesLiveFilter } from '#core/live/live-filter.ts'
 import { kindEvent, kindReject } from '#core/log/record-layout.ts'
 import { err, ok, type Result } from '#core/result.ts'
@@ -29,7 +29,7 @@ export interface LivePlace {
 
 export type LiveRefusal = 'closed' | 'full' | 'project_full'
 
-export type LiveEvents = ReturnType<typeof createLiveEvents>
+export type LiveEvents = ReturnType<typeof createLiveEventBroadcaster>
 
 export interface LiveEventsOptions extends Timers, LiveWatcherOptions {
   readonly log: Pick<EventLogReader, 'streams' | 'readRuns' | 'status'>
@@ -49,7 +49,7 @@ const recheckMs = 5_000
 /** How long a watcher may stay while its permission cannot be checked. */
 const uncheckedMsMax = 30_000
 
-export function createLiveEvents(options: LiveEventsOptions) {
+export function createLiveEventBroadcaster(options: LiveEventsOptions) {
   const { log, messages, metrics, logger, monotonicNowMs } = options
   const watchersOf = new Map<number, Set<LiveWatcher>>()
   const tails = new Map<LogStream, LogTail>()
@@ -81,7 +81,7 @@ export function createLiveEvents(options: LiveEventsOptions) {
         if (watcher !== null) remove(watcher)
       }
       try {
-        const traffics = new Set([...request.filter.lanes].map(trafficOf))
+        const traffics = new Set([...request.filter.lanes].map(findTrafficOfLane))
         const streams = (await log.streams()).filter(({ traffic }) => traffics.has(traffic))
         const ends = await Promise.all(
           streams.map(async ({ stream }) => [stream, (await log.status(stream, 0)).endOffset] as const),

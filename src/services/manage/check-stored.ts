@@ -7,7 +7,7 @@ import {
   findReachedFlags,
 } from '#core/flags/definitions/definition-links.ts'
 import type { FlagIssue } from '#core/flags/definitions/flag-issue.ts'
-import { configVersion } from '#core/flags/definitions/read-rules.ts'
+import { readConfigVersion } from '#core/flags/definitions/read-rules.ts'
 import { findReferenceIssuesOf, type ReferringDefinition } from '#core/flags/definitions/validate-references.ts'
 import type { DefinitionLinkReader, FlagStore } from '#ports/state/flag-store.ts'
 
@@ -34,7 +34,7 @@ export async function findReferenceIssues(
   const issues = findReferenceIssuesOf(self, references, links)
   for (let start = 0; start < ids.length; start += readTogether) {
     for (const flag of await management.listFlagsById(projectId, ids.slice(start, start + readTogether))) {
-      if (configVersion(flag.filters) === 1) continue
+      if (readConfigVersion(flag.filters) === 1) continue
       // The path of the filter itself, not of its field that names the flag.
       const path = pathOf.get(flag.id)!.replace(/\.[^.]+$/, '')
       const message = `This refers to the flag "${flag.key}", a version 2 flag (with rules), which filters cannot test.`

@@ -11,8 +11,8 @@ import {
   listReferencesOfFlag,
 } from '#core/flags/definitions/definition-links.ts'
 import { type Flag, pickWritableFields } from '#core/flags/definitions/flag.ts'
-import { mapReferences } from '#core/flags/definitions/map-references.ts'
-import { configVersion } from '#core/flags/definitions/read-rules.ts'
+import { replaceReferences } from '#core/flags/definitions/map-references.ts'
+import { readConfigVersion } from '#core/flags/definitions/read-rules.ts'
 import { copyExperimentsFrom, prepareRulesForCopy } from '#core/flags/definitions/rule-identity.ts'
 import type { JsonObject } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
@@ -80,7 +80,7 @@ export async function copyFlag(
     const members = cohort.isStatic ? ' without its members, because persons belong to one project' : ''
     notes.push(`The cohort "${cohort.name}" was copied${members}.`)
   }
-  const isOfRules = configVersion(flag.filters) === 2
+  const isOfRules = readConfigVersion(flag.filters) === 2
   if (listReferencesOfFlag(flag.filters).some(({ kind }) => kind === 'experiment'))
     notes.push(
       'Experiments were not copied: the copy splits the same way, and its rules keep the experiments they have in the target project.',
@@ -108,7 +108,7 @@ async function writeCopy(
   // A flag that was deleted in the target since it was read stays deleted.
   const { deleted: _leftAsItIs, ...written } = pickWritableFields(flag)
   const there = await deps.management.findFlagByKey(projectId, flag.key)
-  const isOfRules = configVersion(filters) === 2
+  const isOfRules = readConfigVersion(filters) === 2
   const filtersThere = there?.filters ?? null
   const fields = {
     ...written,
@@ -135,7 +135,7 @@ interface Plan {
 }
 
 function mapToTarget(filters: JsonObject, plan: Plan): JsonObject {
-  return mapReferences(filters, {
+  return replaceReferences(filters, {
     cohort: id => plan.cohortIds.get(id) ?? id,
     flag: id => plan.flagIds.get(id) ?? id,
     groupType: index => plan.groupTypes.get(index) ?? index,
@@ -255,7 +255,7 @@ async function planGroupTypes(
     return index
   }
   const collect = { cohort: (id: number) => id, flag: (id: number) => id, groupType: note }
-  for (const { filters } of [flag, ...cohorts]) mapReferences(filters, collect)
+  for (const { filters } of [flag, ...cohorts]) replaceReferences(filters, collect)
   if (indexes.size === 0) return
   const here = await deps.management.listGroupTypes(flag.projectId)
   const there = await deps.management.listGroupTypes(targetProjectId)

@@ -4,16 +4,16 @@
 
 import { ok, type Result } from '#core/result.ts'
 import type { Written } from '#ports/state/written.ts'
-import { createSerializer, type Serialize } from '../shared/serializer.ts'
+import { createSerialQueue, type Serialize } from '../shared/serializer.ts'
 
 /** By store and project. */
 const serializersOf = new WeakMap<object, Map<number, Serialize>>()
 
 /** @param run must not serialise another write of the project: it would wait for itself. */
-export function serializeDefinitionWrite<T>(store: object, projectId: number, run: () => Promise<T>): Promise<T> {
+export function queueDefinitionWrite<T>(store: object, projectId: number, run: () => Promise<T>): Promise<T> {
   const ofStore = serializersOf.get(store) ?? new Map<number, Serialize>()
   serializersOf.set(store, ofStore)
-  const serialize = ofStore.get(projectId) ?? createSerializer()
+  const serialize = ofStore.get(projectId) ?? createSerialQueue()
   ofStore.set(projectId, serialize)
   return serialize(run)
 }

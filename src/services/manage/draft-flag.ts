@@ -34,7 +34,7 @@ export type DraftRefusal = InvalidFlag | Extract<FlagRefusal, { kind: 'key_taken
  * @param stored the flag to change; null for a new one.
  * @param fields the fields that the write sets; a new flag needs a key.
  */
-export async function draftFlag(
+export async function createFlagDraft(
   deps: DraftFlagDeps,
   projectId: number,
   stored: Flag | null,

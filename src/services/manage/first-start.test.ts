@@ -5,7 +5,7 @@ import { migrateSqlite } from '#adapters/sqlite/kysely-on-sqlite.ts'
 import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { aChange } from '../../../tests/support/values.ts'
-import { ensureFirstStart } from './first-start.ts'
+import { completeFirstStart } from './first-start.ts'
 
 it('the first start reports that it will generate keys before it does, and says nothing if keys exist', async t => {
   const dataFolder = tempDir(t)
@@ -14,7 +14,7 @@ it('the first start reports that it will generate keys before it does, and says 
   t.after(() => management.close())
   const steps: string[] = []
   const start = () =>
-    ensureFirstStart({
+    completeFirstStart({
       management: {
         ...management,
         createProject: project => {

@@ -35,7 +35,7 @@ export interface Bootstrapped {
  * Safe to run again after a crash at any point: it keeps what exists and creates what is missing.
  * @throws Error with a line for the operator when `PENNON_PROJECT_KEY` cannot be a project API key.
  */
-export async function ensureFirstStart(deps: FirstStartDeps): Promise<Bootstrapped> {
+export async function completeFirstStart(deps: FirstStartDeps): Promise<Bootstrapped> {
   const { management } = deps
   // The personal key is created last, so a start that finds a personal key knows that nothing is missing.
   const isFirst = (await management.listPersonalKeys({ limit: 1, offset: 0 })).count === 0
@@ -51,7 +51,7 @@ export async function ensureFirstStart(deps: FirstStartDeps): Promise<Bootstrapp
 }
 
 /**
- * Refuses what `ensureFirstStart` would refuse, but changes nothing.
+ * Refuses what `completeFirstStart` would refuse, but changes nothing.
  * @throws Error with a line for the operator when `PENNON_PROJECT_KEY` would be used but cannot be a project API key.
  */
 export async function checkFirstStart(deps: Pick<FirstStartDeps, 'management' | 'projectKey'>): Promise<void> {

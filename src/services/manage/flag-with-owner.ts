@@ -5,7 +5,7 @@ import type { Change } from '#core/author.ts'
 import { listReferencesOfFlag } from '#core/flags/definitions/definition-links.ts'
 import type { Flag, FlagFields } from '#core/flags/definitions/flag.ts'
 import type { FlagIssue } from '#core/flags/definitions/flag-issue.ts'
-import { configVersion } from '#core/flags/definitions/read-rules.ts'
+import { readConfigVersion } from '#core/flags/definitions/read-rules.ts'
 import { flagKeyLengthMax } from '#core/flags/definitions/validate-flag.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { FlagStore, FlagWrite, FlagWriteRefusal, NewFlag } from '#ports/state/flag-store.ts'
@@ -15,7 +15,7 @@ import { findReferenceIssues, type ReferenceReader } from './check-stored.ts'
 import { waitUntilServed } from './definition-writes.ts'
 import { type InvalidFlag, prepareFlagFields, prepareNewFlag } from './manage-flags.ts'
 import type { PayloadCipher } from './payload-cipher.ts'
-import { sealPayloads } from './seal-payloads.ts'
+import { encryptPayloads } from './seal-payloads.ts'
 
 const retriedRefusals: ReadonlySet<unknown> = new Set<FlagWriteRefusal>([
   'key_taken',
@@ -36,7 +36,7 @@ export interface FlagOwnerDeps {
  * one transaction. It is called again while other writers come first; after too many tries, the last refusal is returned.
  * Resolves when the flags are served.
  */
-export async function writeWithFlags<T, E>(
+export async function writeDefinitionWithFlags<T, E>(
   deps: Pick<FlagOwnerDeps, 'definitionsReady'>,
   attempt: () => Promise<Result<Written<T>, E>>,
 ): Promise<Result<T, E>> {
@@ -129,7 +129,7 @@ export async function prepareCheckedChange(
   if (unsupported.length > 0) return err({ kind: 'invalid', issues: unsupported })
   const prepared = prepareFlagFields({ newUuid }, flag, fields, { skipValidation: false })
   if (!prepared.ok) return prepared
-  const sealed = await sealPayloads(payloadCipher, flag.projectId, flag, prepared.value.fields)
+  const sealed = await encryptPayloads(payloadCipher, flag.projectId, flag, prepared.value.fields)
   return sealed.ok ? ok(toFlagChange(flag, sealed.value.fields)) : err({ kind: 'invalid', issues: sealed.error })
 }
 
@@ -143,13 +143,13 @@ export async function prepareCheckedNewFlag(
   if (unsupported.length > 0) return err({ kind: 'invalid', issues: unsupported })
   const prepared = prepareNewFlag({ newUuid }, projectId, fields, { skipValidation: false })
   if (!prepared.ok) return prepared
-  const sealed = await sealPayloads(payloadCipher, projectId, null, prepared.value.flag)
+  const sealed = await encryptPayloads(payloadCipher, projectId, null, prepared.value.flag)
   return sealed.ok ? ok(sealed.value.fields) : err({ kind: 'invalid', issues: sealed.error })
 }
 
 /** Features, surveys and experiments set condition sets and variants, so their flags have documents of version 1. */
 function findRuleVersionIssues({ filters }: FlagFields): FlagIssue[] {
-  if (filters === undefined || configVersion(filters) === 1) return []
+  if (filters === undefined || readConfigVersion(filters) === 1) return []
   const message = 'The flag of an early access feature, survey or experiment must have version 1 filters.'
   return [{ path: 'filters.version', code: 'unsupported_config_version', message }]
 }

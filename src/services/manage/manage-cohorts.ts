@@ -19,7 +19,7 @@ import {
 import type { LinkedWrite } from '#ports/state/flag-store.ts'
 import type { Written } from '#ports/state/written.ts'
 import type { ReferenceReader } from './check-stored.ts'
-import { type CheckedWrite, writeDefinition, writeWithLinks } from './write-with-links.ts'
+import { type CheckedWrite, writeDefinition, writeWithCheckedLinks } from './write-with-links.ts'
 
 export interface ManageCohortsDeps {
   readonly management: Omit<CohortStore, 'listCohorts'> &
@@ -155,7 +155,7 @@ function deleteUnused(
   options: CohortWriteOptions,
   save: Save,
 ): Promise<Result<CheckedWrite<Written<Cohort>>, CohortRefusal>> {
-  return writeWithLinks(deps.management, cohort.projectId, async findLinks => {
+  return writeWithCheckedLinks(deps.management, cohort.projectId, async findLinks => {
     const links = await findLinks()
     const users = listUsersOfCohort(cohort.id, links)
     const issues = users.length === 0 ? [] : [inUseIssue(users)]

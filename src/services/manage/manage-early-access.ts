@@ -4,8 +4,8 @@
 // Source: docs/wire/evaluation.md 5.7, 7.4.
 
 import type { Flag } from '#core/flags/definitions/flag.ts'
-import { configVersion } from '#core/flags/definitions/read-rules.ts'
-import { isJsonObject, type JsonObject, mergeObjects, ownValue } from '#core/json.ts'
+import { readConfigVersion } from '#core/flags/definitions/read-rules.ts'
+import { getOwnValue, isJsonObject, type JsonObject, mergeObjects } from '#core/json.ts'
 import type { EarlyAccessFeature, EarlyAccessStage } from '#core/resources/early-access-feature.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { FlagStore, FlagWrite, FlagWriteRefusal } from '#ports/state/flag-store.ts'
@@ -17,7 +17,7 @@ import {
   prepareCheckedNewFlag,
   toFlagChange,
   type Writer,
-  writeWithFlags,
+  writeDefinitionWithFlags,
 } from './flag-with-owner.ts'
 import type { InvalidFlag } from './manage-flags.ts'
 
@@ -53,7 +53,7 @@ export function createEarlyAccessFeature(
 ): Promise<Result<EarlyAccessFeature, EarlyAccessRefusal>> {
   const { flagId, ...fields } = input
   if (flagId !== null && !mayWriteFlags) return Promise.resolve(err('flag_not_writable'))
-  return writeWithFlags<EarlyAccessFeature, EarlyAccessRefusal>(deps, async () => {
+  return writeDefinitionWithFlags<EarlyAccessFeature, EarlyAccessRefusal>(deps, async () => {
     const feature = { stage: 'draft' as const, ...fields, id: deps.newUuid(), projectId }
     const flag =
       flagId === null
@@ -72,7 +72,7 @@ export function updateEarlyAccessFeature(
   patch: Partial<EarlyAccessFeature>,
   writer: Writer,
 ): Promise<Result<EarlyAccessFeature, EarlyAccessRefusal>> {
-  return writeWithFlags<EarlyAccessFeature, EarlyAccessRefusal>(deps, async () => {
+  return writeDefinitionWithFlags<EarlyAccessFeature, EarlyAccessRefusal>(deps, async () => {
     const current = await deps.management.findResource('early_access_feature', projectId, id)
     if (current === null) return err('not_found')
     const isStageKept = patch.stage === undefined || isOpen(patch.stage) === isOpen(current.stage)
@@ -97,7 +97,7 @@ export function deleteEarlyAccessFeature(
   id: string,
   writer: Writer,
 ): Promise<Result<null, EarlyAccessRefusal>> {
-  return writeWithFlags<null, EarlyAccessRefusal>(deps, async () => {
+  return writeDefinitionWithFlags<null, EarlyAccessRefusal>(deps, async () => {
     const current = await deps.management.findResource('early_access_feature', projectId, id)
     if (current === null) return err('not_found')
     const flag = await prepareEnrolmentWrite(deps, current, false)
@@ -143,8 +143,8 @@ async function prepareExistingFlag(
 ): Promise<Result<FlagWrite, EarlyAccessRefusal>> {
   const flag = await findUndeletedFlag(deps.management, projectId, flagId)
   if (flag === null) return err('no_such_flag')
-  if ((ownValue(flag.filters, 'aggregation_group_type_index') ?? null) !== null) return err('flag_of_groups')
-  if (configVersion(flag.filters) !== 1) return err('flag_of_rules')
+  if ((getOwnValue(flag.filters, 'aggregation_group_type_index') ?? null) !== null) return err('flag_of_groups')
+  if (readConfigVersion(flag.filters) !== 1) return err('flag_of_rules')
   // People who opt in would get the flag without a variant, which its readers would not expect.
   if (hasVariants(flag)) return err('flag_with_variants')
   return ok(toFlagChange(flag, { filters: setEnrolment(flag, isEnrolling) }))
@@ -157,8 +157,8 @@ async function prepareEnrolmentWrite(
   isEnrolling: boolean,
 ): Promise<FlagWrite | null> {
   const flag = feature.flagId === null ? null : await findUndeletedFlag(management, feature.projectId, feature.flagId)
-  if (flag === null || configVersion(flag.filters) !== 1) return null
-  if ((ownValue(flag.filters, 'feature_enrollment') === true) === isEnrolling) return null
+  if (flag === null || readConfigVersion(flag.filters) !== 1) return null
+  if ((getOwnValue(flag.filters, 'feature_enrollment') === true) === isEnrolling) return null
   return toFlagChange(flag, { filters: setEnrolment(flag, isEnrolling) })
 }
 
@@ -170,7 +170,7 @@ function setEnrolment(flag: Flag, isEnrolling: boolean): JsonObject {
 }
 
 function hasVariants(flag: Flag): boolean {
-  const multivariate = ownValue(flag.filters, 'multivariate')
-  const variants = isJsonObject(multivariate) ? ownValue(multivariate, 'variants') : undefined
+  const multivariate = getOwnValue(flag.filters, 'multivariate')
+  const variants = isJsonObject(multivariate) ? getOwnValue(multivariate, 'variants') : undefined
   return Array.isArray(variants) && variants.length > 0
 }

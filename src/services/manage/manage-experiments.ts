@@ -22,7 +22,7 @@ import {
   prepareCheckedNewFlag,
   toFlagChange,
   type Writer,
-  writeWithFlags,
+  writeDefinitionWithFlags,
 } from './flag-with-owner.ts'
 import type { InvalidFlag } from './manage-flags.ts'
 
@@ -80,7 +80,7 @@ export function createExperiment(
 ): Promise<Result<Experiment, ExperimentRefusal>> {
   const { flagKey, flagConfig, flagActive, ...fields } = input
   const switchesOn = typeof fields.startDateMs === 'number' && flagActive !== false
-  return writeWithFlags<Experiment, ExperimentRefusal>(deps, async () => {
+  return writeDefinitionWithFlags<Experiment, ExperimentRefusal>(deps, async () => {
     const experiment = { ...fields, projectId }
     const taken = await deps.management.findFlagByKey(projectId, flagKey)
     if (taken !== null && !mayWriteFlags) return err('flag_not_writable')
@@ -111,7 +111,7 @@ export function updateExperiment<E = never>(
   fieldsOf: (current: Experiment, flag: Flag | null) => Result<ExperimentFields, E>,
   { change, mayWriteFlags }: Writer,
 ): Promise<Result<Experiment, ExperimentRefusal | E>> {
-  return writeWithFlags<Experiment, ExperimentRefusal | E>(deps, async () => {
+  return writeDefinitionWithFlags<Experiment, ExperimentRefusal | E>(deps, async () => {
     const current = await deps.management.findResource('experiment', projectId, id)
     if (current === null) return err('not_found')
     const linked = await findFlagById(deps.management, projectId, current.flagId)
@@ -150,7 +150,7 @@ export function deleteExperiment(
   id: number,
   change: Change,
 ): Promise<Result<null, ExperimentRefusal>> {
-  return writeWithFlags<null, ExperimentRefusal>(deps, async () => {
+  return writeDefinitionWithFlags<null, ExperimentRefusal>(deps, async () => {
     const links = await deps.management.findLinks(projectId)
     const of = listUsersOfExperiment(id, links)
     if (of.length > 0) return err({ kind: 'in_rules', of })

@@ -6,7 +6,7 @@ import { type DefinitionReference, listReferencesOfFlag } from '#core/flags/defi
 import { type Flag, type FlagFields, flagDefaults, pickWritableFields } from '#core/flags/definitions/flag.ts'
 import type { FlagIssue } from '#core/flags/definitions/flag-issue.ts'
 import { normalizeFilters } from '#core/flags/definitions/normalize-filters.ts'
-import { configVersion } from '#core/flags/definitions/read-rules.ts'
+import { readConfigVersion } from '#core/flags/definitions/read-rules.ts'
 import { assignRuleIds } from '#core/flags/definitions/rule-identity.ts'
 import { type FlagToValidate, findArchivedIssues, validateFlag } from '#core/flags/definitions/validate-flag.ts'
 import type { JsonValue } from '#core/json.ts'
@@ -15,14 +15,14 @@ import type { FlagPatch, FlagStore, LinkedWrite, NewFlag } from '#ports/state/fl
 import type { Written } from '#ports/state/written.ts'
 import type { ReferenceReader } from './check-stored.ts'
 import type { PayloadCipher } from './payload-cipher.ts'
-import { sealPayloads, sealRestoredFields } from './seal-payloads.ts'
+import { encryptPayloads, encryptRestoredPayloads } from './seal-payloads.ts'
 import {
   type CheckedWrite,
   checkAndWriteDefinition,
   type DefinitionWrite,
   type FindLinks,
   writeDefinition,
-  writeWithLinks,
+  writeWithCheckedLinks,
 } from './write-with-links.ts'
 
 export interface ManageFlagsDeps {
@@ -75,7 +75,7 @@ export async function createFlag(
 ): Promise<Result<WrittenFlag, FlagRefusal>> {
   const prepared = prepareNewFlag(deps, projectId, fields, options)
   if (!prepared.ok) return prepared
-  const sealed = await sealPayloads(deps.payloadCipher, projectId, null, prepared.value.flag)
+  const sealed = await encryptPayloads(deps.payloadCipher, projectId, null, prepared.value.flag)
   if (!sealed.ok) return err({ kind: 'invalid', issues: sealed.error })
   const flag = sealed.value.fields
   const written = await writeDefinition<Written<Flag>, FlagRefusal>(deps.management, {
@@ -147,7 +147,7 @@ export async function prepareChange(
   const prepared = prepareFlagFields(deps, flag, fields, options)
   if (!prepared.ok) return prepared
   const { warnings } = prepared.value
-  const sealed = await sealPayloads(deps.payloadCipher, flag.projectId, flag, prepared.value.fields)
+  const sealed = await encryptPayloads(deps.payloadCipher, flag.projectId, flag, prepared.value.fields)
   if (!sealed.ok) return err({ kind: 'invalid', issues: sealed.error })
   const restsOnStored = sealed.value.restsOnStored || hasRules(fields)
   const expectedVersion = sentVersion ?? (restsOnStored ? flag.version : undefined)
@@ -197,7 +197,7 @@ export async function restoreFlag(
   const snapshot = await deps.management.findFlagVersion(flag.projectId, flag.id, version)
   if (snapshot === null) return err({ kind: 'not_found' })
   const prepare = async (read: Flag) => {
-    const sealed = await sealRestoredFields(deps.payloadCipher, read, pickWritableFields(snapshot.flag))
+    const sealed = await encryptRestoredPayloads(deps.payloadCipher, read, pickWritableFields(snapshot.flag))
     if (!sealed.ok) return err({ kind: 'invalid', issues: sealed.error } as const)
     const { fields, restsOnStored } = sealed.value
     return ok({ fields, warnings: [], ...(restsOnStored && { expectedVersion: read.version }) })
@@ -206,7 +206,7 @@ export async function restoreFlag(
 }
 
 function hasRules({ filters }: FlagFields): boolean {
-  return filters !== undefined && configVersion(filters) === 2
+  return filters !== undefined && readConfigVersion(filters) === 2
 }
 
 /**
@@ -223,7 +223,7 @@ function prepareFields<T extends FlagFields>(
   if (filters === undefined) return ok(fields)
   // Rules are not prepared for a flag of version 1: validation refuses to change its version. A stored document of an
   // unknown version may be replaced by one with rules.
-  const mayHaveRules = stored === null || configVersion(stored.filters) !== 1
+  const mayHaveRules = stored === null || readConfigVersion(stored.filters) !== 1
   if (!hasRules(fields) || !mayHaveRules || skipValidation || keepsIdentity)
     return ok({ ...fields, filters: normalizeFilters(filters, legacyRolloutPercentage) })
   const identified = assignRuleIds(filters, stored?.filters ?? null, newUuid)
@@ -262,7 +262,7 @@ export async function writeFlagWithRetry<E extends { readonly kind: string } = n
     return written
   }
   const isLate = (refusal: FlagRefusal | E) => options.expectedVersion === undefined && isStale(refusal)
-  const written = await writeWithLinks(deps.management, projectId, tryOnce, isLate)
+  const written = await writeWithCheckedLinks(deps.management, projectId, tryOnce, isLate)
   return written.ok ? waitUntilServed(deps, written.value) : written
 }
 

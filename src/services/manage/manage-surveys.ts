@@ -4,11 +4,11 @@
 
 import type { Change } from '#core/author.ts'
 import type { Flag } from '#core/flags/definitions/flag.ts'
-import { isJsonObject, type JsonObject, type JsonValue, mergeObjects, numberOf, ownValue } from '#core/json.ts'
+import { getOwnValue, isJsonObject, type JsonObject, type JsonValue, mergeObjects, readJsonNumber } from '#core/json.ts'
 import { buildInitialFields, patchItem } from '#core/resource.ts'
 import { type Survey, surveyResource } from '#core/resources/survey.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import { buildSurveyFlagKeys, buildUnansweredFilters, isSurveyRunning } from '#core/surveys/survey-flags.ts'
+import { buildSurveyFlagKeys, buildUnansweredSurveyFilters, isSurveyRunning } from '#core/surveys/survey-flags.ts'
 import type { FlagStore, FlagWrite, FlagWriteRefusal } from '#ports/state/flag-store.ts'
 import type { FlagWrites, ResourceStore } from '#ports/state/resource-store.ts'
 import type { ReferenceReader } from './check-stored.ts'
@@ -20,7 +20,7 @@ import {
   prepareCheckedNewFlag,
   toFlagChange,
   type Writer,
-  writeWithFlags,
+  writeDefinitionWithFlags,
 } from './flag-with-owner.ts'
 import type { InvalidFlag } from './manage-flags.ts'
 
@@ -54,7 +54,7 @@ export function createSurvey(
   { change, mayReadFlags }: Writer,
 ): Promise<Result<Survey, SurveyRefusal>> {
   const { targetingFilters, content = {}, linkedFlagId = null, ...others } = fields
-  return writeWithFlags<Survey, SurveyRefusal>(deps, async () => {
+  return writeDefinitionWithFlags<Survey, SurveyRefusal>(deps, async () => {
     if (linkedFlagId !== null && !mayReadFlags) return err('flag_not_readable')
     if (linkedFlagId !== null && (await findUndeletedFlag(deps.management, projectId, linkedFlagId)) === null)
       return err('no_such_flag')
@@ -78,7 +78,7 @@ export function updateSurvey<E = never>(
   fieldsOf: (current: Survey) => Result<SurveyFields, E>,
   { change, mayReadFlags }: Writer,
 ): Promise<Result<Survey, SurveyRefusal | E>> {
-  return writeWithFlags<Survey, SurveyRefusal | E>(deps, async () => {
+  return writeDefinitionWithFlags<Survey, SurveyRefusal | E>(deps, async () => {
     const current = await deps.management.findResource('survey', projectId, id)
     if (current === null) return err('not_found')
     const fields = fieldsOf(current)
@@ -109,7 +109,7 @@ export function deleteSurvey(
   id: string,
   change: Change,
 ): Promise<Result<null, SurveyRefusal>> {
-  return writeWithFlags<null, SurveyRefusal>(deps, async () => {
+  return writeDefinitionWithFlags<null, SurveyRefusal>(deps, async () => {
     const current = await deps.management.findResource('survey', projectId, id)
     if (current === null) return err('not_found')
     const { targeting, internal } = await findOwnFlags(deps, current)
@@ -164,7 +164,7 @@ async function prepareFlagWrites(
   }
 
   async function internalWrite(): Promise<Result<FlagWrite | null, InvalidFlag>> {
-    const filters = buildUnansweredFilters(survey.id, readIteration(survey.content))
+    const filters = buildUnansweredSurveyFilters(survey.id, readIteration(survey.content))
     if (own.internal === null)
       return newFlag(keys.internal, `Targeting flag for survey ${survey.name}`, { filters, ...state })
     const isSame = JSON.stringify(own.internal.filters) === JSON.stringify(filters)
@@ -187,24 +187,24 @@ async function prepareFlagWrites(
 
 /** The current iteration of a repeated survey; the browser uses the same number. */
 function readIteration(content: JsonObject): number | null {
-  const iteration = numberOf(ownValue(content, 'current_iteration') ?? null)
+  const iteration = readJsonNumber(getOwnValue(content, 'current_iteration') ?? null)
   return iteration !== undefined && iteration > 0 ? iteration : null
 }
 
 /** A draft needs no questions, as in PostHog, nor does a survey that an app shows by itself. */
 function hasNothingToAsk({ type, content, startDateMs }: Pick<Survey, 'type' | 'content' | 'startDateMs'>): boolean {
   if (type === 'api' || startDateMs === null) return false
-  const questions = ownValue(content, 'questions')
+  const questions = getOwnValue(content, 'questions')
   return !Array.isArray(questions) || questions.length === 0
 }
 
 /** Answers name their question by its id, so a question without an id gets one. */
 function addQuestionIds(content: JsonObject, newUuid: () => string): JsonObject {
-  const questions = ownValue(content, 'questions')
+  const questions = getOwnValue(content, 'questions')
   if (!Array.isArray(questions)) return content
   const withId = (question: JsonValue): JsonValue => {
     if (!isJsonObject(question)) return question
-    const id = ownValue(question, 'id')
+    const id = getOwnValue(question, 'id')
     return typeof id === 'string' && id !== '' ? question : mergeObjects(question, { id: newUuid() })
   }
   return mergeObjects(content, { questions: questions.map(withId) })

@@ -7,7 +7,7 @@ import type { Clock } from '#ports/clock.ts'
 import { QueueFullError } from '#ports/port-error.ts'
 import type { PersonalKeyStore } from '#ports/state/project-store.ts'
 import type { PersonalKeyUses } from './personal-key-uses.ts'
-import { createSecretDigests } from './secret-digests.ts'
+import { createSecretDigestCache } from './secret-digests.ts'
 
 export type PersonalKeyCheck = ReturnType<typeof createPersonalKeyCheck>
 
@@ -34,7 +34,7 @@ export function createPersonalKeyCheck(deps: {
   const remembered = new Map<string, { readonly key: PersonalKey; untilMs: number }>()
   /** Until when a hash is known to belong to no key. */
   const unknown = new Map<string, number>()
-  const digests = createSecretDigests(rememberedCountMax)
+  const digests = createSecretDigestCache(rememberedCountMax)
   let generation = 0
   let unknownKeysAsked = 0
   return {

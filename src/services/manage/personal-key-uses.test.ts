@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { PortError } from '#ports/port-error.ts'
-import { silentLogger } from '#telemetry/log.ts'
+import { createSilentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { fixedClock } from '../../../tests/support/fixed-clock.ts'
-import { startPersonalKeyUses } from './personal-key-uses.ts'
+import { startPersonalKeyUseRecorder } from './personal-key-uses.ts'
 
 type Use = { id: string; usedAtMs: number }
 
@@ -12,7 +12,13 @@ function usesOn(savePersonalKeyUses: (uses: readonly Use[]) => Promise<void>) {
   const clock = fixedClock(1_000_000)
   const metrics = createMetrics()
   const management = { savePersonalKeyUses }
-  const uses = startPersonalKeyUses({ management, clock, logger: silentLogger(), metrics, delayMs: 600_000 })
+  const uses = startPersonalKeyUseRecorder({
+    management,
+    clock,
+    logger: createSilentLogger(),
+    metrics,
+    delayMs: 600_000,
+  })
   return { clock, metrics, uses }
 }
 

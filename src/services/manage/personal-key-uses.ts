@@ -8,7 +8,7 @@ import type { PersonalKeyStore } from '#ports/state/project-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
 
-export type PersonalKeyUses = ReturnType<typeof startPersonalKeyUses>
+export type PersonalKeyUses = ReturnType<typeof startPersonalKeyUseRecorder>
 
 export interface PersonalKeyUsesOptions {
   readonly management: Pick<PersonalKeyStore, 'savePersonalKeyUses'>
@@ -23,7 +23,7 @@ export interface PersonalKeyUsesOptions {
 const resolutionMs = 60_000
 const notedCountMax = 1_000
 
-export function startPersonalKeyUses(options: PersonalKeyUsesOptions) {
+export function startPersonalKeyUseRecorder(options: PersonalKeyUsesOptions) {
   const { management, clock, logger, metrics } = options
   /** By key id, oldest first. */
   const notedAtMs = new Map<string, number>()

@@ -8,7 +8,7 @@ import type { Flag } from '#core/flags/definitions/flag.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { DefinitionLinkReader, FlagStore } from '#ports/state/flag-store.ts'
 import { writeOptimistically } from '../shared/write-optimistically.ts'
-import { serializeDefinitionWrite } from './definition-writes.ts'
+import { queueDefinitionWrite } from './definition-writes.ts'
 
 export interface RetireFlagsDeps {
   readonly management: Pick<FlagStore, 'listFlagsById' | 'listFlagUses' | 'updateFlag'> & DefinitionLinkReader
@@ -51,7 +51,7 @@ export async function retireFlags(
 ): Promise<readonly RetiredFlag[]> {
   const results = new Map<number, RetiredFlag>()
   let revision: number | null = null
-  const flags = await serializeDefinitionWrite(deps.management, projectId, async () => {
+  const flags = await queueDefinitionWrite(deps.management, projectId, async () => {
     for (;;) {
       const round = await writeOptimistically(
         async () => runRound(deps, await startRound(deps, projectId, flagIds, how), results, change),

@@ -6,7 +6,7 @@ import { hasPayload, redactedPayload, replacePayloads } from '#core/flags/defini
 import type { Flag, FlagFields, WritableFlag } from '#core/flags/definitions/flag.ts'
 import type { FlagIssue } from '#core/flags/definitions/flag-issue.ts'
 import { readPayloadText } from '#core/flags/evaluation/prepared-outcomes.ts'
-import { isJsonObject, type JsonObject, type JsonValue, ownValue, setOwn } from '#core/json.ts'
+import { getOwnValue, isJsonObject, type JsonObject, type JsonValue, setOwnValue } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { PayloadCipher } from './payload-cipher.ts'
 
@@ -21,7 +21,7 @@ export interface SealedFields<T> {
  * @returns the fields to store, or issues for which even a write without validation is refused. Source: ours,
  *   docs/wire/private-api.md §4.
  */
-export async function sealPayloads<T extends FlagFields>(
+export async function encryptPayloads<T extends FlagFields>(
   cipher: Pick<PayloadCipher, 'seal'>,
   projectId: number,
   stored: Flag | null,
@@ -31,28 +31,28 @@ export async function sealPayloads<T extends FlagFields>(
   const isEncrypted = fields.hasEncryptedPayloads ?? wasEncrypted
   if (!isEncrypted) return wasEncrypted ? unsealFields(stored!, fields) : preparePlainFields(fields)
   const filters = fields.filters ?? (wasEncrypted ? undefined : stored?.filters)
-  const payloads = filters === undefined ? undefined : ownValue(filters, 'payloads')
+  const payloads = filters === undefined ? undefined : getOwnValue(filters, 'payloads')
   if (filters === undefined || !hasPayload(payloads))
     return ok({ fields, restsOnStored: dependsOnStoredPayloads(fields) })
   if (!isJsonObject(payloads)) return err([createIssue('filters.payloads', 'invalid', 'Must be an object or null.')])
 
-  const kept = wasEncrypted ? ownValue(stored!.filters, 'payloads') : undefined
+  const kept = wasEncrypted ? getOwnValue(stored!.filters, 'payloads') : undefined
   const sealed: JsonObject = {}
   let restsOnStored = dependsOnStoredPayloads(fields)
   for (const valueKey of Object.keys(payloads)) {
     const text = readPayloadText(payloads, valueKey)
     const path = `filters.payloads.${valueKey}`
     if (!hasPayload(text)) {
-      setOwn(sealed, valueKey, text ?? null)
+      setOwnValue(sealed, valueKey, text ?? null)
     } else if (text === redactedPayload) {
-      const before = isJsonObject(kept) ? ownValue(kept, valueKey) : undefined
+      const before = isJsonObject(kept) ? getOwnValue(kept, valueKey) : undefined
       if (!hasPayload(before)) return err([createIssue(path, 'invalid_input', nothingStored)])
-      setOwn(sealed, valueKey, before)
+      setOwnValue(sealed, valueKey, before)
       restsOnStored = true
     } else {
       const outcome = await cipher.seal(text, { projectId, valueKey })
       if (!outcome.ok) return err([createIssue('has_encrypted_payloads', 'invalid_input', outcome.error)])
-      setOwn(sealed, valueKey, outcome.value)
+      setOwnValue(sealed, valueKey, outcome.value)
     }
   }
   return ok({ fields: { ...fields, filters: replacePayloads(filters, sealed) }, restsOnStored })
@@ -62,14 +62,14 @@ export async function sealPayloads<T extends FlagFields>(
  * Prepares the fields of an earlier version. An encrypted flag stays encrypted, since its earlier payloads may not be
  * shown to the client that restores it. Encrypted payloads of the version are restored unchanged.
  */
-export async function sealRestoredFields(
+export async function encryptRestoredPayloads(
   cipher: Pick<PayloadCipher, 'seal'>,
   flag: Flag,
   fields: WritableFlag,
 ): Promise<Result<SealedFields<WritableFlag>, FlagIssue[]>> {
   if (fields.hasEncryptedPayloads) return ok({ fields, restsOnStored: false })
   if (!flag.hasEncryptedPayloads) return ok({ fields, restsOnStored: true })
-  const sealed = await sealPayloads(cipher, flag.projectId, null, { ...fields, hasEncryptedPayloads: true })
+  const sealed = await encryptPayloads(cipher, flag.projectId, null, { ...fields, hasEncryptedPayloads: true })
   return sealed.ok ? ok({ fields: sealed.value.fields, restsOnStored: true }) : sealed
 }
 
@@ -79,12 +79,12 @@ export async function sealRestoredFields(
  */
 function dependsOnStoredPayloads({ filters, hasEncryptedPayloads }: FlagFields): boolean {
   if (filters === undefined) return hasEncryptedPayloads !== undefined
-  return hasEncryptedPayloads === undefined && hasPayload(ownValue(filters, 'payloads'))
+  return hasEncryptedPayloads === undefined && hasPayload(getOwnValue(filters, 'payloads'))
 }
 
 /** Refuses the redaction marker: it refers to a stored encrypted payload, and this flag has none. */
 function preparePlainFields<T extends FlagFields>(fields: T): Result<SealedFields<T>, FlagIssue[]> {
-  const marked = findMarkedPayload(ownValue(fields.filters ?? {}, 'payloads'))
+  const marked = findMarkedPayload(getOwnValue(fields.filters ?? {}, 'payloads'))
   if (marked !== undefined) return err([createIssue(`filters.payloads.${marked}`, 'invalid_input', nothingStored)])
   return ok({ fields, restsOnStored: dependsOnStoredPayloads(fields) })
 }
@@ -92,12 +92,12 @@ function preparePlainFields<T extends FlagFields>(fields: T): Result<SealedField
 /** The key of a payload that was sent as the marker. */
 function findMarkedPayload(payloads: JsonValue | undefined): string | undefined {
   if (!isJsonObject(payloads)) return undefined
-  return Object.keys(payloads).find(valueKey => ownValue(payloads, valueKey) === redactedPayload)
+  return Object.keys(payloads).find(valueKey => getOwnValue(payloads, valueKey) === redactedPayload)
 }
 
 /** The write ends encryption. Stored payloads stay secret, so the write must contain new payloads. */
 function unsealFields<T extends FlagFields>(stored: Flag, fields: T): Result<SealedFields<T>, FlagIssue[]> {
-  const payloads = ownValue(fields.filters ?? stored.filters, 'payloads')
+  const payloads = getOwnValue(fields.filters ?? stored.filters, 'payloads')
   const isKept = fields.filters === undefined && isJsonObject(payloads) && Object.values(payloads).some(hasPayload)
   if (isKept) return err([createIssue('has_encrypted_payloads', 'invalid_input', staysSecret)])
   const marked = findMarkedPayload(payloads)

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createSecretDigests, hashSecret } from './secret-digests.ts'
+import { createSecretDigestCache, hashSecret } from './secret-digests.ts'
 
 describe('digests of secrets', () => {
   it('match the SHA-256 of the secret, cached or not, and never that of another secret', () => {
-    const digests = createSecretDigests(100)
+    const digests = createSecretDigestCache(100)
     const secrets = Array.from({ length: 1_000 }, (_, index) => `phx_${index}${'x'.repeat(index % 7)}`)
     for (const secret of secrets) {
       assert.equal(digests.of(secret), hashSecret(secret))
@@ -17,7 +17,7 @@ describe('digests of secrets', () => {
   })
 
   it('are not computed again while they are cached, up to a limit', () => {
-    const digests = createSecretDigests(2)
+    const digests = createSecretDigestCache(2)
     const marked = (secret: string) => {
       digests.keep(secret, `kept ${secret}`)
       return digests.of(secret)

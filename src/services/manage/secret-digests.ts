@@ -8,7 +8,7 @@ export function hashSecret(secret: string): string {
   return digest('sha256', secret, 'hex')
 }
 
-export type SecretDigests = ReturnType<typeof createSecretDigests>
+export type SecretDigests = ReturnType<typeof createSecretDigestCache>
 
 /**
  * A digest does not mean that a key is valid: the caller looks the key up by its digest each time, so a deleted key is
@@ -16,7 +16,7 @@ export type SecretDigests = ReturnType<typeof createSecretDigests>
  * secret is found by a number that cannot be predicted from outside, and compared in a time that depends only on the length
  * of the sent text. Kept secrets are only in the memory of this process, where the secrets of requests are anyway.
  */
-export function createSecretDigests(countMax: number) {
+export function createSecretDigestCache(countMax: number) {
   const kept = new Map<number, { readonly secret: string; readonly hash: string }>()
   const seed = randomInt(2 ** 31)
   return {

@@ -45,7 +45,7 @@ export interface NarrowOptions {
 }
 
 /** Writes nothing, and returns the flag, when it already has that state. */
-export function writeNarrowChange(
+export function writeSingleFlagChange(
   deps: WriteNarrowlyDeps,
   flag: Flag,
   decide: NarrowWrite,

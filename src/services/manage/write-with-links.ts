@@ -10,7 +10,7 @@ import { PortError } from '#ports/port-error.ts'
 import type { DefinitionLinkReader, LinkedWrite } from '#ports/state/flag-store.ts'
 import { writeOptimistically } from '../shared/write-optimistically.ts'
 import { findReferenceIssues, type ReferenceReader } from './check-stored.ts'
-import { serializeDefinitionWrite } from './definition-writes.ts'
+import { queueDefinitionWrite } from './definition-writes.ts'
 
 /** Reads the project's links; a write that was checked against them names their revision. */
 export type FindLinks = () => Promise<DefinitionLinks>
@@ -21,7 +21,7 @@ export type FindLinks = () => Promise<DefinitionLinks>
  * @param isLate which other refusals of `write` mean that another writer came first.
  * @throws PortError `conflict` when the definitions change faster than they can be checked.
  */
-export async function writeWithLinks<T, E>(
+export async function writeWithCheckedLinks<T, E>(
   store: DefinitionLinkReader,
   projectId: number,
   write: (findLinks: FindLinks) => Promise<Result<T, E | 'definitions_changed'>>,
@@ -33,7 +33,7 @@ export async function writeWithLinks<T, E>(
     typesAtFirst ??= links.groupTypes
     return { ...links, groupTypes: [...findDeletedTypes(typesAtFirst, links.groupTypes), ...links.groupTypes] }
   }
-  const written = await serializeDefinitionWrite(store, projectId, () =>
+  const written = await queueDefinitionWrite(store, projectId, () =>
     writeOptimistically(
       () => write(findLinks),
       tried => !tried.ok && (tried.error === 'definitions_changed' || isLate(tried.error as E)),
@@ -85,10 +85,12 @@ export function writeDefinition<W, E>(
   store: ReferenceReader,
   definition: DefinitionWrite<W, E>,
 ): Promise<Result<CheckedWrite<W>, E | InvalidDefinition>> {
-  return writeWithLinks(store, definition.projectId, findLinks => checkAndWriteDefinition(store, findLinks, definition))
+  return writeWithCheckedLinks(store, definition.projectId, findLinks =>
+    checkAndWriteDefinition(store, findLinks, definition),
+  )
 }
 
-/** Like `writeDefinition`, but only one try, within `writeWithLinks`. */
+/** Like `writeDefinition`, but only one try, within `writeWithCheckedLinks`. */
 export async function checkAndWriteDefinition<W, E>(
   store: ReferenceReader,
   findLinks: FindLinks,

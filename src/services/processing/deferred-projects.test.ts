@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import type { CapturedEvent } from '#core/events/captured-event.ts'
-import { silentLogger } from '#telemetry/log.ts'
+import { createSilentLogger } from '#telemetry/log.ts'
 import { eventually } from '../../../tests/support/eventually.ts'
 import { memoryChunkStore } from '../../../tests/support/memory/memory-chunk-store.ts'
 import { memoryDeferredProjects } from '../../../tests/support/memory/memory-deferred-projects.ts'
@@ -187,7 +187,7 @@ describe('a project that causes most of the events in a stream', () => {
         state: memoryChunkStore(state),
         geoip: null,
         saltOf: noSalts,
-        logger: silentLogger(),
+        logger: createSilentLogger(),
       },
       ...{ random: () => 0.5, logId: 'log', jobs: { findImportJob: async () => null } },
     }

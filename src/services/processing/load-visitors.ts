@@ -4,12 +4,12 @@
 import { isDayOpen } from '#core/cookieless/visitor-day.ts'
 import type { ParsedChunk } from '#core/processing/parse-chunk.ts'
 import {
-  countIdentifies,
+  assignVisitorIds,
+  countIdentifyEvents,
   findVisitorEvents,
   listWantedIdentifies,
   listWantedSaltDays,
   listWantedSessions,
-  settleVisitors,
 } from '#core/processing/settle-visitors.ts'
 import type { VisitorChanges } from '#core/processing/visitors.ts'
 import type { ChunkDeps } from './chunk-deps.ts'
@@ -21,16 +21,16 @@ export interface SettledChunk {
 }
 
 /** @throws PortError if the state or the salts cannot be read. */
-export async function loadAndSettleVisitors(chunk: ParsedChunk, deps: ChunkDeps): Promise<SettledChunk> {
+export async function loadAndAssignVisitorIds(chunk: ParsedChunk, deps: ChunkDeps): Promise<SettledChunk> {
   const events = findVisitorEvents(chunk)
   if (events.length === 0) return { chunk, changes: null }
   const wanted = listWantedIdentifies(events, chunk.traffic)
-  const counted = countIdentifies(events, wanted, await deps.state.loadIdentifies(wanted))
+  const counted = countIdentifyEvents(events, wanted, await deps.state.loadIdentifies(wanted))
   const salts = await readSalts(listWantedSaltDays(events, counted.counts), deps)
   const sessions = await deps.state.loadSessions(listWantedSessions(events, counted.counts))
   const isLive = chunk.traffic === 'live'
   const isRestoring = isLive && deps.isRestoring === true
-  const settled = settleVisitors(chunk, events, { counted, sessions, salts, isRestoring })
+  const settled = assignVisitorIds(chunk, events, { counted, sessions, salts, isRestoring })
   // Rerouted events are days late: they neither end sessions nor start new visitors.
   return isLive ? settled : { chunk: settled.chunk, changes: null }
 }

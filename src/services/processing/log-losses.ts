@@ -29,13 +29,13 @@ export function collectLogLosses({ stream, missing, records }: LogChunk, noticed
   return losses
 }
 
-export function logDamagedRecords({ stream, records }: LogChunk, { logger }: { readonly logger: Logger }): void {
+export function warnOfDamagedRecords({ stream, records }: LogChunk, { logger }: { readonly logger: Logger }): void {
   for (const { offset, record } of records)
     if (record.kind === 'damaged') logger.error({ stream, offset }, 'damaged log record stored as a reject')
 }
 
 /** The log lost these records before they were processed, so their projects are unknown. */
-export function logMissingRecords(
+export function warnOfMissingRecords(
   stream: LogStream,
   { recordCount, fromOffset, toOffset, file }: MissingRecords,
   { logger, metrics }: { readonly logger: Logger; readonly metrics: Metrics },

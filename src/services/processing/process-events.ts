@@ -2,7 +2,7 @@
 // which stream is next and what to do if a store fails. `chunk-pace.ts` decides how large a chunk is, `process-one-chunk.ts`
 // has its five steps, and `core/processing/process-chunk.ts` applies the events.
 
-import { deferredCursorOf, type LogStream, type Traffic } from '#core/events/log-stream.ts'
+import { formatDeferredCursorName, type LogStream, type Traffic } from '#core/events/log-stream.ts'
 import type { ProcessedUntil } from '#core/events/processed-until.ts'
 import { addChunkCosts, findHeaviestProject, type ProjectCosts } from '#core/processing/project-costs.ts'
 import type { Clock } from '#ports/clock.ts'
@@ -19,7 +19,7 @@ import { waitOrStop } from '../shared/wait-or-stop.ts'
 import type { ChunkDeps, FaultPoint, ProcessingEventStore } from './chunk-deps.ts'
 import { ChunkPace } from './chunk-pace.ts'
 import { createLagMeter } from './lag-meter.ts'
-import { collectLogLosses, logDamagedRecords, logMissingRecords } from './log-losses.ts'
+import { collectLogLosses, warnOfDamagedRecords, warnOfMissingRecords } from './log-losses.ts'
 import { type ChunkEnd, processOneChunk } from './process-one-chunk.ts'
 import { type ProcessorLimits, processorLimits } from './processor-limits.ts'
 import { type StreamCursor, StreamCursors } from './stream-cursors.ts'
@@ -70,7 +70,7 @@ export interface ProcessorOptions {
   readonly faultPoint?: (name: FaultPoint) => void | Promise<void>
 }
 
-export type Processor = ReturnType<typeof createProcessor>
+export type Processor = ReturnType<typeof createEventProcessor>
 
 /** A chunk and the cursor that read it. */
 interface NextChunk {
@@ -78,7 +78,7 @@ interface NextChunk {
   readonly chunk: LogChunk
 }
 
-export function createProcessor(options: ProcessorOptions) {
+export function createEventProcessor(options: ProcessorOptions) {
   const { log, state, clock, metrics, logger, ownerId } = options
   const limits: ProcessorLimits = { ...processorLimits, ...options.limits }
   const random = options.random ?? Math.random
@@ -239,7 +239,7 @@ export function createProcessor(options: ProcessorOptions) {
     const paced = pace.begin(cursor, chunk.records.length)
     const losses = collectLogLosses(chunk, clock.nowMs())
     if (losses.length > 0) await retryPatiently(signal, 'waiting_for_log', () => log.keepLoss(...losses))
-    logDamagedRecords(chunk, options)
+    warnOfDamagedRecords(chunk, options)
     let { missing } = chunk
     const costs: ProjectCosts = new Map()
     const end = await processOneChunk(chunk, {
@@ -265,7 +265,7 @@ export function createProcessor(options: ProcessorOptions) {
         cursors.move(cursor, nextOffset)
         perhapsTried.set(name, Math.max(0, (perhapsTried.get(name) ?? 0) - records.length))
         enter('ok')
-        if (missing !== null) logMissingRecords(stream, missing, options)
+        if (missing !== null) warnOfMissingRecords(stream, missing, options)
         missing = null
         for (const { count, outcome, reason, lane } of outcomes)
           metrics.eventsProcessed.inc({ lane, outcome, reason }, count)
@@ -293,7 +293,7 @@ export function createProcessor(options: ProcessorOptions) {
       const isFirst = cursors.deferredProjects(stream).length === 0
       if (!(await cursors.defer(stream, projectId))) return
       // An earlier worker may have tried records that the second cursor takes from now on.
-      const second = deferredCursorOf(stream)
+      const second = formatDeferredCursorName(stream)
       const triedBefore = isFirst ? 0 : (perhapsTried.get(second) ?? 0)
       perhapsTried.set(second, Math.max(triedBefore, perhapsTried.get(cursor.name) ?? 0))
       logger.info({ stream, projectId }, 'project deferred: its events take too long')

@@ -5,7 +5,7 @@ import { mergeEventNames } from '#core/events/event-names.ts'
 import type { EventIdentity, PersonIdOverride } from '#core/events/stored-event.ts'
 import type { ChunkChanges, ChunkOutcome, ChunkSubjects } from '#core/processing/chunk.ts'
 import { isFlagCall, type StoredFlagCall } from '#core/processing/deduplicate-flag-calls.ts'
-import { listChunkSubjects, listItemsWithoutJob, type ParsedChunk, parseChunk } from '#core/processing/parse-chunk.ts'
+import { listChunkSubjects, listImportsWithoutJob, type ParsedChunk, parseChunk } from '#core/processing/parse-chunk.ts'
 import {
   ChunkTooLargeError,
   type ImplicitJobs,
@@ -18,7 +18,7 @@ import type { LogChunk } from '#ports/log/event-log.ts'
 import type { LoadedChunk } from '#ports/state/chunk-store.ts'
 import type { ChunkDeps } from './chunk-deps.ts'
 import { insertRows } from './insert-rows.ts'
-import { loadAndSettleVisitors } from './load-visitors.ts'
+import { loadAndAssignVisitorIds } from './load-visitors.ts'
 import { isStoreDown, retryWhileDown, retryWhileStoreDown, waitBeforeRetry, waitForStore } from './wait-for-store.ts'
 
 export type ChunkEnd = 'committed' | 'not_owner' | 'position_moved' | 'stopped'
@@ -127,7 +127,7 @@ async function runChunkSteps(
 ): Promise<ChunkEnd | 'version_conflict' | 'too_large'> {
   const { failures, lostMerges, deps, latest, published } = context
   const { state, clock, ownerId, faultPoint } = deps
-  const { chunk: parsed, changes: visitors } = await loadAndSettleVisitors(parseChunk(chunk, failures), deps)
+  const { chunk: parsed, changes: visitors } = await loadAndAssignVisitorIds(parseChunk(chunk, failures), deps)
   // A record that is alone in its chunk must be processed, however much text it needs.
   const textBytesMax = chunk.records.length > 1 ? deps.textBytesMax : Number.POSITIVE_INFINITY
   const implicitJobs = await findImplicitJobs(parsed, context.isRetry, deps)
@@ -167,7 +167,7 @@ async function runChunkSteps(
 /** @returns null for a chunk without imports that name no job, as nearly all are. */
 async function findImplicitJobs(chunk: ParsedChunk, isRetry: boolean, deps: ChunkDeps): Promise<ImplicitJobs | null> {
   if (deps.implicitJobs === undefined || chunk.traffic !== 'import') return null
-  const items = listItemsWithoutJob(chunk)
+  const items = listImportsWithoutJob(chunk)
   return items.length === 0 ? null : deps.implicitJobs(items, { isRetry, mayCreate: deps.isRestoring !== true })
 }
 

@@ -6,7 +6,7 @@ import { describe, it } from 'node:test'
 import type { StreamInfo } from '#core/events/log-stream.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { ChunkStore } from '#ports/state/chunk-store.ts'
-import { silentLogger } from '#telemetry/log.ts'
+import { createSilentLogger } from '#telemetry/log.ts'
 import { eventually } from '../../../tests/support/eventually.ts'
 import { memoryChunkStore } from '../../../tests/support/memory/memory-chunk-store.ts'
 import { memoryLogStorage } from '../../../tests/support/memory/memory-event-log.ts'
@@ -135,7 +135,7 @@ describe('processing a shared log', () => {
             saltOf: noSalts,
           },
           jobs: { findImportJob: async () => null },
-          ...{ clock: world.clock, metrics: world.metrics, logger: silentLogger(), random: () => 0.5 },
+          ...{ clock: world.clock, metrics: world.metrics, logger: createSilentLogger(), random: () => 0.5 },
         },
         new AbortController().signal,
       )

@@ -3,7 +3,7 @@
 // separate position, so each commits as if it were a stream. A project moves to the other cursor only at an offset on which
 // both cursors agree.
 
-import { deferredCursorOf, type LogStream, type RecordAt, type StreamInfo } from '#core/events/log-stream.ts'
+import { formatDeferredCursorName, type LogStream, type RecordAt, type StreamInfo } from '#core/events/log-stream.ts'
 import { RecordCursor } from '#core/log/record-decoder.ts'
 import type { EventLogReader, LogChunk, LogReadOptions, LogRun, MissingRecords } from '#ports/log/event-log.ts'
 import type { ChunkStore } from '#ports/state/chunk-store.ts'
@@ -47,7 +47,7 @@ export class StreamCursors {
     this.#cursors = streams.flatMap((info): StreamCursor[] => {
       const first = { ...info, name: info.stream, takesDeferred: false }
       if (info.traffic === 'import' || this.#options.deferred === null) return [first]
-      return [first, { ...info, name: deferredCursorOf(info.stream), takesDeferred: true }]
+      return [first, { ...info, name: formatDeferredCursorName(info.stream), takesDeferred: true }]
     })
   }
 
@@ -62,7 +62,7 @@ export class StreamCursors {
     if (deferral === null) this.#deferred.delete(stream)
     else {
       this.#deferred.set(stream, new Map(deferral.projects.map(each => [each.projectId, each.fromOffset])))
-      this.#positions.set(deferredCursorOf(stream), deferral.offset)
+      this.#positions.set(formatDeferredCursorName(stream), deferral.offset)
     }
   }
 
@@ -82,7 +82,7 @@ export class StreamCursors {
 
   /** Every record of the stream before this offset is processed; undefined before the claims. */
   doneOffset(stream: LogStream): number | undefined {
-    return this.#positions.get(this.#deferred.has(stream) ? deferredCursorOf(stream) : stream)
+    return this.#positions.get(this.#deferred.has(stream) ? formatDeferredCursorName(stream) : stream)
   }
 
   /**
@@ -147,7 +147,7 @@ export class StreamCursors {
   async releaseIfCaughtUp(stream: LogStream): Promise<boolean> {
     const projects = this.#deferred.get(stream)
     const offset = this.#positions.get(stream)!
-    if (projects === undefined || this.#positions.get(deferredCursorOf(stream)) !== offset) return false
+    if (projects === undefined || this.#positions.get(formatDeferredCursorName(stream)) !== offset) return false
     for (const fromOffset of projects.values()) if (fromOffset >= offset) return false
     if (!(await this.#options.deferred!.releaseProjects(stream, this.#options.ownerId, offset))) return false
     this.#deferred.delete(stream)

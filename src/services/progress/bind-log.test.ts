@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { ChunkStore } from '#ports/state/chunk-store.ts'
 import type { Deferral, FollowedLog } from '#ports/state/worker-state.ts'
-import { bindLog, decideWhichLogToFollow, findLogMismatch, LogLeftError, restrictClaimsTo } from './bind-log.ts'
+import { bindLog, decideWhichLogToFollow, findLogMismatch, LogLeftError, restrictClaimsToLog } from './bind-log.ts'
 
 const followed = (over: Partial<FollowedLog> = {}): FollowedLog => ({
   id: 'a',
@@ -155,7 +155,7 @@ describe('findLogMismatch', () => {
   })
 })
 
-describe('restrictClaimsTo', () => {
+describe('restrictClaimsToLog', () => {
   function chunks(claimed: string[]) {
     const claimPosition = async (stream: string) => {
       claimed.push(stream)
@@ -165,20 +165,20 @@ describe('restrictClaimsTo', () => {
   }
 
   it('claims a stream of the log that the state belongs to', async () => {
-    const store = restrictClaimsTo('a', chunks([]), { findFollowedLog: async () => followed() })
+    const store = restrictClaimsToLog('a', chunks([]), { findFollowedLog: async () => followed() })
     assert.deepEqual(await store.claimPosition('main', 'w'), { offset: 7 })
   })
 
   it('refuses a worker on another log before it takes the stream from its owner', async () => {
     const claimed: string[] = []
-    const store = restrictClaimsTo('b', chunks(claimed), { findFollowedLog: async () => followed() })
+    const store = restrictClaimsToLog('b', chunks(claimed), { findFollowedLog: async () => followed() })
     await assert.rejects(store.claimPosition('main', 'w'), LogLeftError)
     assert.deepEqual(claimed, [])
   })
 
   it('checks again after the claim, since another log may be bound in between', async () => {
     const claimed: string[] = []
-    const store = restrictClaimsTo('a', chunks(claimed), {
+    const store = restrictClaimsToLog('a', chunks(claimed), {
       findFollowedLog: async () => followed({ id: claimed.length === 0 ? 'a' : 'b' }),
     })
     await assert.rejects(store.claimPosition('main', 'w'), LogLeftError)

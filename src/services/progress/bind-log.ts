@@ -139,7 +139,7 @@ export class LogLeftError extends Error {
  * claim, so that a worker on another log takes no stream away, and again after the claim. Binding another log later revokes
  * the claim (`followLog`), so no other log can slip in between.
  */
-export function restrictClaimsTo(
+export function restrictClaimsToLog(
   logId: string | null,
   chunks: ChunkStore,
   management: Pick<LogBindingStore, 'findFollowedLog'>,

@@ -1,6 +1,6 @@
 // Reads from the state store how far a stream is processed. The answer stays valid while the worker continues.
 
-import { deferredCursorOf, type LogStream } from '#core/events/log-stream.ts'
+import { formatDeferredCursorName, type LogStream } from '#core/events/log-stream.ts'
 import type { EventLogReader } from '#ports/log/event-log.ts'
 import type { Deferral, DeferredProjects, LogBindingStore } from '#ports/state/worker-state.ts'
 
@@ -35,7 +35,7 @@ export async function findAllProgress(
 }
 
 /** Whether a record waits for the second cursor, which has not reached it yet. */
-export function isRecordWaiting({ deferral }: Progress, projectId: number, offset: number): boolean {
+export function isRecordDeferred({ deferral }: Progress, projectId: number, offset: number): boolean {
   if (deferral === null || offset < deferral.offset) return false
   return deferral.projects.some(each => each.projectId === projectId && each.fromOffset <= offset)
 }
@@ -57,7 +57,7 @@ export async function readAllPositions(
   for (const stream of streams) {
     const { offset, deferral } = await findStreamProgress(store, stream)
     positions[stream] = offset
-    if (deferral !== null) deferred[deferredCursorOf(stream)] = deferral.offset
+    if (deferral !== null) deferred[formatDeferredCursorName(stream)] = deferral.offset
   }
   return { ...positions, ...deferred }
 }

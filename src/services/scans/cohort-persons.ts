@@ -16,7 +16,7 @@ import type { CohortMemberStore, CohortStore } from '#ports/state/cohort-store.t
 import type { PersonView } from '#ports/state/person-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { countMatchingSubjects } from './count-reach.ts'
-import { createPersonTest, type FindPersonsDeps, type FoundPersons, findPersons } from './find-persons.ts'
+import { compilePersonTest, type FindPersonsDeps, type FoundPersons, findPersons } from './find-persons.ts'
 import { runScanPiece, type ScanDeps } from './subject-scans.ts'
 
 export interface CohortPersonsDeps extends FindPersonsDeps {
@@ -53,7 +53,7 @@ export async function listMembersOfCohort<T>(
   const served = deps.servedProject(projectId)
   if (served === null) return err('not_served')
   const probe = createMemberProbe(served, cohortId)
-  const test = createPersonTest(probe, deps.scans, deps.clock.nowMs())
+  const test = compilePersonTest(probe, deps.scans, deps.clock.nowMs())
   const propertyParts = probe.neededParts()
   const read = async (afterPersonId: number, count: number) => {
     const asked = { afterPersonId, limit: count, propertyParts }
@@ -103,7 +103,7 @@ export function listCohortsOfPerson(
       const isMember =
         probe === undefined
           ? ok(person.staticCohortIds.includes(cohort.id))
-          : await createPersonTest(probe, deps.scans, nowMs)(person)
+          : await compilePersonTest(probe, deps.scans, nowMs)(person)
       if (isMember.ok && isMember.value) found.push(cohort)
       signal.throwIfAborted()
     }

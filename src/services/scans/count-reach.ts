@@ -108,7 +108,7 @@ function isSamePopulation(a: Population, b: Population): boolean {
 const off: FlagOutcome = { kind: 'off', reason: 'no_condition_match', conditionIndex: null, payload: undefined }
 
 /** @param onPage called and awaited after each page; an error that it throws ends the count. */
-export async function countReach(
+export async function countAffectedSubjects(
   deps: CountReachDeps,
   definitions: ProjectDefinitions,
   { population, before, after }: ReachQuery,

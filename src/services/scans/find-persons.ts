@@ -44,7 +44,7 @@ export interface PersonSearch<T> {
 /** @returns err when the condition can never be evaluated. */
 export type PersonTest = (person: PersonInCohorts) => MaybePromise<Result<boolean, UnknownReason>>
 
-export function createPersonTest(probe: FlagProbe, { slices }: SubjectScans, nowMs: number): PersonTest {
+export function compilePersonTest(probe: FlagProbe, { slices }: SubjectScans, nowMs: number): PersonTest {
   return person => {
     const evaluation = probe.evaluationOf(createSubjectOfPerson([probe], person, nowMs))
     return mapMaybePromise(finishEvaluation(evaluation, slices), () => probe.holds(evaluation))

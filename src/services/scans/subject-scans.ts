@@ -14,7 +14,7 @@ import type { GroupStore } from '#ports/state/group-store.ts'
 import type { PersonStore } from '#ports/state/person-store.ts'
 import { createSliceQueue, type SliceQueue, unfinished } from '../shared/slice-queue.ts'
 
-export type SubjectScans = ReturnType<typeof createSubjectScans>
+export type SubjectScans = ReturnType<typeof createSubjectScanQueues>
 
 /** Thrown when too many scans of a project are queued. */
 export class TooManyScansError extends Error {}
@@ -23,7 +23,7 @@ const sliceMs = 10
 /** The maximum number of scans of each kind that may wait per project while one runs. */
 const waitingMax = 16
 
-export function createSubjectScans(monotonicNowMs: () => number) {
+export function createSubjectScanQueues(monotonicNowMs: () => number) {
   const tooManyScans = () => new TooManyScansError('too many scans of this project are queued')
   const createQueue = () => new ProjectQueue({ runningMax: 1, waitingMax }, tooManyScans)
   return {

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { PortError } from '#ports/port-error.ts'
 import { movedTime } from '../../../tests/support/moved-time.ts'
-import { createDailySalts } from './daily-salts.ts'
+import { createDailySaltCache } from './daily-salts.ts'
 
 function saltsOver(keepSalt: (day: string, fresh: Uint8Array) => Promise<Uint8Array>) {
   const time = movedTime()
   let nowMs = Date.parse('2026-11-28T12:00:00Z')
   let drawn = 0
-  const salts = createDailySalts({
+  const salts = createDailySaltCache({
     store: { keepSalt },
     clock: { nowMs: () => nowMs },
     timers: time,

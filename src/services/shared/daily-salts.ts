@@ -6,14 +6,14 @@ import { findDaysToKeep, isDayInRange } from '#core/cookieless/visitor-day.ts'
 import type { Clock, Timers } from '#ports/clock.ts'
 import type { CookielessSalts } from '#ports/state/cookieless-visitors.ts'
 
-export type DailySalts = ReturnType<typeof createDailySalts>
+export type DailySalts = ReturnType<typeof createDailySaltCache>
 
 /** Less than the minute between two deletions by a worker, so that the next deletion notices that a salt was restored. */
 const lookEveryMs = 30_000
 /** While the store is unavailable, one request per second and day waits for it. */
 const restMs = 1_000
 
-export function createDailySalts(options: {
+export function createDailySaltCache(options: {
   readonly store: Pick<CookielessSalts, 'keepSalt'>
   readonly clock: Clock
   readonly timers: Pick<Timers, 'startTimer'>

@@ -4,7 +4,7 @@ import { compileProjectInSteps } from '#core/flags/evaluation/compile-project.ts
 import { aNewFlag, aProject, emptyDefinitions } from '../../../tests/support/values.ts'
 import { runInSlices } from './in-slices.ts'
 
-describe('work in slices', () => {
+describe('runWorkCommand in slices', () => {
   it('is paused between slow steps for the event loop, and returns its result at the end', async t => {
     let nowMs = 1_000
     t.mock.method(performance, 'now', () => nowMs)

@@ -2,7 +2,7 @@
 
 export type Serialize = <Result>(run: () => Promise<Result>) => Promise<Result>
 
-export function createSerializer(): Serialize {
+export function createSerialQueue(): Serialize {
   let last: Promise<unknown> = Promise.resolve()
   return run => {
     const result = last.then(run)

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { backOffMs } from '#core/back-off.ts'
+import { computeBackOffMs } from '#core/back-off.ts'
 
 /** How long to wait between tries while a store or the log is down; `attempt` starts at 0. */
 export function computeStoreBackOffMs(attempt: number, random: number): number {
-  return backOffMs({ firstMs: 50, longestMs: 5_000 }, attempt, random)
+  return computeBackOffMs({ firstMs: 50, longestMs: 5_000 }, attempt, random)
 }
 
 /** Returns early, without an error, when the signal is or becomes aborted. */

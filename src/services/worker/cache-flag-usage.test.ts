@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { dayMs } from '#core/time.ts'
-import { silentLogger } from '#telemetry/log.ts'
+import { createSilentLogger } from '#telemetry/log.ts'
 import { fixedClock } from '../../../tests/support/fixed-clock.ts'
 import { createFlagUsageRefresher, refreshFlagUsageEveryMs } from './cache-flag-usage.ts'
 
@@ -23,7 +23,7 @@ describe('caching the usage of flags', () => {
     const counted: number[] = []
     const keeper = createFlagUsageRefresher({
       clock,
-      logger: silentLogger(),
+      logger: createSilentLogger(),
       roundMs: 300,
       projects: {
         listProjectIds: async () => [1, 2, 3],
@@ -55,7 +55,7 @@ describe('caching the usage of flags', () => {
       const counted: number[] = []
       const keeper = createFlagUsageRefresher({
         clock,
-        logger: silentLogger(),
+        logger: createSilentLogger(),
         projects: {
           listProjectIds: async () => [1],
           findProject: async id => ({ id, timezone: 'UTC' }) as never,

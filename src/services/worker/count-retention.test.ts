@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { fixedClock } from '../../../tests/support/fixed-clock.ts'
-import { createOldCountsRemoval } from './count-retention.ts'
+import { createOldCountsCleanup } from './count-retention.ts'
 
 it('warnings and counts of refused events are kept for today and the 30 whole days before it', async () => {
   const deleted: string[] = []
   let isTrusted = false
-  const retention = createOldCountsRemoval({
+  const retention = createOldCountsCleanup({
     store: {
       deleteWarningsOutside: async (...days) => void deleted.push(`warnings ${days.join(' ')}`),
       deleteRefusedOutside: async (...days) => void deleted.push(`refused ${days.join(' ')}`),

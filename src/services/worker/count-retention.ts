@@ -9,7 +9,7 @@ import type { RetentionClock } from './retention-clock.ts'
 /** Whole UTC days including today, so that looking back 30 days of 24 h finds everything. */
 const keptDays = 31
 
-export function createOldCountsRemoval({
+export function createOldCountsCleanup({
   store,
   clock,
 }: {

@@ -3,8 +3,8 @@ import { it } from 'node:test'
 import { migrateSqlite } from '#adapters/sqlite/kysely-on-sqlite.ts'
 import { openSqliteChunkStore } from '#adapters/sqlite/sqlite-chunk-store.ts'
 import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
-import { deferredCursorOf } from '#core/events/log-stream.ts'
-import { silentLogger } from '#telemetry/log.ts'
+import { formatDeferredCursorName } from '#core/events/log-stream.ts'
+import { createSilentLogger } from '#telemetry/log.ts'
 import { commit } from '../../../tests/ports/management-harness.ts'
 import { createMemoryEventLog, memoryLogStorage } from '../../../tests/support/memory/memory-event-log.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
@@ -21,7 +21,7 @@ it('erasures that wait for a deferred project do not delay others, and are read 
   const chunks = openSqliteChunkStore({ dataFolder })
   t.after(() => Promise.all([state.close(), chunks.close()]))
   for (const _ of [1, 2]) await state.createProject(aNewProject(), aChange())
-  for (const cursor of ['main', deferredCursorOf('main')]) await chunks.claimPosition(cursor, 'w1')
+  for (const cursor of ['main', formatDeferredCursorName('main')]) await chunks.claimPosition(cursor, 'w1')
   assert.ok(await state.deferProject('main', 'w1', 1, 0))
   const waitingCount = 60
   const persons = Array.from({ length: waitingCount + 1 }, (_, n) =>
@@ -58,7 +58,7 @@ it('erasures that wait for a deferred project do not delay others, and are read 
     underWay: new UnderWay(),
     serialize: run => run(),
     clock: { nowMs: () => 9 },
-    logger: silentLogger(),
+    logger: createSilentLogger(),
   })
   const doneOf = async (projectId: number) =>
     (await state.listErasedPersons(projectId, { isDone: true, limit: 1, offset: 0 })).count
@@ -84,7 +84,7 @@ it('erasures that wait for a deferred project do not delay others, and are read 
   assert.deepEqual(listedAfter, [0], 'only the page that contains it')
   assert.deepEqual([await doneOf(1), await doneOf(2)], [0, 1])
 
-  const position = { stream: deferredCursorOf('main'), ownerId: 'w1', offset: 77, committedAtMs: 0 }
+  const position = { stream: formatDeferredCursorName('main'), ownerId: 'w1', offset: 77, committedAtMs: 0 }
   assert.equal(await chunks.commitChunk(chunkChanges({}), position), 'committed')
   while (await keeper.work());
   assert.equal(await doneOf(1), waitingCount)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import type { ImportJobState } from '#core/imports/import-job.ts'
 import type { HeldRange } from '#core/processing/held-rows.ts'
-import { createEventStoreKeeper, type EventStoreKeeperOptions } from './keep-event-store.ts'
+import { createEventStoreRestorer, type EventStoreKeeperOptions } from './keep-event-store.ts'
 
 const rangeOf = (table: string, partition: string): HeldRange => ({
   ...{ table, tableId: 't', partition, from: 1, to: 9, oldestMs: 1_000, newestMs: 2_000 },
@@ -10,7 +10,7 @@ const rangeOf = (table: string, partition: string): HeldRange => ({
 
 /** The keeper of an event store that has lost all of these ranges. */
 function keeperWithout(held: readonly HeldRange[], stateOf: Readonly<Record<number, ImportJobState>>) {
-  return createEventStoreKeeper({
+  return createEventStoreRestorer({
     marks: {
       findEventStoreMark: async () => ({ id: 'm', positions: {}, held, missing: [] }),
       findImportJob: async (id: number) => (stateOf[id] === undefined ? null : { state: stateOf[id], step: null }),
@@ -33,7 +33,7 @@ it('erasures unknown to the state are looked for only if rows were written since
   ]
   const raisedTo = async (ranges: readonly HeldRange[]) => {
     const raised: object[] = []
-    const keeper = createEventStoreKeeper({
+    const keeper = createEventStoreRestorer({
       marks: {
         findEventStoreMark: async () => ({ id: 'm', positions: {}, held, missing: [] }),
         raiseErasureCounts: async (counts: object) => void raised.push(counts),

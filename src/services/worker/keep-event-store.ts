@@ -16,7 +16,7 @@ import type { ErasureStore } from '#ports/state/erasure-store.ts'
 import type { ImportJobStore } from '#ports/state/import-job-store.ts'
 import type { EventStoreMarks } from '#ports/state/worker-state.ts'
 import { type RestoreDeps, type RestoredRange, restoreEvents, restoreOverrides } from '../processing/restore-events.ts'
-import { findAllProgress, isRecordWaiting, type Progress, type ProgressStore } from '../progress/find-progress.ts'
+import { findAllProgress, isRecordDeferred, type Progress, type ProgressStore } from '../progress/find-progress.ts'
 import { runPeriodically } from '../shared/run-periodically.ts'
 import type { Serialize } from '../shared/serializer.ts'
 
@@ -26,7 +26,7 @@ const everyMs = 10_000
  */
 const momentMs = 2_000
 
-export type EventStoreKeeper = ReturnType<typeof createEventStoreKeeper>
+export type EventStoreKeeper = ReturnType<typeof createEventStoreRestorer>
 
 /** When the missing rows were accepted, epoch ms; null if unknown. */
 export type LostSpan = Pick<HeldRange, 'oldestMs' | 'newestMs'>
@@ -58,7 +58,7 @@ const importTables: ReadonlySet<string> = new Set(['events', 'events_pending'])
 
 type Positions = ReadonlyMap<LogStream, Progress>
 
-export function createEventStoreKeeper(options: EventStoreKeeperOptions) {
+export function createEventStoreRestorer(options: EventStoreKeeperOptions) {
   const { events, log, marks, logId: instance, clock, logger, serialize = run => run() } = options
   let wasRefused = false
   let isRestoring = false
@@ -140,7 +140,7 @@ export function createEventStoreKeeper(options: EventStoreKeeperOptions) {
     setRestoring(true)
     try {
       for (const [stream, progress] of behind) {
-        const isLeftOut = (projectId: number, offset: number) => isRecordWaiting(progress, projectId, offset)
+        const isLeftOut = (projectId: number, offset: number) => isRecordDeferred(progress, projectId, offset)
         const range = { fromOffset: from[stream] ?? 0, toOffset: progress.offset, isLeftOut }
         const recordCount = await restoreStream(stream, range, signal)
         if (recordCount > 0) logger.info({ stream, recordCount }, 'reprocessed records for the event store')

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { it, type TestContext } from 'node:test'
 import { openSqliteLogReader } from '#adapters/sqlite-log/sqlite-log-reader.ts'
 import type { Deferral } from '#ports/state/worker-state.ts'
-import { silentLogger } from '#telemetry/log.ts'
+import { createSilentLogger } from '#telemetry/log.ts'
 import { eventually } from '../../../tests/support/eventually.ts'
 import { fixedClock } from '../../../tests/support/fixed-clock.ts'
 import { openedWriter } from '../../../tests/support/sqlite-log-files.ts'
 import { aCapturedEvent, encodedEvents, offsetsOf } from '../../../tests/support/values.ts'
-import { createLogRetention } from './log-retention.ts'
+import { createLogCleanup } from './log-retention.ts'
 
 /** A stream of segments with one record each, in a log with a retention of one hour. */
 async function aLog(t: TestContext, logBytesMax: number, limits = { segmentBytesMax: 1, segmentAgeMs: Infinity }) {
@@ -17,14 +17,14 @@ async function aLog(t: TestContext, logBytesMax: number, limits = { segmentBytes
   t.after(() => log.close())
   let processedOffset = 0
   let deferral: Deferral | null = null
-  const retention = createLogRetention({
+  const retention = createLogCleanup({
     log,
     positions: {
       findDeferral: async stream => (stream === 'main' ? deferral : null),
       findLogPosition: async stream => ({ offset: stream === 'main' ? processedOffset : 0, committedAtMs: null }),
     },
     clock,
-    logger: silentLogger(),
+    logger: createSilentLogger(),
     retentionMs: 3_600_000,
   })
   const propertiesJson = JSON.stringify({ pad: 'x'.repeat(300_000) })

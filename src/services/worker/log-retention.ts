@@ -14,7 +14,7 @@ const everyMs = 60_000
 const reclaimEveryMs = 1_000
 const packEveryMs = 5_000
 
-export function createLogRetention(options: {
+export function createLogCleanup(options: {
   readonly log: Pick<EventLogReader, 'streams'> & EventLogRetention
   /** Reads the durable positions, not the worker's positions in memory. */
   readonly positions: ProgressStore

@@ -15,7 +15,7 @@ import type { MirrorFill, MirrorProgress, SubjectMirrorSource } from '#ports/sta
 import type { Logger } from '#telemetry/log.ts'
 import { runPeriodically } from '../shared/run-periodically.ts'
 
-export type SubjectMirrorKeeper = ReturnType<typeof createSubjectMirrorKeeper>
+export type SubjectMirrorKeeper = ReturnType<typeof createSubjectMirrorUpdater>
 
 export interface SubjectMirrorKeeperOptions {
   readonly state: SubjectMirrorSource & Pick<ErasureStore, 'listEmptied'>
@@ -38,7 +38,7 @@ const pauseMs = 200
 const pollMs = 1_000
 const compareEveryMs = 10_000
 
-export function createSubjectMirrorKeeper(options: SubjectMirrorKeeperOptions) {
+export function createSubjectMirrorUpdater(options: SubjectMirrorKeeperOptions) {
   const { state, events, logger } = options
   /** False until this worker has compared the mirror with the state. */
   let isCompared = false

@@ -4,7 +4,7 @@ import { migrateSqlite } from '#adapters/sqlite/kysely-on-sqlite.ts'
 import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { ScheduleOwners } from '#ports/state/worker-state.ts'
-import { silentLogger } from '#telemetry/log.ts'
+import { createSilentLogger } from '#telemetry/log.ts'
 import { eventually } from '../../../tests/support/eventually.ts'
 import { fixedClock } from '../../../tests/support/fixed-clock.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
@@ -84,7 +84,13 @@ describe('the lease for scheduled tasks', () => {
     const start = (ownerId: string) => {
       const stopping = new AbortController()
       const { isOurs } = lease(ownerId)
-      const options = { everyMs: 1, what: 'a test', logger: silentLogger(), signal: stopping.signal, mayRun: isOurs }
+      const options = {
+        everyMs: 1,
+        what: 'a test',
+        logger: createSilentLogger(),
+        signal: stopping.signal,
+        mayRun: isOurs,
+      }
       const ended = runPeriodically(async () => void rounds.push(ownerId), options)
       t.after(() => stopping.abort())
       return async () => {

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { PortError } from '#ports/port-error.ts'
 import { fixedClock } from '../../../tests/support/fixed-clock.ts'
-import { createVisitorRetention } from './visitor-retention.ts'
+import { createVisitorDataCleanup } from './visitor-retention.ts'
 
 it('cookieless visitors are forgotten when their day closes, but not before', async () => {
   const calls: string[] = []
   const left = [1_700, 3, 0, 0]
   const clock = fixedClock('2026-11-28T13:59:59Z')
-  const retention = createVisitorRetention({
+  const retention = createVisitorDataCleanup({
     salts: {
       deleteSaltsExcept: async ({ first, last }) => {
         calls.push(`salts ${first} ${last}`)
@@ -33,7 +33,7 @@ it('cookieless visitors are forgotten when their day closes, but not before', as
 
 it('cookieless visitors are forgotten even if a salt cannot be deleted', async () => {
   let rounds = 0
-  const retention = createVisitorRetention({
+  const retention = createVisitorDataCleanup({
     salts: { deleteSaltsExcept: () => Promise.reject(new PortError('state', 'unavailable')) },
     visitors: { deleteVisitorsExcept: async () => ++rounds && 0 },
     clock: fixedClock('2026-11-28T13:59:59Z'),

@@ -9,7 +9,7 @@ import type { Schedule } from '../shared/run-periodically.ts'
 /** How many rows of each kind one transaction deletes, so that chunks need not wait for it. */
 const rowsAtOnceMax = 1_000
 
-export function createVisitorRetention({
+export function createVisitorDataCleanup({
   salts,
   visitors,
   clock,

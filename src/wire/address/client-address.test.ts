@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { findClientAddress, findGeoipAddress, neighbourhoodOf, networkOf } from './client-address.ts'
-import { readShownVisitor } from './shown-visitor.ts'
+import { findAddressBlock, findClientAddress, findGeoipAddress, findSenderNetwork } from './client-address.ts'
+import { readVisitorFromHeaders } from './shown-visitor.ts'
 import { parseTrustedProxies, type TrustedProxies } from './trusted-proxies.ts'
 
 function trusting(setting: string): TrustedProxies {
@@ -51,7 +51,7 @@ describe('the address of a client', () => {
     const headers = { 'x-forwarded-for': '198.51.100.1, 10.0.0.1' }
     for (const read of [
       findClientAddress,
-      (...call: Parameters<typeof readShownVisitor>) => readShownVisitor(...call).address,
+      (...call: Parameters<typeof readVisitorFromHeaders>) => readVisitorFromHeaders(...call).address,
     ]) {
       assert.equal(read(headers, '::ffff:127.0.0.1', loopback), '198.51.100.1')
       assert.equal(read(headers, '::ffff:203.0.113.7', loopback), '203.0.113.7')
@@ -78,12 +78,12 @@ describe('the address of a client', () => {
       ['2001:db8:1:2:3:4:10.0.0.1', '2001:db8:1:2::/64', '2001:db8:1::/48'],
       ['', '', ''],
     ] as const)
-      assert.deepEqual([networkOf(address), neighbourhoodOf(address)], [network, neighbourhood])
+      assert.deepEqual([findSenderNetwork(address), findAddressBlock(address)], [network, neighbourhood])
   })
 })
 
 it('a visitor’s host is that of the Origin header, or otherwise of Referer, without the path', () => {
-  const hostOf = (headers: Record<string, string>) => readShownVisitor(headers, '127.0.0.1', loopback).host
+  const hostOf = (headers: Record<string, string>) => readVisitorFromHeaders(headers, '127.0.0.1', loopback).host
   const origin = 'https://shop.example.com:8443'
   const referer = 'https://www.example.org/a?b=https://c.example/#d'
   assert.equal(hostOf({ origin, referer }), origin)

@@ -41,7 +41,7 @@ export function findClientAddress(
 }
 
 /** What counts as one sender: an IPv4 address, or the first 64 bits of an IPv6 address, which one machine may own. */
-export function networkOf(address: string): string {
+export function findSenderNetwork(address: string): string {
   return isIP(address) === 6 ? ipv6Prefix(address, 4) : address
 }
 
@@ -49,7 +49,7 @@ export function networkOf(address: string): string {
  * The block of addresses that is usually assigned together: 24 bits of an IPv4 address, 48 bits of an IPv6 address. It may
  * include other senders, so use it for taking turns, not for refusing. Text that is not an address is returned unchanged.
  */
-export function neighbourhoodOf(address: string): string {
+export function findAddressBlock(address: string): string {
   const version = isIP(address)
   if (version === 6) return ipv6Prefix(address, 3)
   return version === 4 ? `${address.slice(0, address.lastIndexOf('.'))}.0/24` : address

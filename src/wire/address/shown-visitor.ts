@@ -8,7 +8,7 @@ import type { TrustedProxies } from './trusted-proxies.ts'
  * Gives the address of `findClientAddress`, which is stored with events, rather than `findGeoipAddress`. If `Origin` is absent or
  * `null`, the host comes from `Referer`. Source: docs/wire/evaluation.md 1.7.
  */
-export function readShownVisitor(
+export function readVisitorFromHeaders(
   headers: RequestHeaders,
   socketAddress: string | undefined,
   trustedProxies: TrustedProxies,

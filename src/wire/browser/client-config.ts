@@ -3,7 +3,7 @@
 // page may be recorded is decided per request. Source: docs/wire/evaluation.md 2.5; docs/wire/clients.md 10.3.
 
 import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
-import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
+import { getOwnValue, isJsonObject, type JsonObject, type JsonValue } from '#core/json.ts'
 import type { Project } from '#core/project.ts'
 import { isRecordedPage, type PageHeaders, parseRecordingHost } from '#core/recording-domains.ts'
 import { encodeSurveys } from './surveys.ts'
@@ -126,7 +126,7 @@ function sessionRecording(settings: JsonObject): JsonObject {
   const settingOf = (name: string) => readClientSetting(settings, `session_recording_${name}`)
   const rate = settingOf('sample_rate')
   const replay = readClientSetting(settings, 'session_replay_config')
-  const recordsCanvas = isJsonObject(replay) && ownValue(replay, 'record_canvas') === true
+  const recordsCanvas = isJsonObject(replay) && getOwnValue(replay, 'record_canvas') === true
   return {
     endpoint: '/s/',
     consoleLogRecordingEnabled: isSettingTrue(settings, 'capture_console_log_opt_in'),
@@ -147,8 +147,8 @@ function sessionRecording(settings: JsonObject): JsonObject {
 
 function linkedFlag(value: JsonValue): JsonValue {
   if (!isJsonObject(value)) return null
-  const key = ownValue(value, 'key') ?? null
-  const variant = ownValue(value, 'variant') ?? null
+  const key = getOwnValue(value, 'key') ?? null
+  const variant = getOwnValue(value, 'variant') ?? null
   return variant === null ? key : { flag: key, variant }
 }
 
@@ -163,5 +163,5 @@ function isSettingTrue(settings: JsonObject, name: string): boolean {
 }
 
 function readClientSetting(settings: JsonObject, name: string): JsonValue {
-  return ownValue(settings, name) ?? null
+  return getOwnValue(settings, name) ?? null
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { runInNewContext } from 'node:vm'
-import { encodeRemoteConfig, encodeRemoteConfigScript, hasTokenForm, offConfig } from './remote-config.ts'
+import { encodeRemoteConfig, encodeRemoteConfigScript, looksLikeProjectToken, offConfig } from './remote-config.ts'
 
 describe('encodeRemoteConfigScript', () => {
   it('passes every value on unchanged, and no value can end the surrounding script element', () => {
@@ -30,9 +30,9 @@ describe('encodeRemoteConfigScript', () => {
   })
 })
 
-describe('hasTokenForm', () => {
+describe('looksLikeProjectToken', () => {
   it('accepts 1 to 200 letters, digits, dashes and underscores', () => {
-    for (const token of ['phc_Az09-', 'a', 'a'.repeat(200)]) assert.ok(hasTokenForm(token))
-    for (const token of ['', 'a'.repeat(201), 'a/b', 'é', 'a\n']) assert.ok(!hasTokenForm(token), token)
+    for (const token of ['phc_Az09-', 'a', 'a'.repeat(200)]) assert.ok(looksLikeProjectToken(token))
+    for (const token of ['', 'a'.repeat(201), 'a/b', 'é', 'a\n']) assert.ok(!looksLikeProjectToken(token), token)
   })
 })

@@ -6,7 +6,7 @@ import { offMembers } from './client-config.ts'
 const tokenForm = /^[A-Za-z0-9_-]{1,200}$/
 
 /** The form of keys made here or by PostHog. Projects may have been given other keys, of any printable ASCII. */
-export function hasTokenForm(token: string): boolean {
+export function looksLikeProjectToken(token: string): boolean {
   return tokenForm.test(token)
 }
 

@@ -2,7 +2,7 @@
 // Source: docs/wire/evaluation.md 7.5; docs/wire/clients.md 6.2, 13.
 
 import type { ProjectDefinitions } from '#core/flags/definitions/project-definitions.ts'
-import { type JsonValue, ownValue } from '#core/json.ts'
+import { getOwnValue, type JsonValue } from '#core/json.ts'
 import type { Survey } from '#core/resources/survey.ts'
 import { isSurveyRunning } from '#core/surveys/survey-flags.ts'
 
@@ -26,7 +26,7 @@ export function encodeSurveys({ surveys, flags }: Pick<ProjectDefinitions, 'surv
 }
 
 function encodeSurvey(survey: Survey, keys: ReadonlyMap<number, string>): object {
-  const readMember = (name: string): JsonValue => ownValue(survey.content, name) ?? null
+  const readMember = (name: string): JsonValue => getOwnValue(survey.content, name) ?? null
   const keyOf = (flagId: number | null) => (flagId === null ? null : (keys.get(flagId) ?? null))
   const flagKeys = {
     linked_flag_key: keyOf(survey.linkedFlagId),

@@ -6,7 +6,7 @@ import { isLinear } from '../../../tests/support/cpu-time.ts'
 import { runs } from '../../../tests/support/nightly.ts'
 import { seededRandom } from '../../../tests/support/seeded-random.ts'
 import { spelledJson } from '../../../tests/support/spelled-json.ts'
-import { slice, sliceItems, slicesPerItem } from './json-slices.ts'
+import { findItemSlices, slice, slicesPerItem } from './json-slices.ts'
 import { nestingDepthMax } from './json-walk.ts'
 
 const parts = ['properties', '$set', '$set_once', 'distinct_id', 'offset'] as const
@@ -14,7 +14,7 @@ const partSlices = [slice.properties, slice.set, slice.setOnce, slice.distinctId
 
 function slicesOf(json: string, listKey: 'batch' | null, itemCount: number): (string | undefined)[][] {
   const bytes = Buffer.from(json)
-  const slices = sliceItems(bytes, listKey, itemCount)
+  const slices = findItemSlices(bytes, listKey, itemCount)
   assert.ok(slices !== null)
   return Array.from({ length: itemCount }, (_, item) =>
     [slice.item, ...partSlices].map(part => {
@@ -43,7 +43,7 @@ function assertSlices(json: string, listKey: 'batch' | null, items: readonly Rec
   })
 }
 
-describe('sliceItems', () => {
+describe('findItemSlices', () => {
   it('finds the parts of any item, in a list, in a batch or on its own', () => {
     fc.assert(
       fc.property(fc.array(anyItem, { maxLength: 4 }), anyItem, anySeed, (list, single, seed) => {
@@ -74,7 +74,7 @@ describe('sliceItems', () => {
     const work = (times: number) => {
       const count = 300 * times
       const json = Buffer.from(`{${'"batch":[],'.repeat(count)}"batch":[${Array(count).fill(item).join()}]}`)
-      return () => assert.notEqual(sliceItems(json, 'batch', count), null)
+      return () => assert.notEqual(findItemSlices(json, 'batch', count), null)
     }
     assert.ok(isLinear(work))
   })
@@ -88,8 +88,8 @@ describe('sliceItems', () => {
   })
   it('refuses values nested more deeply than the limit, however deep they are', () => {
     const nested = (depth: number) => `[{"properties":{"a":${'['.repeat(depth - 1)}${']'.repeat(depth - 1)}}}]`
-    assert.notEqual(sliceItems(Buffer.from(nested(nestingDepthMax)), null, 1), null)
-    assert.equal(sliceItems(Buffer.from(nested(nestingDepthMax + 1)), null, 1), null)
-    assert.equal(sliceItems(Buffer.from(nested(1_000_000)), null, 1), null)
+    assert.notEqual(findItemSlices(Buffer.from(nested(nestingDepthMax)), null, 1), null)
+    assert.equal(findItemSlices(Buffer.from(nested(nestingDepthMax + 1)), null, 1), null)
+    assert.equal(findItemSlices(Buffer.from(nested(1_000_000)), null, 1), null)
   })
 })

@@ -44,7 +44,7 @@ export const slice = { item: 0, properties: 2, set: 4, setOnce: 6, distinctId: 8
  * @returns the slices of every item; of repeated keys the last counts, as in `JSON.parse`. Null when any value is
  *   nested deeper than `nestingDepthMax`.
  */
-export function sliceItems(json: Uint8Array, listKey: ListKey | null, itemCount: number): ItemSlices | null {
+export function findItemSlices(json: Uint8Array, listKey: ListKey | null, itemCount: number): ItemSlices | null {
   const slices = new Int32Array(itemCount * slicesPerItem)
   try {
     fillSlices(json, listKey, slices)

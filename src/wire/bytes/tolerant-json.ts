@@ -2,7 +2,7 @@
 // and NaN and Infinity, which become null. Used only when strict JSON failed. Source: docs/wire/evaluation.md 1.3.
 
 import { ascii } from '#core/ascii.ts'
-import { type JsonObject, type JsonValue, parseNumberOrLiteral, setOwn } from '#core/json.ts'
+import { type JsonObject, type JsonValue, parseNumberOrLiteral, setOwnValue } from '#core/json.ts'
 
 const { blank, dot, slash, zero, nine, lowerE, lowerX, caseBit } = ascii
 
@@ -65,7 +65,7 @@ class TolerantParser {
       const key = char === '"' || char === "'" ? this.#string(char) : this.#matched(bareKey)
       this.#skip()
       if (!this.#takes(':')) throw this.#unexpected()
-      setOwn(object, key, this.#value())
+      setOwnValue(object, key, this.#value())
       this.#skip()
       if (!this.#takes(',') && this.#text[this.#at] !== '}') throw this.#unexpected()
     }

@@ -40,20 +40,20 @@ function tooLarge(text: string): WireError {
 }
 
 /** @param names the missing headers, in the documented order. */
-export function missingHeaders(names: readonly string[]): WireError {
+export function createMissingHeadersError(names: readonly string[]): WireError {
   const list = names.map(name => JSON.stringify(name)).join(', ')
   return wireError(400, 'missing_required_headers', `request is missing required headers: [${list}]`, names[0])
 }
 
-export function invalidHeader(name: string, reason: string): WireError {
+export function createInvalidHeaderError(name: string, reason: string): WireError {
   return wireError(400, 'invalid_header_value', `invalid header value: ${reason}`, name)
 }
 
-export function unsupportedContentType(sent: string): WireError {
+export function createBatchContentTypeError(sent: string): WireError {
   return wireError(415, 'unsupported_content_type', `unsupported content type: ${shortenValue(sent)}`, 'Content-Type')
 }
 
-export function unsupportedEncoding(sent: string): WireError {
+export function createEncodingError(sent: string): WireError {
   return wireError(
     415,
     'unsupported_encoding',
@@ -63,24 +63,24 @@ export function unsupportedEncoding(sent: string): WireError {
 }
 
 /** @param field the first faulty field, such as `batch.3.uuid`; null for text that is not a JSON object. */
-export function unparsableBody(field: string | null): WireError {
+export function createUnparsableBodyError(field: string | null): WireError {
   return wireError(400, 'request_parsing_error', unparsable, field)
 }
 
-export function invalidCreatedAt(sent: string): WireError {
+export function createInvalidCreatedAtError(sent: string): WireError {
   const text = `invalid batch: created_at is not valid RFC 3339: ${shortenValue(sent)}`
   return wireError(400, 'invalid_batch', text, 'created_at')
 }
 
-export function missingEventUuid(index: number): WireError {
+export function createMissingUuidError(index: number): WireError {
   return wireError(400, 'missing_event_uuid', 'event submitted without a uuid', `batch.${index}.uuid`)
 }
 
-export function invalidEventUuid(sent: string, index: number): WireError {
+export function createInvalidUuidError(sent: string, index: number): WireError {
   return wireError(400, 'invalid_event_uuid', `invalid event uuid: ${shortenValue(sent)}`, `batch.${index}.uuid`)
 }
 
-export function duplicateEventUuid(sent: string, index: number): WireError {
+export function createDuplicateUuidError(sent: string, index: number): WireError {
   return wireError(400, 'duplicate_event_uuid', `duplicate event uuid: ${shortenValue(sent)}`, `batch.${index}.uuid`)
 }
 

@@ -9,11 +9,11 @@ import type { RequestHeaders } from '../address/client-address.ts'
 import { findTokenFault } from '../capture/capture-token.ts'
 import type { WireError } from '../wire-error.ts'
 import {
-  invalidHeader,
-  missingHeaders,
+  createBatchContentTypeError,
+  createEncodingError,
+  createInvalidHeaderError,
+  createMissingHeadersError,
   shortenValue,
-  unsupportedContentType,
-  unsupportedEncoding,
   v1CaptureErrors,
 } from './batch-errors.ts'
 
@@ -60,11 +60,11 @@ export function readV1Headers(headers: RequestHeaders): Result<V1Headers, V1Head
   const authorization = textOf(headers, 'authorization')
   if (authorization === null) return refuseHeaders(v1CaptureErrors.missingAuthorization)
   const missing = requiredHeaders.filter(({ key }) => headers[key] === undefined)
-  if (missing.length > 0) return refuseHeaders(missingHeaders(missing.map(({ name }) => name)))
+  if (missing.length > 0) return refuseHeaders(createMissingHeadersError(missing.map(({ name }) => name)))
 
   if (!isVisible(authorization)) return refuseHeaders(notVisible('authorization'))
   if (!/^bearer /i.test(authorization)) {
-    return refuseHeaders(invalidHeader('Authorization', 'Authorization must use Bearer scheme'))
+    return refuseHeaders(createInvalidHeaderError('Authorization', 'Authorization must use Bearer scheme'))
   }
   const token = authorization.slice('bearer '.length).trim()
   if (findTokenFault(token) !== null) return refuseHeaders(v1CaptureErrors.invalidApiToken)
@@ -75,23 +75,31 @@ export function readV1Headers(headers: RequestHeaders): Result<V1Headers, V1Head
 function readRemainingHeaders(headers: RequestHeaders): Result<Omit<V1Headers, 'token'>, WireError> {
   const contentType = textOf(headers, 'content-type')!
   if (!isVisible(contentType)) return err(notVisible('content-type'))
-  if (mediaTypeOf(contentType) !== 'application/json') return err(unsupportedContentType(contentType))
+  if (mediaTypeOf(contentType) !== 'application/json') return err(createBatchContentTypeError(contentType))
   const encoding = readEncoding(textOf(headers, 'content-encoding'))
   if (!encoding.ok) return encoding
 
   const requestId = textOf(headers, requestIdHeader)!
   if (parseUuid(requestId) === null)
     return err(
-      invalidHeader('PostHog-Request-Id', `PostHog-Request-Id is not a valid UUID: ${shortenValue(requestId)}`),
+      createInvalidHeaderError(
+        'PostHog-Request-Id',
+        `PostHog-Request-Id is not a valid UUID: ${shortenValue(requestId)}`,
+      ),
     )
   const attempt = textOf(headers, 'posthog-attempt')!
   if (!isAttempt(attempt))
-    return err(invalidHeader('PostHog-Attempt', `PostHog-Attempt must be a positive integer: ${shortenValue(attempt)}`))
+    return err(
+      createInvalidHeaderError(
+        'PostHog-Attempt',
+        `PostHog-Attempt must be a positive integer: ${shortenValue(attempt)}`,
+      ),
+    )
   const sent = textOf(headers, 'posthog-request-timestamp')!
   const sentAtMs = parseStrictTimestampText(sent)
   if (sentAtMs === null) {
     const text = `PostHog-Request-Timestamp is not valid RFC 3339: ${shortenValue(sent)}`
-    return err(invalidHeader('PostHog-Request-Timestamp', text))
+    return err(createInvalidHeaderError('PostHog-Request-Timestamp', text))
   }
   if (!isVisible(textOf(headers, 'user-agent')!)) return err(notVisible('user-agent'))
   return ok({ encoding: encoding.value, sentAtMs, sdk: readSdk(textOf(headers, 'posthog-sdk-info')!) })
@@ -108,7 +116,7 @@ function readEncoding(sent: string | null): Result<V1Encoding, WireError> {
     case 'zstd':
       return ok(encoding)
     default:
-      return err(unsupportedEncoding(sent))
+      return err(createEncodingError(sent))
   }
 }
 
@@ -137,7 +145,7 @@ function isVisible(text: string): boolean {
 }
 
 function notVisible(name: string): WireError {
-  return invalidHeader(name, `${name} contains non-visible ASCII characters`)
+  return createInvalidHeaderError(name, `${name} contains non-visible ASCII characters`)
 }
 
 /** Node joins repeats of these headers or keeps the first one; none becomes a list. */

@@ -8,18 +8,18 @@ import { parseUuid } from '#core/events/uuid.ts'
 import { parseNumberOrLiteral, parsePlainJson } from '#core/json.ts'
 import { hasLoneSurrogateEscape } from '#core/json-text.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import { findMemberSlice, type ItemSlices, slice, sliceItems, slicesPerItem } from '../bytes/json-slices.ts'
+import { findItemSlices, findMemberSlice, type ItemSlices, slice, slicesPerItem } from '../bytes/json-slices.ts'
 import type { CapturePayload } from '../capture/capture-body.ts'
 import { captureItemCountMax } from '../capture/capture-errors.ts'
 import { type Fields, isObject, isTextOrAbsent, refusedItemOf } from '../capture/event-fields.ts'
 import { hasTooManyValues } from '../capture/open-request.ts'
 import type { WireError } from '../wire-error.ts'
 import {
-  duplicateEventUuid,
-  invalidCreatedAt,
-  invalidEventUuid,
-  missingEventUuid,
-  unparsableBody,
+  createDuplicateUuidError,
+  createInvalidCreatedAtError,
+  createInvalidUuidError,
+  createMissingUuidError,
+  createUnparsableBodyError,
   v1CaptureErrors,
 } from './batch-errors.ts'
 
@@ -64,13 +64,13 @@ export function parseV1Batch(
   try {
     root = parsePlainJson(payload.text)
   } catch (error) {
-    if (error instanceof SyntaxError) return refuse(null, unparsableBody(null))
+    if (error instanceof SyntaxError) return refuse(null, createUnparsableBodyError(null))
     throw error
   }
-  if (hasLoneSurrogateEscape(payload.text)) return refuse(root, unparsableBody(null))
-  if (!isObject(root)) return refuse(root, unparsableBody(null))
+  if (hasLoneSurrogateEscape(payload.text)) return refuse(root, createUnparsableBodyError(null))
+  if (!isObject(root)) return refuse(root, createUnparsableBodyError(null))
   const fault = faultOfEnvelope(root)
-  if (fault !== null) return refuse(root, unparsableBody(fault))
+  if (fault !== null) return refuse(root, createUnparsableBodyError(fault))
   const items = root.batch as readonly unknown[]
   const leftOut = limits.itemised === true ? new LeftOutItems() : null
   const itemFault = faultOfItems(items, leftOut)
@@ -79,9 +79,9 @@ export function parseV1Batch(
   if (items.length > captureItemCountMax) return refuse(root, v1CaptureErrors.tooManyItems)
   if (items.length > limits.itemCountMax) return ok('too_much_work')
   const createdAt = root.created_at as string
-  if (parseStrictTimestampText(createdAt) === null) return refuse(root, invalidCreatedAt(createdAt))
-  const slices = sliceItems(payload.bytes, 'batch', items.length)
-  if (slices === null) return refuse(root, unparsableBody('batch'))
+  if (parseStrictTimestampText(createdAt) === null) return refuse(root, createInvalidCreatedAtError(createdAt))
+  const slices = findItemSlices(payload.bytes, 'batch', items.length)
+  if (slices === null) return refuse(root, createUnparsableBodyError('batch'))
   const events = readEvents(items as readonly Fields[], payload, slices, leftOut)
   if (!events.ok) return refuse(root, events.error)
   const { found, places } = events.value
@@ -135,7 +135,7 @@ function faultOfItems(items: readonly unknown[], leftOut: LeftOutItems | null): 
     const item = items[index]
     const fault = isObject(item) ? faultOfEvent(item) : ''
     if (fault === null) continue
-    const error = unparsableBody(fault === '' ? `batch.${index}` : `batch.${index}.${fault}`)
+    const error = createUnparsableBodyError(fault === '' ? `batch.${index}` : `batch.${index}.${fault}`)
     if (leftOut === null) return error
     leftOut.add(index, error)
   }
@@ -180,8 +180,8 @@ function readEvents(
 }
 
 function faultOfUuid(sent: string, uuid: string | null, index: number): WireError {
-  if (uuid !== null) return duplicateEventUuid(sent, index)
-  return sent === '' ? missingEventUuid(index) : invalidEventUuid(sent, index)
+  if (uuid !== null) return createDuplicateUuidError(sent, index)
+  return sent === '' ? createMissingUuidError(index) : createInvalidUuidError(sent, index)
 }
 
 const noProperties: Fields = Object.freeze({})

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
-import { type PreparedV1Capture, prepareV1Capture, prepareV1Inline, type V1CaptureInput } from './decode-batch.ts'
+import { type PreparedV1Capture, prepareV1Capture, prepareV1OnEventLoop, type V1CaptureInput } from './decode-batch.ts'
 
 const received = { receivedAtMs: Date.parse('2025-07-01T11:00:00Z'), ip: '' }
 const sentAtMs = received.receivedAtMs
@@ -30,14 +30,14 @@ it('a v1 batch is decoded in a thread if it is long or has hundreds of events, a
   ] as const) {
     for (const encoding of encodings) {
       parses.resetCalls()
-      assert.deepEqual(prepareV1Inline(inputOf(text, encoding), received), { kind: 'too_much_work' })
+      assert.deepEqual(prepareV1OnEventLoop(inputOf(text, encoding), received), { kind: 'too_much_work' })
       assert.ok(parses.calls.every(call => String(call.arguments[0]).length <= 64 * 1024))
       const prepared: PreparedV1Capture = prepareV1Capture(inputOf(text, encoding), received)
       assert.equal(prepared.kind, 'prepared')
     }
   }
   assert.equal(
-    prepareV1Inline(inputOf(batchOf(100, '{"url":"https://shop.example/"}'), 'gzip'), received).kind,
+    prepareV1OnEventLoop(inputOf(batchOf(100, '{"url":"https://shop.example/"}'), 'gzip'), received).kind,
     'prepared',
   )
 })

@@ -15,7 +15,7 @@ import { computeExpandedBytesMax, gunzip, inflateEncoding } from '../bytes/infla
 import { captureItemCountMax } from '../capture/capture-errors.ts'
 import { inlineLimits } from '../capture/decode-capture.ts'
 import type { WireError } from '../wire-error.ts'
-import { unparsableBody, v1CaptureErrors, v1DecodedBytesMax } from './batch-errors.ts'
+import { createUnparsableBodyError, v1CaptureErrors, v1DecodedBytesMax } from './batch-errors.ts'
 import type { V1Headers } from './batch-headers.ts'
 import { parseV1Batch, type V1BatchLimits, type V1BatchRefusal, type V1Payload } from './batch-request.ts'
 
@@ -47,7 +47,7 @@ const inlineV1Limits: V1DecodeLimits = {
 const threadLimits: V1DecodeLimits = { decodedBytesMax: v1DecodedBytesMax, itemCountMax: captureItemCountMax }
 
 /** For the event loop: `too_much_work` for a body that would hold it and needs a thread. */
-export function prepareV1Inline(
+export function prepareV1OnEventLoop(
   input: V1CaptureInput,
   received: ReceivedRequest,
   visitorsOf?: VisitorsOf,
@@ -107,7 +107,7 @@ function readPayload(
     if (inflated.kind === 'broken') return err(v1CaptureErrors.undecodable)
     bytes = inflated.bytes
   }
-  if (!isUtf8(bytes)) return err(unparsableBody(null))
+  if (!isUtf8(bytes)) return err(createUnparsableBodyError(null))
   const ascii = isAscii(bytes)
   return ok({ bytes, text: bytes.toString(ascii ? 'latin1' : 'utf8'), ascii })
 }

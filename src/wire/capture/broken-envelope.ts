@@ -4,7 +4,7 @@
 // Source: docs/wire/ingestion.md 1.7, 2.1.
 
 import type { WireError } from '../wire-error.ts'
-import { hydrationError } from './capture-errors.ts'
+import { createHydrationError } from './capture-errors.ts'
 import {
   type Fields,
   findEnvelopeFault,
@@ -19,31 +19,33 @@ import {
  * @param keyOutside whether the request has a key outside its body.
  */
 export function findEnvelopeError(root: Fields, keyOutside: boolean): WireError {
-  if (!isAbsent(root.event)) return hydrationError('invalid_shape', 'event')
+  if (!isAbsent(root.event)) return createHydrationError('invalid_shape', 'event')
   const listKey = listKeyMeant(root)
   if (listKey === null) return namelessEvent
   const items = root[listKey]
-  if (!Array.isArray(items)) return hydrationError('invalid_shape', listKey)
+  if (!Array.isArray(items)) return createHydrationError('invalid_shape', listKey)
   const field = findEnvelopeFault(root)
-  if (field !== null) return hydrationError('invalid_shape', field)
-  if (!keyOutside && !hasEnvelopeKey(root, listKey)) return hydrationError('missing_api_key', 'api_key')
+  if (field !== null) return createHydrationError('invalid_shape', field)
+  if (!keyOutside && !hasEnvelopeKey(root, listKey)) return createHydrationError('missing_api_key', 'api_key')
   const place = findListFault(items, `${listKey}.`)
-  return hydrationError(isNameMissing(items, place) ? 'missing_event_name' : 'invalid_shape', place ?? 'event')
+  return createHydrationError(isNameMissing(items, place) ? 'missing_event_name' : 'invalid_shape', place ?? 'event')
 }
 
 /**
  * The text stays PostHog's, because clients compare it. Other fields, such as a list under `events`, are not examined.
  */
 const namelessEvent: WireError = {
-  ...hydrationError('missing_event_name', 'event'),
+  ...createHydrationError('missing_event_name', 'event'),
   hint: 'The name of an event is in `event`; a list of events is in `batch`.',
 }
 
 /** Finds the fault of an object sent to `/s/`, which accepts no envelope. Source: docs/wire/ingestion.md 1.8. */
 export function findBareEventError(root: Fields): WireError {
-  if (!isAbsent(root.event)) return hydrationError('invalid_shape', 'event')
+  if (!isAbsent(root.event)) return createHydrationError('invalid_shape', 'event')
   const listKey = listKeyMeant(root)
-  return listKey === null ? hydrationError('missing_event_name', 'event') : hydrationError('invalid_shape', listKey)
+  return listKey === null
+    ? createHydrationError('missing_event_name', 'event')
+    : createHydrationError('invalid_shape', listKey)
 }
 
 function listKeyMeant(root: Fields): ListKey | null {

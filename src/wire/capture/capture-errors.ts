@@ -71,28 +71,28 @@ function parseError(code: string, text: string, attr: string | null = null): Wir
   return wireError(400, code, `failed to parse request: ${text}`, attr)
 }
 
-export function invalidQuery(parameter: string): WireError {
+export function createInvalidQueryError(parameter: string): WireError {
   const text = `Failed to deserialize query string: ${parameter} is not an integer, or is given twice`
   return wireError(400, 'invalid_query', text, parameter)
 }
 
-export function invalidJson(parserMessage: string): WireError {
+export function createInvalidJsonError(parserMessage: string): WireError {
   return parseError('invalid_json', parserMessage)
 }
 
 /** @param attr the first field that fits no accepted shape, such as `batch.3.uuid`; null when no field is at fault. */
-export function unknownShape(attr: string | null): WireError {
+export function createUnknownShapeError(attr: string | null): WireError {
   return parseError('invalid_shape', 'data did not match any variant of untagged enum RawRequest', attr)
 }
 
 export type ApiKeyFault = 'empty' | 'too_long' | 'not_ascii' | 'personal_api_key' | 'null_byte'
 
-export function invalidApiKey(fault: ApiKeyFault): WireError {
+export function createInvalidApiKeyError(fault: ApiKeyFault): WireError {
   return wireError(401, 'invalid_api_key', `API key is not valid: ${fault}`, 'api_key')
 }
 
 /** One text for every object that is neither an event nor an envelope. Source: docs/wire/ingestion.md 1.7, 2.1. */
-export function hydrationError(
+export function createHydrationError(
   code: 'missing_event_name' | 'missing_api_key' | 'invalid_shape',
   attr: string,
 ): WireError {
@@ -104,7 +104,7 @@ export function hydrationError(
  * The answer to a request that is refused because of one event.
  * @param attr the faulty field with its place, such as `batch.3.distinct_id`; when absent, the field alone is named.
  */
-export function eventRefused(refusal: EventRefusal, attr?: string): WireError {
+export function createEventRefusedError(refusal: EventRefusal, attr?: string): WireError {
   return attr === undefined ? refusals[refusal] : { ...refusals[refusal], attr }
 }
 

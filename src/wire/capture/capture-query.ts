@@ -4,7 +4,7 @@
 import { storableBeforeMs } from '#core/events/storable-time.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { WireError } from '../wire-error.ts'
-import { invalidQuery } from './capture-errors.ts'
+import { createInvalidQueryError } from './capture-errors.ts'
 
 export interface CaptureQuery {
   readonly compression: string
@@ -30,11 +30,11 @@ const noQuery: CaptureQuery = { compression: '', data: '', beacon: false, sentAt
 export function parseCaptureQuery(query: RawQuery | undefined): Result<CaptureQuery, WireError> {
   if (query === undefined || Object.keys(query).length === 0) return ok(noQuery)
   const beacon = integerOf(query.beacon)
-  if (Number.isNaN(beacon)) return err(invalidQuery('beacon'))
+  if (Number.isNaN(beacon)) return err(createInvalidQueryError('beacon'))
   const underscore = integerOf(query._)
-  if (Number.isNaN(underscore)) return err(invalidQuery('_'))
+  if (Number.isNaN(underscore)) return err(createInvalidQueryError('_'))
   const sentAt = integerOf(query.sent_at)
-  if (Number.isNaN(sentAt) || (sentAt !== null && underscore !== null)) return err(invalidQuery('sent_at'))
+  if (Number.isNaN(sentAt) || (sentAt !== null && underscore !== null)) return err(createInvalidQueryError('sent_at'))
   const sentAtMs = underscore ?? sentAt
   return ok({
     ...readTextParameters(query),

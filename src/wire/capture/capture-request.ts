@@ -7,23 +7,23 @@ import { slice, slicesPerItem } from '../bytes/json-slices.ts'
 import type { WireError } from '../wire-error.ts'
 import { findEnvelopeError } from './broken-envelope.ts'
 import type { CapturePayload } from './capture-body.ts'
-import { hydrationError, unknownShape } from './capture-errors.ts'
+import { createHydrationError, createUnknownShapeError } from './capture-errors.ts'
 import { findRequestToken } from './capture-token.ts'
 import { type Fields, findFieldsFault, findListFault, hasEventName, isObject, listKeyOf } from './event-fields.ts'
 import {
   buildIncomingEvent,
   buildPerformanceEvent,
-  createIdAllowance,
+  createIdByteBudget,
   isPerformanceEvent,
   readSliceText,
 } from './incoming-item.ts'
 import {
   type CaptureContext,
   type CaptureRefusal,
-  createItemPrefix,
+  createItemPathPrefix,
   type ItemList,
-  openItems,
-  openRequest,
+  parseRequestItems,
+  readRequestHeadAndSlices,
 } from './open-request.ts'
 
 export type CaptureParse = Result<IncomingRequest | NoEventLeft | 'too_much_work', CaptureRefusal>
@@ -45,7 +45,7 @@ interface EventList extends ItemList {
  * Source: docs/wire/ingestion.md 2; docs/wire/service.md §2.3, §2.5; docs/wire/clients.md 5.2.
  */
 export function parseCaptureRequest(payload: CapturePayload, context: CaptureContext): CaptureParse {
-  const opened = openRequest(payload, context, eventListOf)
+  const opened = parseRequestItems(payload, context, eventListOf)
   if (!opened.ok) return opened
   if (opened.value === 'too_much_work') return ok('too_much_work')
   const { list, keyOutside, refuse } = opened.value
@@ -54,12 +54,12 @@ export function parseCaptureRequest(payload: CapturePayload, context: CaptureCon
     const named = findRequestToken(list, keyOutside)
     return ok({ kind: 'no_event_left', token: named.ok ? named.value : null, eventCount: items.length })
   }
-  const openedItems = openItems(payload, context, opened.value)
+  const openedItems = readRequestHeadAndSlices(payload, context, opened.value)
   if (!openedItems.ok) return openedItems
   const { head, slices } = openedItems.value
-  const placeOf = createItemPrefix(list)
+  const placeOf = createItemPathPrefix(list)
   const found: IncomingItem[] = []
-  const ids = createIdAllowance(context.structuredIdBytesMax)
+  const ids = createIdByteBudget(context.structuredIdBytesMax)
   for (let row = 0; row < items.length; row++) {
     const item = items[row]!
     const event = isPerformanceEvent(item)
@@ -67,8 +67,9 @@ export function parseCaptureRequest(payload: CapturePayload, context: CaptureCon
       : buildIncomingEvent(item, payload, slices, row * slicesPerItem, ids)
     if (event === 'too_much_work') return ok(event)
     // An item with a fractional or too large offset is not an event. It breaks its envelope, like an item without a name.
-    if (event === 'offset' && envelope !== null) return refuse(hydrationError('invalid_shape', placeOf(row) + event))
-    if (typeof event === 'string') return refuse(unknownShape(placeOf(row) + event))
+    if (event === 'offset' && envelope !== null)
+      return refuse(createHydrationError('invalid_shape', placeOf(row) + event))
+    if (typeof event === 'string') return refuse(createUnknownShapeError(placeOf(row) + event))
     found.push(event)
   }
   return ok({
@@ -84,16 +85,18 @@ export function parseCaptureRequest(payload: CapturePayload, context: CaptureCon
 function eventListOf(root: unknown, engage: boolean, keyOutside: boolean): Result<EventList, WireError> {
   if (Array.isArray(root)) {
     const fault = findListFault(root, '')
-    return fault === null ? ok({ items: root as Fields[], listKey: null, envelope: null }) : err(unknownShape(fault))
+    return fault === null
+      ? ok({ items: root as Fields[], listKey: null, envelope: null })
+      : err(createUnknownShapeError(fault))
   }
-  if (!isObject(root)) return err(unknownShape(null))
+  if (!isObject(root)) return err(createUnknownShapeError(null))
   const listKey = listKeyOf(root, keyOutside)
   if (listKey !== null) {
     const items = root[listKey] as unknown[]
     if (findListFault(items, `${listKey}.`) === null) return ok({ items: items as Fields[], listKey, envelope: root })
   }
   const fault = findFieldsFault(root)
-  if (fault !== null) return err(unknownShape(fault))
+  if (fault !== null) return err(createUnknownShapeError(fault))
   if (!hasEventName(root) && !engage) return err(findEnvelopeError(root, keyOutside))
   return ok({ items: [root], listKey: null, envelope: null, isSingle: true })
 }

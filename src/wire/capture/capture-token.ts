@@ -3,7 +3,7 @@
 
 import { err, ok, type Result } from '#core/result.ts'
 import type { WireError } from '../wire-error.ts'
-import { type ApiKeyFault, captureErrors, invalidApiKey } from './capture-errors.ts'
+import { type ApiKeyFault, captureErrors, createInvalidApiKeyError } from './capture-errors.ts'
 import { type Fields, isObject, readTokenIn, tokenFieldOf } from './event-fields.ts'
 
 /**
@@ -32,7 +32,7 @@ export function checkToken(token: string | null): Result<string, WireError> {
   if (token === null) return err(captureErrors.missingApiKey)
   const trimmed = token.trim()
   const fault = findTokenFault(trimmed)
-  return fault === null ? ok(trimmed) : err(invalidApiKey(fault))
+  return fault === null ? ok(trimmed) : err(createInvalidApiKeyError(fault))
 }
 
 const tokenBytesMax = 64

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import type { IncomingEvent, IncomingItem } from '#core/capture/incoming-event.ts'
 import { eventRefusals } from '#core/capture/normalize-event.ts'
 import { type OutcomeTable, setEveryOutcomeCode, setOutcomeCode } from '#core/capture/outcome-table.ts'
-import { codeOfOverQuota, rejectCodes, warningCodes } from '#core/capture/outcomes.ts'
+import { getOverQuotaCode, rejectCodes, warningCodes } from '#core/capture/outcomes.ts'
 import type { EventResource } from '#core/capture/quota-resource.ts'
 import { runAllSteps } from '#core/maybe-steps.ts'
 import { anIncomingEvent, aTable } from '../../../tests/support/incoming-requests.ts'
@@ -31,7 +31,7 @@ const heatmap = { name: '$$heatmap' }
 const tableOf = (items: readonly IncomingItem[]) => aTable(items, { isItemised: true })
 
 function leaveOut(table: OutcomeTable, rows: readonly number[], resource: EventResource = 'events'): OutcomeTable {
-  for (const row of rows) setOutcomeCode(table, row, codeOfOverQuota(resource))
+  for (const row of rows) setOutcomeCode(table, row, getOverQuotaCode(resource))
   return table
 }
 
@@ -117,7 +117,7 @@ describe('the results for the items of a request', () => {
     assert.equal(told.events.length, verdictCountMax)
     assert.equal(told.events.filter(({ result }) => result === 'drop').length, 3_000)
     const warned = tableOf(many(30_000, row => sent(row, row >= 25_000 ? unreadable : {})))
-    setEveryOutcomeCode(warned, codeOfOverQuota('events'))
+    setEveryOutcomeCode(warned, getOverQuotaCode('events'))
     const all = answerOf(warned)
     assert.deepEqual(all.body.counts, { ok: 0, warning: 0, drop: 30_000, reject: 0 })
     assert.ok(all.events.every(({ reason, index }, at) => reason === 'events_over_quota' && index === at))

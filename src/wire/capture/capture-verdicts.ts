@@ -13,7 +13,7 @@ import {
 import type { ItemResult } from '#core/capture/outcomes.ts'
 import type { Steps } from '#core/maybe-steps.ts'
 import { encodeWireError, type WireError, wireError } from '../wire-error.ts'
-import { eventRefused } from './capture-errors.ts'
+import { createEventRefusedError } from './capture-errors.ts'
 
 export interface VerboseAnswer {
   readonly status: number
@@ -59,7 +59,7 @@ export function* encodeVerdicts(table: OutcomeTable): Steps<VerboseAnswer> {
 
 function errorOf(reason: string, field: string | null): WireError {
   const known = refusalOf(reason)
-  return known === null ? wireError(400, reason, detailOf(reason, field), field) : eventRefused(known)
+  return known === null ? wireError(400, reason, detailOf(reason, field), field) : createEventRefusedError(known)
 }
 
 function refusalOf(reason: string): EventRefusal | null {
@@ -109,5 +109,5 @@ function detailOf(reason: string, field: string | null): string {
   if (reason.endsWith('_over_quota'))
     return `the project is over its quota of ${reason.slice(0, -'_over_quota'.length).replaceAll('_', ' ')}`
   const refusal = refusalOf(reason)
-  return refusal === null ? (details[reason] ?? reason) : eventRefused(refusal).detail
+  return refusal === null ? (details[reason] ?? reason) : createEventRefusedError(refusal).detail
 }

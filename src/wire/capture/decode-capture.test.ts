@@ -6,7 +6,7 @@ import {
   type CaptureInput,
   decodeAndPrepareCapture,
   type PreparedCapture,
-  prepareCaptureInline,
+  prepareCaptureOnEventLoop,
 } from './decode-capture.ts'
 
 const received = { receivedAtMs: Date.parse('2025-07-01T11:00:00Z'), ip: '', random: () => 0 }
@@ -31,7 +31,7 @@ it('the event loop and a thread decode a request to the same table, and keep its
     [[good, { event: 'e' }], true, false],
   ]
   for (const [batch, verbose, hasBody] of bodies) {
-    const prepared = [prepareCaptureInline, decodeAndPrepareCapture].map(prepare => {
+    const prepared = [prepareCaptureOnEventLoop, decodeAndPrepareCapture].map(prepare => {
       const request = prepare(inputOf(batch, verbose), received)
       assert.ok(request.kind === 'prepared')
       return request satisfies PreparedCapture
@@ -49,9 +49,9 @@ it('a batch as SDKs send it is decoded on the event loop, even if some part of i
   const event = { ...good, properties: { url: 'https://shop.example/'.padEnd(560, 'x') } }
   for (const items of [Array(100).fill(event), [...Array(98).fill(event), { ...event, uuid: 5 }]])
     for (const body of [Buffer.from(JSON.stringify(items)), gzipSync(JSON.stringify(items))])
-      assert.notEqual(prepareCaptureInline(inputOfBody(body), received).kind, 'too_much_work')
+      assert.notEqual(prepareCaptureOnEventLoop(inputOfBody(body), received).kind, 'too_much_work')
   const large = Array(200).fill({ ...event, more: 'x'.repeat(600) })
-  assert.equal(prepareCaptureInline(inputOf(large), received).kind, 'prepared')
+  assert.equal(prepareCaptureOnEventLoop(inputOf(large), received).kind, 'prepared')
 })
 
 it('a request that would block the event loop is decoded in a thread, compressed or not, and little of it is parsed first', t => {
@@ -69,7 +69,7 @@ it('a request that would block the event loop is decoded in a thread, compressed
   for (const [what, text, verbose] of requests) {
     for (const body of [text, gzipSync(text)]) {
       parses.resetCalls()
-      assert.deepEqual(prepareCaptureInline(inputOfBody(body, verbose), received), { kind: 'too_much_work' }, what)
+      assert.deepEqual(prepareCaptureOnEventLoop(inputOfBody(body, verbose), received), { kind: 'too_much_work' }, what)
       assert.ok(
         parses.calls.every(call => String(call.arguments[0]).length <= 64 * 1024),
         what,
@@ -77,11 +77,11 @@ it('a request that would block the event loop is decoded in a thread, compressed
       assert.equal(decodeAndPrepareCapture(inputOfBody(body, verbose), received).kind, 'prepared', what)
     }
   }
-  assert.equal(prepareCaptureInline(inputOfBody(batchOf(wide)), received).kind, 'prepared')
+  assert.equal(prepareCaptureOnEventLoop(inputOfBody(batchOf(wide)), received).kind, 'prepared')
   const brotli = {
     ...inputOfBody(brotliCompressSync(JSON.stringify([{ ...good, api_key: 'phc_x' }]))),
     contentEncoding: 'br',
   }
-  assert.deepEqual(prepareCaptureInline(brotli, received), { kind: 'too_much_work' })
+  assert.deepEqual(prepareCaptureOnEventLoop(brotli, received), { kind: 'too_much_work' })
   assert.equal(decodeAndPrepareCapture(brotli, received).kind, 'prepared')
 })

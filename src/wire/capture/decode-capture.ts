@@ -77,7 +77,7 @@ const threadLimits: DecodeLimits = {
 }
 
 /** Decodes on the event loop; `too_much_work` for a body that would hold it. */
-export function decodeCaptureInline(input: CaptureInput): DecodedCapture {
+export function decodeCaptureOnEventLoop(input: CaptureInput): DecodedCapture {
   const limits = input.verbose ? inlineItemisedLimits : inlineLimits
   return isInlineBody(input, limits) ? decodeCapture(input, limits) : { kind: 'too_much_work' }
 }
@@ -144,12 +144,12 @@ export type PreparedCapture =
 type Received = Parameters<typeof prepareEvents>[1]
 
 /** For the event loop: `too_much_work` for a body that would hold it and needs a thread. */
-export function prepareCaptureInline(
+export function prepareCaptureOnEventLoop(
   input: CaptureInput,
   received: Received,
   visitorsOf?: VisitorsOf,
 ): PreparedCapture | { readonly kind: 'too_much_work' } {
-  return prepareDecoded(decodeCaptureInline(input), received, visitorsOf)
+  return prepareDecoded(decodeCaptureOnEventLoop(input), received, visitorsOf)
 }
 
 /**

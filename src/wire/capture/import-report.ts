@@ -67,7 +67,7 @@ export function* readImportReport(table: OutcomeTable, recentFromMs: number): St
 }
 
 /** The accepted events of a final table whose records the log has not taken over yet, each once; their project is 0. */
-export function* identitiesOf(table: OutcomeTable): Steps<EventIdentity[]> {
+export function* readEventIdentities(table: OutcomeTable): Steps<EventIdentity[]> {
   const records = new TableRecords(table)
   const identities = new Map<string, EventIdentity>()
   for (let row = 0; row < rowCountOf(table); row++) {

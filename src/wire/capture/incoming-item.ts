@@ -1,7 +1,7 @@
 // Reads one item of a v0 capture payload as an event, with properties kept as slices of the client's text.
 
 import type { IncomingEvent, PerformanceEvent } from '#core/capture/incoming-event.ts'
-import { parseJson, textOf } from '#core/json.ts'
+import { parseJson, toComparableText } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { findMemberSlice, type ItemSlices, slice } from '../bytes/json-slices.ts'
 import type { CapturePayload } from './capture-body.ts'
@@ -23,7 +23,7 @@ export interface IdAllowance {
 }
 
 /** @param bytesMax at most `structuredIdBytesMax`; when it is lower, exceeding it is `too_much_work`. */
-export function createIdAllowance(bytesMax: number): IdAllowance {
+export function createIdByteBudget(bytesMax: number): IdAllowance {
   return { bytesMax, bytesLeft: bytesMax }
 }
 
@@ -109,7 +109,7 @@ function idText(
     ids.bytesLeft -= end - start
     if (ids.bytesLeft < 0) return err(ids.bytesMax < structuredIdBytesMax ? 'too_much_work' : 'distinct_id')
   }
-  return ok(textOf(parseJson(payload.bytes.toString('utf8', start, end))))
+  return ok(toComparableText(parseJson(payload.bytes.toString('utf8', start, end))))
 }
 
 export function readSliceText(payload: CapturePayload, slices: ItemSlices, pair: number): string | null {

@@ -8,17 +8,23 @@ import { slice, slicesPerItem } from '../bytes/json-slices.ts'
 import type { WireError } from '../wire-error.ts'
 import { findEnvelopeError } from './broken-envelope.ts'
 import type { CapturePayload } from './capture-body.ts'
-import { unknownShape } from './capture-errors.ts'
+import { createUnknownShapeError } from './capture-errors.ts'
 import type { CaptureParse } from './capture-request.ts'
 import { type Fields, findFieldsFault, hasEventName, isObject, listKeyOf, refusedItemOf } from './event-fields.ts'
 import {
   buildIncomingEvent,
   buildPerformanceEvent,
-  createIdAllowance,
+  createIdByteBudget,
   isPerformanceEvent,
   readSliceText,
 } from './incoming-item.ts'
-import { type CaptureContext, createItemPrefix, type ItemList, openItems, openRequest } from './open-request.ts'
+import {
+  type CaptureContext,
+  createItemPathPrefix,
+  type ItemList,
+  parseRequestItems,
+  readRequestHeadAndSlices,
+} from './open-request.ts'
 
 interface AnyItems extends ItemList {
   /** A single item of `/engage` needs no name. */
@@ -27,14 +33,14 @@ interface AnyItems extends ItemList {
 
 /** Never returns `no_event_left`. Source: ours; docs/wire/ingestion.md 1.7. */
 export function parseItemisedRequest(payload: CapturePayload, context: CaptureContext): CaptureParse {
-  const opened = openRequest(payload, context, readAnyItems)
+  const opened = parseRequestItems(payload, context, readAnyItems)
   if (!opened.ok) return opened
   if (opened.value === 'too_much_work') return ok('too_much_work')
   const { list } = opened.value
-  const openedItems = openItems(payload, context, opened.value)
+  const openedItems = readRequestHeadAndSlices(payload, context, opened.value)
   if (!openedItems.ok) return openedItems
   const { head, slices } = openedItems.value
-  const ids = createIdAllowance(context.structuredIdBytesMax)
+  const ids = createIdByteBudget(context.structuredIdBytesMax)
   const items: IncomingItem[] = []
   for (let row = 0; row < list.items.length; row++) {
     const item = toIncomingItem(list.items[row], list.needsName, fields =>
@@ -49,20 +55,20 @@ export function parseItemisedRequest(payload: CapturePayload, context: CaptureCo
     isItemised: true,
     sourceJson: row =>
       readSliceText(payload, slices, row * slicesPerItem + slice.item) ?? JSON.stringify(list.items[row]),
-    placeOf: createItemPrefix(list),
+    placeOf: createItemPathPrefix(list),
   })
 }
 
 /** A list of anything, or one event. What `capture-request.ts` refuses because of its envelope is refused here too. */
 function readAnyItems(root: unknown, engage: boolean, keyOutside: boolean): Result<AnyItems, WireError> {
   if (Array.isArray(root)) return ok({ items: root, listKey: null, envelope: null, needsName: true })
-  if (!isObject(root)) return err(unknownShape(null))
+  if (!isObject(root)) return err(createUnknownShapeError(null))
   const listKey = listKeyOf(root, keyOutside)
   if (listKey !== null) return ok({ items: root[listKey] as unknown[], listKey, envelope: root, needsName: true })
   if (engage || hasEventName(root))
     return ok({ items: [root], listKey: null, envelope: null, isSingle: true, needsName: !engage })
   const fault = findFieldsFault(root)
-  return err(fault === null ? findEnvelopeError(root, keyOutside) : unknownShape(fault))
+  return err(fault === null ? findEnvelopeError(root, keyOutside) : createUnknownShapeError(fault))
 }
 
 function toIncomingItem(

@@ -6,13 +6,13 @@ import { parseZonedTimestampText } from '#core/capture/timestamp-text.ts'
 import { parsePlainJson } from '#core/json.ts'
 import { hasLoneSurrogateEscape } from '#core/json-text.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import { estimateValueCountMax, type ItemSlices, sliceItems } from '../bytes/json-slices.ts'
+import { estimateValueCountMax, findItemSlices, type ItemSlices } from '../bytes/json-slices.ts'
 import type { WireError } from '../wire-error.ts'
 import type { CapturePayload } from './capture-body.ts'
-import { captureErrors, captureItemCountMax, captureValueCountMax, invalidJson } from './capture-errors.ts'
+import { captureErrors, captureItemCountMax, captureValueCountMax, createInvalidJsonError } from './capture-errors.ts'
 import { findRequestToken, guessToken } from './capture-token.ts'
 import { type Fields, hasEventName, isObject, type ListKey, refusedItemOf } from './event-fields.ts'
-import { outlineRequest, type RequestOutline } from './request-outline.ts'
+import { type RequestOutline, readRequestOutline } from './request-outline.ts'
 
 export interface CaptureContext {
   /** On `/engage` an event needs no name. */
@@ -46,7 +46,7 @@ export type Refuse = (error: WireError) => Result<never, CaptureRefusal>
 /** The items of a request's root, not checked in full. */
 export interface ItemList {
   readonly items: readonly unknown[]
-  /** The name of the root's list, for `sliceItems`; null when the root is the list or the only item. */
+  /** The name of the root's list, for `findItemSlices`; null when the root is the list or the only item. */
   readonly listKey: ListKey | null
   /** The root is the only item. */
   readonly isSingle?: true
@@ -67,14 +67,14 @@ export interface OpenedRequest<List extends ItemList> {
  * Checks in the order of docs/wire/ingestion.md 1.7: JSON, shape, empty batch; then, our own, too many items.
  * @param listOf finds the items of a root; its `keyOutside` says whether the request has a key outside its body.
  */
-export function openRequest<List extends ItemList>(
+export function parseRequestItems<List extends ItemList>(
   payload: CapturePayload,
   context: CaptureContext,
   listOf: (root: unknown, engage: boolean, keyOutside: boolean) => Result<List, WireError>,
 ): Result<OpenedRequest<List> | 'too_much_work', CaptureRefusal> {
   const keyOutside = payload.formToken ?? context.fallbackToken
   if (hasTooManyValues(payload.bytes)) return err({ error: captureErrors.tooManyValues, token: keyOutside })
-  const outline = outlineRequest(payload, context.itemCountMax)
+  const outline = readRequestOutline(payload, context.itemCountMax)
   if (outline === null && payload.bytes.length > context.parsedBytesMax) return ok('too_much_work')
   const parsed = outline === null ? parseRoot(payload, keyOutside, createRefusalOfItems) : ok(outline)
   if (!parsed.ok) return parsed
@@ -92,7 +92,7 @@ export function openRequest<List extends ItemList>(
 /**
  * Reads what applies to all items of a request, and the slices of their parts. Refuses a request with a missing or bad key.
  */
-export function openItems(
+export function readRequestHeadAndSlices(
   payload: CapturePayload,
   context: CaptureContext,
   { list, outline, keyOutside, refuse }: OpenedRequest<ItemList>,
@@ -103,7 +103,7 @@ export function openItems(
   const token = findRequestToken(list, keyOutside)
   if (!token.ok) return refuse(token.error)
   const slices =
-    outline?.listKey === list.listKey ? outline.slices : sliceItems(payload.bytes, list.listKey, list.items.length)
+    outline?.listKey === list.listKey ? outline.slices : findItemSlices(payload.bytes, list.listKey, list.items.length)
   if (slices === null) return refuse(captureErrors.nestedTooDeep)
   const historicalMigration = list.envelope?.historical_migration === true
   const sentAtMs = sentAtOf(list.envelope) ?? context.querySentAtMs
@@ -116,7 +116,7 @@ function sentAtOf(envelope: Fields | null): number | null {
 }
 
 /** The prefix of an item's fields: `batch.3.`, `3.` in a list, '' when the root is the item. */
-export function createItemPrefix({ listKey, isSingle }: ItemList): (index: number) => string {
+export function createItemPathPrefix({ listKey, isSingle }: ItemList): (index: number) => string {
   if (isSingle) return () => ''
   return listKey === null ? index => `${index}.` : index => `${listKey}.${index}.`
 }
@@ -157,13 +157,13 @@ function parseRoot(
   try {
     root = parsePlainJson(text)
   } catch (error) {
-    return err({ error: invalidJson((error as SyntaxError).message), token: keyOutside })
+    return err({ error: createInvalidJsonError((error as SyntaxError).message), token: keyOutside })
   }
   return hasLoneSurrogateEscape(text) ? refusalOf(root, keyOutside)(captureErrors.loneSurrogate) : ok({ root })
 }
 
 /** Makes the refusal of a request that is one record, however many items it has. */
-export function createRefusalOfOne(root: unknown, keyOutside: string | null): Refuse {
+export function createWholeRequestRefusal(root: unknown, keyOutside: string | null): Refuse {
   return error => err({ error, token: guessToken(root, itemsOf(root)) ?? keyOutside })
 }
 

@@ -8,14 +8,14 @@ import { hasLoneSurrogateEscape } from '#core/json-text.ts'
 import { takesAtMost } from '../../../tests/support/cpu-time.ts'
 import { runs } from '../../../tests/support/nightly.ts'
 import { seededRandom, testSeed } from '../../../tests/support/seeded-random.ts'
-import { sliceItems } from '../bytes/json-slices.ts'
+import { findItemSlices } from '../bytes/json-slices.ts'
 import { nestingDepthMax } from '../bytes/json-walk.ts'
 import {
   envelopeNames,
   itemNames,
-  outlineRequest,
   propertyNames,
   type RequestOutline,
+  readRequestOutline,
   visitorMembersOf,
 } from './request-outline.ts'
 
@@ -23,7 +23,7 @@ type Members = Record<string, unknown>
 
 function outlineOfText(text: string, itemCountMax = 1e6): RequestOutline | null {
   const bytes = Buffer.from(text)
-  return outlineRequest({ bytes, text, ascii: isAscii(bytes), formToken: null }, itemCountMax)
+  return readRequestOutline({ bytes, text, ascii: isAscii(bytes), formToken: null }, itemCountMax)
 }
 
 /** Compares an outline with the parsed text and a search for the slices. @returns false when there is no outline. */
@@ -35,7 +35,7 @@ function agrees(text: string): boolean {
   assert.deepEqual(picked(outline.root), picked(root))
   const { listKey } = outline
   const list = Array.isArray(root) ? root : listKey === null ? [root] : (root[listKey] as Members[])
-  const slices = sliceItems(Buffer.from(text), listKey, list.length)!
+  const slices = findItemSlices(Buffer.from(text), listKey, list.length)!
   assert.deepEqual(outline.slices.slice(0, slices.length), slices)
   return true
 }
@@ -150,7 +150,7 @@ const request = fc
   .tuple(blanks, fc.oneof(listText(item), envelope, item), blanks)
   .map(([before, text, after]) => before + text + after)
 
-describe('outlineRequest', () => {
+describe('readRequestOutline', () => {
   it('returns the same as JSON.parse and a search for the items, for every request', () => {
     fc.assert(
       fc.property(request, text => assert.ok(agrees(text), text)),

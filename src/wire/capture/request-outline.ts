@@ -111,7 +111,7 @@ const noElements: readonly never[] = Object.freeze([])
 const usualItemBytesMin = 256
 
 /** @returns null for a request that `JSON.parse` has to read, or that has more than `itemCountMax` items. */
-export function outlineRequest(payload: CapturePayload, itemCountMax: number): RequestOutline | null {
+export function readRequestOutline(payload: CapturePayload, itemCountMax: number): RequestOutline | null {
   try {
     return new OutlineReader(payload, itemCountMax).read()
   } catch (error) {

@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto'
 import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
 import type { RequestHeaders } from '../address/client-address.ts'
 import type { RawQuery } from './decide-query.ts'
-import { ofrepKeyOf } from './ofrep-request.ts'
+import { readOfrepApiKey } from './ofrep-request.ts'
 
 export const changeStreamPath = '/ofrep/v1/events'
 /** How long a client waits before it reconnects, ms: long enough that not all clients meet a restart at once. */
@@ -39,8 +39,8 @@ export function encodeChangeEvent(tag: string): string {
 export const streamHeartbeat = ':\n\n'
 
 /** The key; '' when absent. `token` in the address counts too, because browsers cannot set headers on a stream. */
-export function streamKeyOf(headers: RequestHeaders, query: RawQuery): string {
-  const key = ofrepKeyOf(headers)
+export function readStreamApiKey(headers: RequestHeaders, query: RawQuery): string {
+  const key = readOfrepApiKey(headers)
   if (key !== '') return key
   const token = query.token ?? query.api_key
   return typeof token === 'string' ? token : ''
@@ -53,7 +53,7 @@ export function lastEventIdOf(headers: RequestHeaders, query: RawQuery): string 
 }
 
 /** The tag of the change event that made the client ask again; null when it sends none. */
-export function readHeardTag({ flagConfigEtag }: RawQuery): string | null {
+export function readChangeEventTag({ flagConfigEtag }: RawQuery): string | null {
   return typeof flagConfigEtag === 'string' && flagConfigEtag !== '' ? flagConfigEtag : null
 }
 

@@ -57,11 +57,11 @@ export const decideErrors = {
 const contentTypeCharsMax = 200
 
 /** For a visitor without cookies. @param name the fact about the visitor that the request does not show. */
-export function missingProperty(name: 'ip' | 'host' | 'user_agent'): WireError {
+export function createMissingPropertyError(name: 'ip' | 'host' | 'user_agent'): WireError {
   return wireError(400, 'missing_property', `Missing required property: ${name}`)
 }
 
-export function unsupportedContentType(contentType: string): WireError {
+export function createFlagsContentTypeError(contentType: string): WireError {
   const shown = contentType.slice(0, contentTypeCharsMax)
   return decodingError('unsupported_content_type', `unsupported content type: ${shown}`)
 }

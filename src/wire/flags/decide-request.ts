@@ -3,7 +3,7 @@
 
 import { cookielessSentinel } from '#core/cookieless/visitor-hash.ts'
 import type { EvaluationRequest } from '#core/flags/evaluation/evaluation-request.ts'
-import { isJsonObject, isRawNumber, type JsonObject, type JsonValue, textOf } from '#core/json.ts'
+import { isJsonObject, isRawNumber, type JsonObject, type JsonValue, toComparableText } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { WireError } from '../wire-error.ts'
 import { decideErrors } from './decide-errors.ts'
@@ -86,9 +86,9 @@ function readRequest(body: JsonObject, context: DecideContext): EvaluationReques
 function distinctIdField(value: JsonValue | undefined, endpoint: DecideEndpoint): string | null {
   if (value === undefined || value === null) return null
   if (typeof value === 'string') return shortenId(value)
-  if (typeof value === 'number' || isRawNumber(value)) return shortenId(textOf(value))
+  if (typeof value === 'number' || isRawNumber(value)) return shortenId(toComparableText(value))
   if (endpoint === 'flags' || exceedsDepth(value, depthMax)) throw wrongType
-  return shortenId(textOf(value))
+  return shortenId(toComparableText(value))
 }
 
 /** Truncates text of more than 200 bytes to 200 characters, so 150 characters of two bytes stay whole. */
@@ -104,7 +104,7 @@ function shortenId(id: string): string {
 /** `/decide` also accepts a number, as its text; `/flags` does not. Empty text is not an id. */
 function anonIdField(value: JsonValue | undefined, endpoint: DecideEndpoint): string | null {
   if (endpoint === 'decide' && value !== undefined && (typeof value === 'number' || isRawNumber(value))) {
-    return textOf(value)
+    return toComparableText(value)
   }
   return textField(value) || null
 }

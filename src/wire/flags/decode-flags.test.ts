@@ -6,12 +6,12 @@ import { decideErrors } from './decide-errors.ts'
 import { parseDecideQuery } from './decide-query.ts'
 import type { DecideContext } from './decide-request.ts'
 import {
-  decodeFlagsInline,
+  decodeFlagsOnEventLoop,
   decodeFlagsRequest,
+  extractRequestLiterals,
   inlineFlagsBytesMax,
   inlineFlagsValuesMax,
-  packFlagsRequest,
-  unpackFlagsRequest,
+  restoreRequestLiterals,
 } from './decode-flags.ts'
 import type { FlagsBody } from './flags-body.ts'
 
@@ -40,15 +40,15 @@ describe('decoding /flags on the event loop', () => {
   it('leaves a body to a thread if it is large, either as sent or decompressed', () => {
     const text = requestText(`{"a":"${'x'.repeat(inlineFlagsBytesMax)}"}`)
     const lz64 = bodyOf(lzString.compressToBase64(text), { compression: 'lz64' })
-    assert.deepEqual(decodeFlagsInline(bodyOf(text), context), tooMuchWork)
-    assert.deepEqual(decodeFlagsInline(bodyOf(gzipSync(text)), context), tooMuchWork)
-    assert.deepEqual(decodeFlagsInline(lz64, context), tooMuchWork)
+    assert.deepEqual(decodeFlagsOnEventLoop(bodyOf(text), context), tooMuchWork)
+    assert.deepEqual(decodeFlagsOnEventLoop(bodyOf(gzipSync(text)), context), tooMuchWork)
+    assert.deepEqual(decodeFlagsOnEventLoop(lz64, context), tooMuchWork)
     assert.ok(decodeFlagsRequest(lz64, context).ok)
     assert.ok(decodeFlagsRequest(bodyOf(text), context).ok)
     assert.ok(decodeFlagsRequest(bodyOf(gzipSync(text)), context).ok)
     // Its decoder takes time for what the sender announces, not for what comes out.
     const brotli = bodyOf(brotliCompressSync(requestText('{}')), { contentEncoding: 'br' })
-    assert.deepEqual(decodeFlagsInline(brotli, context), tooMuchWork)
+    assert.deepEqual(decodeFlagsOnEventLoop(brotli, context), tooMuchWork)
     assert.ok(decodeFlagsRequest(brotli, context).ok)
     const bomb = gzipSync(Buffer.alloc(5_000_000, ' '))
     assert.deepEqual(decodeFlagsRequest(bodyOf(bomb), context), {
@@ -70,7 +70,7 @@ describe('many values in a /flags request', () => {
     const tolerant = bodyOf(`{token:'phc_test',distinct_id:'u',person_properties:{a:${many}}}`)
     for (const body of [bodyOf(text), bodyOf(gzipSync(text)), lz64, bodyOf(encoded, form), tolerant]) {
       parses.resetCalls()
-      assert.deepEqual(decodeFlagsInline(body, context), tooMuchWork)
+      assert.deepEqual(decodeFlagsOnEventLoop(body, context), tooMuchWork)
       const ofText = parses.calls.filter(call => String(call.arguments[0]).length >= many.length)
       assert.equal(ofText.length, 0)
       assert.ok(decodeFlagsRequest(body, context).ok)
@@ -79,8 +79,8 @@ describe('many values in a /flags request', () => {
 
   it('are not counted inside strings; a request with few values is decoded at once, even with number literals to keep', () => {
     const few = requestText(`{"a":[${'1.0,'.repeat(inlineFlagsValuesMax - 100)}1e5]}`)
-    assert.ok(decodeFlagsInline(bodyOf(few), context).ok)
-    assert.ok(decodeFlagsInline(bodyOf(requestText(`{"a":${JSON.stringify(many)}}`)), context).ok)
+    assert.ok(decodeFlagsOnEventLoop(bodyOf(few), context).ok)
+    assert.ok(decodeFlagsOnEventLoop(bodyOf(requestText(`{"a":${JSON.stringify(many)}}`)), context).ok)
   })
 })
 
@@ -91,7 +91,7 @@ describe('a request that is passed between threads', () => {
     const decode = () => decodeFlagsRequest(bodyOf(requestText(properties)), context)
     const direct = decode()
     assert.ok(direct.ok)
-    const posted = unpackFlagsRequest(structuredClone(packFlagsRequest(decode())))
+    const posted = restoreRequestLiterals(structuredClone(extractRequestLiterals(decode())))
     assert.ok(posted.ok)
     assert.equal(JSON.stringify(posted.value), JSON.stringify(direct.value))
     assert.match(JSON.stringify(posted.value.personProperties), /^\{"a":1\.0,"__proto__":\{"constructor":\[1e3/)
@@ -101,7 +101,9 @@ describe('a request that is passed between threads', () => {
   it('keeps number literals in groups, and in group properties', () => {
     const text =
       '{"token":"phc_test","distinct_id":"u","groups":{"company":1.0,"x":[1e3]},"group_properties":{"company":{"a":2.50}}}'
-    const posted = unpackFlagsRequest(structuredClone(packFlagsRequest(decodeFlagsRequest(bodyOf(text), context))))
+    const posted = restoreRequestLiterals(
+      structuredClone(extractRequestLiterals(decodeFlagsRequest(bodyOf(text), context))),
+    )
     assert.ok(posted.ok)
     assert.equal(JSON.stringify(posted.value.groups), '{"company":1.0,"x":[1e3]}')
     assert.equal(JSON.stringify(posted.value.groupProperties), '{"company":{"a":2.50}}')
@@ -109,7 +111,7 @@ describe('a request that is passed between threads', () => {
 
   it('keeps the reason of a refusal', () => {
     const refused = decodeFlagsRequest(bodyOf('{"token":1}'), context)
-    assert.deepEqual(unpackFlagsRequest(structuredClone(packFlagsRequest(refused))), {
+    assert.deepEqual(restoreRequestLiterals(structuredClone(extractRequestLiterals(refused))), {
       ok: false,
       error: decideErrors.invalidJson,
     })

@@ -3,7 +3,7 @@
 // result.
 
 import type { EvaluationRequest } from '#core/flags/evaluation/evaluation-request.ts'
-import { createRawNumber, isRawNumber, type JsonObject, type JsonValue, setOwn } from '#core/json.ts'
+import { createRawNumber, isRawNumber, type JsonObject, type JsonValue, setOwnValue } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { WireError } from '../wire-error.ts'
 import { decideErrors, decompressedBytesMax } from './decide-errors.ts'
@@ -25,7 +25,7 @@ export const inlineFlagsValuesMax = 2 * 1024
 const inlineLimits = { decompressedBytesMax: inlineFlagsBytesMax, valuesMax: inlineFlagsValuesMax }
 
 /** For the event loop: `too_much_work` for a body that a decode thread has to take. */
-export function decodeFlagsInline(
+export function decodeFlagsOnEventLoop(
   body: FlagsBody,
   context: DecideContext,
 ): Result<EvaluationRequest, WireError | 'too_much_work'> {
@@ -55,7 +55,7 @@ export type PostedFlags =
     }
 
 /** Takes the literals out of the request. */
-export function packFlagsRequest(decoded: Result<EvaluationRequest, WireError>): PostedFlags {
+export function extractRequestLiterals(decoded: Result<EvaluationRequest, WireError>): PostedFlags {
   if (!decoded.ok) return decoded
   const request = decoded.value
   const holders: (JsonValue[] | JsonObject)[] = []
@@ -76,17 +76,17 @@ export function packFlagsRequest(decoded: Result<EvaluationRequest, WireError>):
       holders.push(holder)
       places.push(key)
       literals.push(value.rawJSON)
-      setOwn(holder as JsonObject, key, null)
+      setOwnValue(holder as JsonObject, key, null)
     }
   }
 }
 
 /** Puts the literals back. */
-export function unpackFlagsRequest(posted: PostedFlags): Result<EvaluationRequest, WireError> {
+export function restoreRequestLiterals(posted: PostedFlags): Result<EvaluationRequest, WireError> {
   if (!posted.ok) return posted
   const { holders, places, literals } = posted
   for (let index = 0; index < holders.length; index++) {
-    setOwn(holders[index] as JsonObject, places[index] as string, createRawNumber(literals[index]!))
+    setOwnValue(holders[index] as JsonObject, places[index] as string, createRawNumber(literals[index]!))
   }
   return ok(posted.request)
 }

@@ -7,10 +7,10 @@ import type { Flag } from '#core/flags/definitions/flag.ts'
 import { findDependencyChain, parseDependencyId } from '#core/flags/definitions/flag-dependencies.ts'
 import { readStoredFilters } from '#core/flags/definitions/flag-filters.ts'
 import type { ProjectDefinitions } from '#core/flags/definitions/project-definitions.ts'
-import { configVersion } from '#core/flags/definitions/read-rules.ts'
+import { readConfigVersion } from '#core/flags/definitions/read-rules.ts'
 import { CohortGraph, type CohortNode } from '#core/flags/evaluation/cohort-graph.ts'
 import { readPayloadText } from '#core/flags/evaluation/prepared-outcomes.ts'
-import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue, setOwn } from '#core/json.ts'
+import { getOwnValue, isJsonObject, type JsonObject, type JsonValue, readJsonNumber, setOwnValue } from '#core/json.ts'
 import { isSurveyFlagKey } from '#core/surveys/survey-flags.ts'
 import { hasMinimalFlagCalledEvents } from '../browser/client-config.ts'
 import type { WireName } from '../wire-name.ts'
@@ -25,7 +25,10 @@ export function* encodeDefinitions(definitions: ProjectDefinitions): Generator<v
   // ask the server.
   const existing = definitions.flags.filter(
     flag =>
-      !flag.deleted && !flag.hasEncryptedPayloads && !isSurveyFlagKey(flag.key) && configVersion(flag.filters) === 1,
+      !flag.deleted &&
+      !flag.hasEncryptedPayloads &&
+      !isSurveyFlagKey(flag.key) &&
+      readConfigVersion(flag.filters) === 1,
   )
   const cohorts = new CohortGraph(definitions.cohorts)
   const rewrite = dependencyRewrite(existing, cohorts)
@@ -61,7 +64,7 @@ export function* encodeDefinitions(definitions: ProjectDefinitions): Generator<v
  */
 export function* encodeFlagList(definitions: ProjectDefinitions): Generator<void, string> {
   const listed = definitions.flags.filter(
-    flag => !flag.deleted && !isSurveyFlagKey(flag.key) && configVersion(flag.filters) === 1,
+    flag => !flag.deleted && !isSurveyFlagKey(flag.key) && readConfigVersion(flag.filters) === 1,
   )
   const texts: string[] = []
   for (const { id, key, name, active } of listed.toSorted((a, b) => (a.key < b.key ? -1 : 1))) {
@@ -112,13 +115,13 @@ function reachedFrom(cohortIds: ReadonlySet<number>, cohorts: CohortGraph): numb
  */
 function cohortText({ cohort, tree, fault }: CohortNode, rewrite: DependencyRewrite): string | null {
   if (tree === null || fault !== null) return null
-  const top = ownValue(cohort.filters, 'properties') as JsonObject
+  const top = getOwnValue(cohort.filters, 'properties') as JsonObject
   return `"${cohort.id}":${JSON.stringify(groupForClients(top, rewrite))}`
 }
 
 /** Recurses as deep as the tree; readable trees have bounded depth. */
 function groupForClients(group: JsonObject, rewrite: DependencyRewrite): JsonObject {
-  const values = listOf(ownValue(group, 'values')).map(value => {
+  const values = listOf(getOwnValue(group, 'values')).map(value => {
     const entry = value as JsonObject
     return isCohortGroup(entry) ? groupForClients(entry, rewrite) : filterForClients(entry, rewrite)
   })
@@ -171,12 +174,13 @@ function idsTestedBy(flag: Flag, cohorts: CohortGraph): readonly number[] {
 function referencesIn(flag: Flag): { readonly flagIds: readonly number[]; readonly cohortIds: readonly number[] } {
   const flagIds: number[] = []
   const cohortIds: number[] = []
-  for (const set of listOf(ownValue(flag.filters, 'groups'))) {
+  for (const set of listOf(getOwnValue(flag.filters, 'groups'))) {
     for (const filter of listOf(memberOf(set, 'properties'))) {
       if (!isJsonObject(filter)) continue
       const flagId = testedFlagId(filter)
       if (flagId !== null) flagIds.push(flagId)
-      const cohortId = ownValue(filter, 'type') === 'cohort' ? cohortIdOf(ownValue(filter, 'value') ?? null) : null
+      const cohortId =
+        getOwnValue(filter, 'type') === 'cohort' ? cohortIdOf(getOwnValue(filter, 'value') ?? null) : null
       if (cohortId !== null) cohortIds.push(cohortId)
     }
   }
@@ -191,20 +195,20 @@ function filtersForClients(flag: Flag, rewrite: DependencyRewrite): JsonObject |
     // The fault was logged when the project was compiled. The client asks the server, which leaves the flag out as well.
     return null
   }
-  const multivariate = ownValue(flag.filters, 'multivariate')
-  const payloads = ownValue(flag.filters, 'payloads')
+  const multivariate = getOwnValue(flag.filters, 'multivariate')
+  const payloads = getOwnValue(flag.filters, 'payloads')
   return replaceMembers(flag.filters, {
-    groups: listOf(ownValue(flag.filters, 'groups')).map(set => setForClients(set as JsonObject, rewrite)),
+    groups: listOf(getOwnValue(flag.filters, 'groups')).map(set => setForClients(set as JsonObject, rewrite)),
     ...(isJsonObject(multivariate) ? { multivariate: multivariateForClients(multivariate) } : {}),
     payloads: isJsonObject(payloads) ? encodePayloads(payloads) : {},
   })
 }
 
 function setForClients(set: JsonObject, rewrite: DependencyRewrite): JsonObject {
-  const filters = listOf(ownValue(set, 'properties'))
+  const filters = listOf(getOwnValue(set, 'properties'))
   return replaceMembers(set, {
     properties: filters.map(filter => filterForClients(filter as JsonObject, rewrite)),
-    rollout_percentage: toPlainNumber(ownValue(set, 'rollout_percentage')),
+    rollout_percentage: toPlainNumber(getOwnValue(set, 'rollout_percentage')),
   })
 }
 
@@ -217,7 +221,7 @@ function filterForClients(filter: JsonObject, rewrite: DependencyRewrite): JsonO
 }
 
 function multivariateForClients(multivariate: JsonObject): JsonObject {
-  const variants = listOf(ownValue(multivariate, 'variants')).map(variant =>
+  const variants = listOf(getOwnValue(multivariate, 'variants')).map(variant =>
     replaceMembers(variant as JsonObject, {
       rollout_percentage: toPlainNumber(memberOf(variant, 'rollout_percentage')),
     }),
@@ -229,31 +233,31 @@ function encodePayloads(payloads: JsonObject): JsonObject {
   const texts: JsonObject = {}
   for (const valueKey of Object.keys(payloads)) {
     const text = readPayloadText(payloads, valueKey)
-    if (typeof text === 'string') setOwn(texts, valueKey, text)
+    if (typeof text === 'string') setOwnValue(texts, valueKey, text)
   }
   return texts
 }
 
 /** Writes `100.0` as `100`: some clients read percentages into integers. */
 function toPlainNumber(value: JsonValue | undefined): JsonValue {
-  return value === undefined ? null : (numberOf(value) ?? null)
+  return value === undefined ? null : (readJsonNumber(value) ?? null)
 }
 
 function replaceMembers(object: JsonObject, over: JsonObject): JsonObject {
   const copy: JsonObject = {}
-  for (const key of Object.keys(object)) setOwn(copy, key, object[key]!)
+  for (const key of Object.keys(object)) setOwnValue(copy, key, object[key]!)
   for (const key of Object.keys(over)) copy[key] = over[key]!
   return copy
 }
 
 /** The id of the flag that the filter tests; null when it tests none. */
 function testedFlagId(filter: JsonObject): number | null {
-  const key = ownValue(filter, 'key')
-  return ownValue(filter, 'type') === 'flag' && typeof key === 'string' ? parseDependencyId(key) : null
+  const key = getOwnValue(filter, 'key')
+  return getOwnValue(filter, 'type') === 'flag' && typeof key === 'string' ? parseDependencyId(key) : null
 }
 
 function memberOf(value: JsonValue, key: string): JsonValue | undefined {
-  return isJsonObject(value) ? ownValue(value, key) : undefined
+  return isJsonObject(value) ? getOwnValue(value, key) : undefined
 }
 
 function listOf(value: JsonValue | undefined): JsonValue[] {

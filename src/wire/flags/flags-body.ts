@@ -12,7 +12,7 @@ import { gunzip, type Inflated, inflateEncoding, startsAsGzip } from '../bytes/i
 import { decompressLz64 } from '../bytes/lz64.ts'
 import { parseTolerantJson } from '../bytes/tolerant-json.ts'
 import type { WireError } from '../wire-error.ts'
-import { decideErrors, unsupportedContentType } from './decide-errors.ts'
+import { createFlagsContentTypeError, decideErrors } from './decide-errors.ts'
 
 const { blank, percent, comma, zero, nine, lowerA, lowerF, caseBit } = ascii
 
@@ -52,7 +52,7 @@ export function decodeFlagsBody(body: FlagsBody, limits: FlagsBodyLimits): Decod
     case 'application/x-www-form-urlencoded':
       return decodeForm(body, limits)
     default:
-      return err(unsupportedContentType(contentType ?? ''))
+      return err(createFlagsContentTypeError(contentType ?? ''))
   }
 }
 

@@ -3,13 +3,13 @@
 
 import type { EvaluationRequest } from '#core/flags/evaluation/evaluation-request.ts'
 import { detectRequestRuntime } from '#core/flags/evaluation/select-flags.ts'
-import { isJsonObject, type JsonObject, setOwn } from '#core/json.ts'
+import { isJsonObject, type JsonObject, setOwnValue } from '#core/json.ts'
 import { err, type Result } from '#core/result.ts'
 import type { RequestHeaders } from '../address/client-address.ts'
 import { decideErrors } from './decide-errors.ts'
 import { parseDecideRequest } from './decide-request.ts'
 import { decodeFlagsBody, type FlagsBody } from './flags-body.ts'
-import { type OfrepError, ofrepBodyBytesMax, ofrepErrorOf, ofrepErrors, ofrepValuesMax } from './ofrep-errors.ts'
+import { type OfrepError, ofrepBodyBytesMax, ofrepErrors, ofrepValuesMax, toOfrepError } from './ofrep-errors.ts'
 
 export interface OfrepQuestion {
   readonly apiKey: string
@@ -21,7 +21,7 @@ export interface OfrepQuestion {
 }
 
 /** The project API key from `Authorization: Bearer` or `X-API-Key`; '' when neither has one. */
-export function ofrepKeyOf(headers: RequestHeaders): string {
+export function readOfrepApiKey(headers: RequestHeaders): string {
   const { authorization } = headers
   const bearer = typeof authorization === 'string' ? /^Bearer +(\S+) *$/i.exec(authorization)?.[1] : undefined
   if (bearer !== undefined) return bearer
@@ -41,7 +41,7 @@ export function decodeOfrepRequest(
   const decoded = decodeFlagsBody({ ...body, compression: '' }, inlineLimits)
   if (!decoded.ok) {
     if (decoded.error === 'decompressed_too_large') return err(ofrepErrors.bodyTooLarge)
-    return err(decoded.error === 'too_much_to_parse' ? ofrepErrors.tooManyValues : ofrepErrorOf(decoded.error))
+    return err(decoded.error === 'too_much_to_parse' ? ofrepErrors.tooManyValues : toOfrepError(decoded.error))
   }
   if (!isJsonObject(decoded.value)) return err(ofrepErrors.notAnObject)
   const { context = {} } = decoded.value as JsonObject
@@ -54,7 +54,7 @@ export function decodeOfrepRequest(
     address: question.address,
   })
   if (request.ok) return request
-  return err(request.error === decideErrors.invalidJson ? ofrepErrors.invalidContext : ofrepErrorOf(request.error))
+  return err(request.error === decideErrors.invalidJson ? ofrepErrors.invalidContext : toOfrepError(request.error))
 }
 
 const inlineLimits = { decompressedBytesMax: ofrepBodyBytesMax, valuesMax: ofrepValuesMax }
@@ -91,7 +91,7 @@ function flagsBodyOf(context: JsonObject, question: OfrepQuestion): JsonObject {
     else if (name === 'groups' && isJsonObject(value)) body.groups = value
     else if (groupPropertiesNames.includes(name) && isJsonObject(value)) body.group_properties = value
     else if (name === '$geoip_disable' && typeof value === 'boolean') body.geoip_disable = value
-    else setOwn(personProperties, name, value)
+    else setOwnValue(personProperties, name, value)
     const cookielessField = cookielessFields.get(name)
     if (cookielessField !== undefined && typeof value === 'string') body[cookielessField] = value
   }

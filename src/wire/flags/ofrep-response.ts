@@ -7,12 +7,12 @@ import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
 import type { FlagEvaluation } from '#core/flags/evaluation/evaluate-flags.ts'
 import { type FlagOutcome, flagValueOf } from '#core/flags/evaluation/flag-outcome.ts'
 import type { PreparedOutcome } from '#core/flags/evaluation/prepared-outcomes.ts'
-import { type JsonValue, textOf } from '#core/json.ts'
+import { type JsonValue, toComparableText } from '#core/json.ts'
 import { type MaybeSteps, runAllSteps } from '#core/maybe-steps.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { describeReason, reasonCodeOf } from './flag-texts.ts'
-import { encodeOfrepError, flagNotComputed, type OfrepError, ofrepErrors } from './ofrep-errors.ts'
-import { type KeptTexts, keepPreparedText } from './prepared-texts.ts'
+import { createFlagNotComputedError, encodeOfrepError, type OfrepError, ofrepErrors } from './ofrep-errors.ts'
+import { cachePreparedText, type KeptTexts } from './prepared-texts.ts'
 
 export type OfrepReason = 'STATIC' | 'TARGETING_MATCH' | 'SPLIT' | 'DEFAULT' | 'DISABLED' | 'UNKNOWN'
 
@@ -51,7 +51,7 @@ export function encodeOfrepAnswer(evaluation: FlagEvaluation, flagKey: string, r
  * error in the list.
  * @param eventStreams from `encodeEventStreams`; '' for none.
  */
-export function encodeOfrepBulk(
+export function encodeOfrepBulkAnswer(
   evaluation: FlagEvaluation,
   runtime: AskedRuntime,
   eventStreams: string,
@@ -92,7 +92,7 @@ function answerOf(entry: Entry, { outcomes }: FlagEvaluation, runtime: AskedRunt
   const known = entry.texts[outcome.slot]
   if (known !== undefined) return known
   const made = encodeOutcome(entry.flag, outcome)
-  return keepPreparedText(entry.texts, outcome, made, made.ok ? made.value.length : 0)
+  return cachePreparedText(entry.texts, outcome, made, made.ok ? made.value.length : 0)
 }
 
 /** Whether the flag is for the runtime, by the rule of `selectFlags` for evaluated flags. */
@@ -135,7 +135,7 @@ function entryOf(flag: Flag, project: CompiledProject): Entry {
 }
 
 const beyondEvaluation = err(
-  flagNotComputed('The flag definition is invalid, or the flag depends on itself through other flags.'),
+  createFlagNotComputedError('The flag definition is invalid, or the flag depends on itself through other flags.'),
 )
 
 function disabledText({ id, key, version }: Flag): string {
@@ -144,7 +144,8 @@ function disabledText({ id, key, version }: Flag): string {
 
 function encodeOutcome(flag: CompiledFlag, outcome: PreparedOutcome): OfrepAnswer {
   const value = flagValueOf(outcome)
-  if (outcome.kind === 'unknown' || value === undefined) return err(flagNotComputed(`${describeReason(outcome)}.`))
+  if (outcome.kind === 'unknown' || value === undefined)
+    return err(createFlagNotComputedError(`${describeReason(outcome)}.`))
   const { typed, payload } = outcome
   const metadata = { id: flag.id, version: flag.version, reason: reasonCodeOf(outcome.reason) }
   const answer = { key: flag.key, reason: toOfrepReason(flag, outcome), variant: String(value) }
@@ -157,7 +158,7 @@ function encodeOutcome(flag: CompiledFlag, outcome: PreparedOutcome): OfrepAnswe
     encodeSuccess({
       ...answer,
       ...(typed.value === null ? {} : { value: typed.value }),
-      variant: typed.variantKey ?? textOf(typed.value),
+      variant: typed.variantKey ?? toComparableText(typed.value),
       metadata: { ...metadata, config_version: 2 },
     }),
   )

@@ -23,7 +23,7 @@ const charsOf = new WeakMap<KeptTexts<unknown>, number>()
 /**
  * Caches what was made for an outcome. When the flag's cache becomes too large, everything cached earlier is dropped.
  */
-export function keepPreparedText<T>(kept: KeptTexts<T>, { slot }: PreparedOutcome, made: T, chars: number): T {
+export function cachePreparedText<T>(kept: KeptTexts<T>, { slot }: PreparedOutcome, made: T, chars: number): T {
   const total = (charsOf.get(kept) ?? 0) + chars
   if (total > charsOfFlagMax) kept.length = 0
   charsOf.set(kept, total > charsOfFlagMax ? chars : total)
@@ -71,7 +71,7 @@ export class PreparedTexts<T extends NonNullable<unknown>> {
 
   #made(flag: CompiledFlag, outcome: PreparedOutcome, kept: KeptTexts<T>): T {
     const made = this.#make(flag, outcome)
-    return keepPreparedText(kept, outcome, made, this.#charsOf(made))
+    return cachePreparedText(kept, outcome, made, this.#charsOf(made))
   }
 
   #of(project: CompiledProject): KeptTexts<T>[] {

@@ -1,8 +1,8 @@
 // Reads the fields of a query's JSON one by one, and stops at the first field that does not fit, naming the field by its
 // path.
 
-import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
-import { findNearMiss } from '#core/nearest-name.ts'
+import { getOwnValue, isJsonObject, type JsonObject, type JsonValue } from '#core/json.ts'
+import { findTypoCandidate } from '#core/nearest-name.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { type WireError, wireError } from '../wire-error.ts'
 
@@ -42,7 +42,7 @@ export class Fields {
 
   /** The field, or null when it is absent. */
   value(name: string): JsonValue {
-    return ownValue(this.#object, name) ?? null
+    return getOwnValue(this.#object, name) ?? null
   }
 
   has(name: string): boolean {
@@ -60,7 +60,7 @@ export class Fields {
   known(names: readonly string[], elsewhere: Readonly<Record<string, string>> = {}): void {
     for (const name of Object.keys(this.#object)) {
       if (names.includes(name) || this.#object[name] === null) continue
-      const meant = Object.hasOwn(elsewhere, name) ? elsewhere[name]! : findNearMiss(name, names)
+      const meant = Object.hasOwn(elsewhere, name) ? elsewhere[name]! : findTypoCandidate(name, names)
       this.fail(
         name.slice(0, 100),
         meant === null ? `Unknown field. Known fields: ${names.join(', ')}.` : `Unknown field. Did you mean ${meant}?`,

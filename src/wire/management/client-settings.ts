@@ -1,7 +1,7 @@
 // Checks of a project's settings for its clients (`core/client-settings.ts`) that a schema cannot express.
 
 import { type ClientSettingName, keptSettings } from '#core/client-settings.ts'
-import { isJsonObject, isRawNumber, type JsonObject, type JsonValue, ownValue, toCompactJson } from '#core/json.ts'
+import { getOwnValue, isJsonObject, isRawNumber, type JsonObject, type JsonValue, toCompactJson } from '#core/json.ts'
 import { parseRecordingHost } from '#core/recording-domains.ts'
 
 const keptNames = Object.keys(keptSettings) as (keyof typeof keptSettings)[]
@@ -11,7 +11,7 @@ const keptCharsMax = 16_384
 /** The settings of a body in their stored form. */
 export function decodeClientSettings(sent: JsonObject): JsonObject {
   const name: ClientSettingName = 'session_recording_sample_rate'
-  const rate = ownValue(sent, name)
+  const rate = getOwnValue(sent, name)
   return rate === undefined ? sent : { ...sent, [name]: rateText(rate) }
 }
 
@@ -22,24 +22,24 @@ export interface ClientSettingIssue {
 
 /** The first issue that a schema cannot express. @param settings from `decodeClientSettings`. */
 export function findClientSettingsIssue(settings: JsonObject): ClientSettingIssue | null {
-  const rate = ownValue(settings, 'session_recording_sample_rate') ?? null
+  const rate = getOwnValue(settings, 'session_recording_sample_rate') ?? null
   if (rate !== null && !(typeof rate === 'string' && /^(?:0\.\d\d|1\.00)$/.test(rate)))
     return { name: 'session_recording_sample_rate', message: 'Must be a number from 0 to 1.' }
-  const linked = ownValue(settings, 'session_recording_linked_flag') ?? null
+  const linked = getOwnValue(settings, 'session_recording_linked_flag') ?? null
   if (isJsonObject(linked)) {
-    const key = ownValue(linked, 'key')
-    const variant = ownValue(linked, 'variant') ?? null
+    const key = getOwnValue(linked, 'key')
+    const variant = getOwnValue(linked, 'variant') ?? null
     if (typeof key !== 'string' || key === '')
       return { name: 'session_recording_linked_flag', message: 'The linked flag must have a key.' }
     if (variant !== null && typeof variant !== 'string')
       return { name: 'session_recording_linked_flag', message: 'The variant must be a string or null.' }
   }
-  const domains = ownValue(settings, 'recording_domains') ?? null
+  const domains = getOwnValue(settings, 'recording_domains') ?? null
   if (Array.isArray(domains)) {
     const wrong = domains.find(domain => parseRecordingHost(String(domain)) === null)
     if (wrong !== undefined) return { name: 'recording_domains', message: `No host found in ${JSON.stringify(wrong)}.` }
   }
-  const large = keptNames.find(name => toCompactJson(ownValue(settings, name) ?? null).length > keptCharsMax)
+  const large = keptNames.find(name => toCompactJson(getOwnValue(settings, name) ?? null).length > keptCharsMax)
   return large === undefined ? null : { name: large, message: `Must have at most ${keptCharsMax} characters of JSON.` }
 }
 

@@ -3,7 +3,7 @@
 import Type, { type Static } from 'typebox'
 import { experimentStatuses, statusOfExperiment } from '#core/experiments/choose-experiments.ts'
 import { flagKeyLengthMax } from '#core/flags/definitions/validate-flag.ts'
-import { isJsonObject, type JsonObject, type JsonValue, mergeObjects, ownValue, setOwn } from '#core/json.ts'
+import { getOwnValue, isJsonObject, type JsonObject, type JsonValue, mergeObjects, setOwnValue } from '#core/json.ts'
 import { isSameJson } from '#core/json-equal.ts'
 import { type Experiment, experimentResource } from '#core/resources/experiment.ts'
 import { type LinkedFlagJson, linkedFlagSchema } from './linked-flag.ts'
@@ -72,7 +72,7 @@ export function encodeExperiment(experiment: Experiment, flag: LinkedFlagJson | 
 
 /** The content without the payloads of `parameters`: only the flag, which may have to encrypt them, keeps them. */
 export function removeParameterPayloads(content: JsonObject): JsonObject {
-  const parameters = ownValue(content, 'parameters')
+  const parameters = getOwnValue(content, 'parameters')
   return parameters === undefined ? content : mergeObjects(content, { parameters: withoutPayloads(parameters) })
 }
 
@@ -99,25 +99,25 @@ export interface SaidOfFlag {
  * `feature_flag` wins over `parameters`.
  * @param stored the parameters that an experiment has: sending the stored value back has no effect.
  */
-export function decodeFlagFieldsSent(body: UpdateExperimentJson, stored: JsonObject | null): SaidOfFlag {
+export function decodeSentFlagFields(body: UpdateExperimentJson, stored: JsonObject | null): SaidOfFlag {
   const sent = body as unknown as JsonObject
-  const parameters = ownValue(sent, 'parameters')
+  const parameters = getOwnValue(sent, 'parameters')
   const readChangedParameter = (name: (typeof legacyFlagParameters)[number]) => {
-    const value = isJsonObject(parameters) ? (ownValue(parameters, name) ?? undefined) : undefined
-    const before = stored === null ? undefined : (ownValue(stored, name) ?? undefined)
+    const value = isJsonObject(parameters) ? (getOwnValue(parameters, name) ?? undefined) : undefined
+    const before = stored === null ? undefined : (getOwnValue(stored, name) ?? undefined)
     return value === undefined || isSameJson(value, before) ? undefined : value
   }
   const [variants, percentage, groupType, payloads, continuity] = legacyFlagParameters.map(readChangedParameter)
-  const flag = ownValue(sent, 'feature_flag')
-  const filters = isJsonObject(flag) ? ownValue(flag, 'filters') : undefined
-  const ensures = (isJsonObject(flag) ? ownValue(flag, 'ensure_experience_continuity') : undefined) ?? continuity
+  const flag = getOwnValue(sent, 'feature_flag')
+  const filters = isJsonObject(flag) ? getOwnValue(flag, 'filters') : undefined
+  const ensures = (isJsonObject(flag) ? getOwnValue(flag, 'ensure_experience_continuity') : undefined) ?? continuity
   const decoded: JsonObject = {
     ...(Array.isArray(variants) && variants.length > 0 && { multivariate: { variants } }),
     ...(percentage !== undefined && { groups: [{ properties: [], rollout_percentage: percentage }] }),
     ...(groupType !== undefined && { aggregation_group_type_index: groupType }),
     ...(payloads !== undefined && !isSameJson(payloads, {}) && { payloads }),
   }
-  if (isJsonObject(filters)) for (const [name, value] of Object.entries(filters)) setOwn(decoded, name, value)
+  if (isJsonObject(filters)) for (const [name, value] of Object.entries(filters)) setOwnValue(decoded, name, value)
   return {
     ...(Object.keys(decoded).length > 0 && { filters: decoded }),
     ...(ensures !== undefined && { ensureExperienceContinuity: ensures }),

@@ -1,7 +1,7 @@
 // Projects. A PostHog "project" and its "environment" (team) are one thing here.
 
 import Type from 'typebox'
-import { type JsonObject, ownValue } from '#core/json.ts'
+import { getOwnValue, type JsonObject } from '#core/json.ts'
 import {
   type IngestionSettings,
   newCookielessMode,
@@ -63,7 +63,7 @@ export function decodeProject(body: object): ProjectChanges {
 }
 
 function normalizeIngestion(sent: Partial<IngestionSettings>, body: JsonObject): Partial<IngestionSettings> {
-  const isModeNull = ownValue(body, 'cookieless_server_hash_mode') === null
+  const isModeNull = getOwnValue(body, 'cookieless_server_hash_mode') === null
   return {
     ...sent,
     ...(sent.dropEventsOlderThanSeconds === 0 ? { dropEventsOlderThanSeconds: null } : {}),

@@ -1,7 +1,7 @@
 // Parts that the schemas of several resources share.
 
 import Type, { type TSchema } from 'typebox'
-import { type JsonObject, setOwn } from '#core/json.ts'
+import { type JsonObject, setOwnValue } from '#core/json.ts'
 
 /** An instant as ISO 8601 text in UTC with milliseconds. */
 export const instantSchema = Type.String({ format: 'date-time' })
@@ -27,7 +27,7 @@ export function formatInstant(epochMs: number): string {
 /** An object from a map whose keys clients chose; safe for any key. */
 export function toObjectFromMap(map: ReadonlyMap<string, string>): JsonObject {
   const object: JsonObject = {}
-  for (const [key, value] of map) setOwn(object, key, value)
+  for (const [key, value] of map) setOwnValue(object, key, value)
   return object
 }
 

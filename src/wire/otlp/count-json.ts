@@ -15,7 +15,7 @@ import {
   throwNotWalkable,
 } from '../bytes/json-walk.ts'
 import { ItemTally, type OtlpCount } from './item-tally.ts'
-import { isOnPath, type OtlpField, requestFields } from './otlp-fields.ts'
+import { isStructuralField, type OtlpField, requestFields } from './otlp-fields.ts'
 import type { OtlpSignal } from './otlp-paths.ts'
 
 const { lineFeed, quote, openBracket, closeBracket, lowerN, openBrace, closeBrace } = ascii
@@ -82,7 +82,8 @@ class JsonWalk {
   #known(field: OtlpField, start: number, depthMax: number): number {
     const json = this.#json
     if (json[start] === lowerN) return this.#any(start, depthMax)
-    if (json[start] !== openingByte(field)) return isOnPath(field) ? throwNotWalkable() : this.#any(start, depthMax)
+    if (json[start] !== openingByte(field))
+      return isStructuralField(field) ? throwNotWalkable() : this.#any(start, depthMax)
     if (field.inside === 'text') {
       const end = skipAnyString(json, start)
       this.tally.noteText(field.role, start + 1, end - 1)
@@ -90,7 +91,7 @@ class JsonWalk {
     }
     if (!field.isList) return this.#message(field, field.inside, start, depthMax)
     return this.#list(start, depthMax, at =>
-      isOnPath(field) || json[at] === openBrace
+      isStructuralField(field) || json[at] === openBrace
         ? this.#message(field, field.inside as readonly OtlpField[], at, depthMax - 1)
         : this.#any(at, depthMax - 1),
     )

@@ -21,7 +21,7 @@ export type FieldRole = 'path' | 'item' | 'resource' | 'attribute' | 'name' | 'v
  * Whether a value of another type makes the request unreadable. False for attributes of a resource, on which nothing
  * depends.
  */
-export function isOnPath({ role }: OtlpField): boolean {
+export function isStructuralField({ role }: OtlpField): boolean {
   return role === 'path' || role === 'item'
 }
 

@@ -28,7 +28,7 @@ export type ReadOtlp =
 const inlineBytesMax = 64 * 1024
 
 /** For the event loop: `too_much_work` for a body that a decode thread has to take. */
-export function readOtlpInline(input: OtlpInput): ReadOtlp | 'too_much_work' {
+export function readOtlpOnEventLoop(input: OtlpInput): ReadOtlp | 'too_much_work' {
   if (input.body.length > inlineBytesMax) return 'too_much_work'
   const read = readOtlp({ ...input, bytesMax: inlineBytesMax })
   return read.kind === 'too_large' ? 'too_much_work' : read

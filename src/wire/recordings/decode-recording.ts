@@ -29,7 +29,7 @@ const inlineRecordingLimits: RecordingLimits = {
 const threadLimits: RecordingLimits = { decodedBytesMax: recordingDecodedBytesMax, structuredIdBytesMax }
 
 /** For the event loop: `too_much_work` for a body that a decode thread has to take. */
-export function decodeRecordingInline(
+export function decodeRecordingOnEventLoop(
   input: RecordingInput,
   received: ReceivedRecording,
 ): PreparedRecording | 'too_much_work' {

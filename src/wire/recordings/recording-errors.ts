@@ -19,7 +19,7 @@ export const recordingErrors = {
 } as const
 
 /** The answer to a request whose snapshots cannot be kept. */
-export function recordingRefused(refusal: RecordingRefusal): WireError {
+export function createRecordingRefusedError(refusal: RecordingRefusal): WireError {
   return refusals[refusal]
 }
 

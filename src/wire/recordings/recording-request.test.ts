@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { unpackItems } from '#core/capture/packed-items.ts'
+import { decompressItems } from '#core/capture/packed-items.ts'
 import { recordingBytesMax } from '#core/capture/prepare-recording.ts'
 import { addRecordChecksums } from '#core/log/record-codec.ts'
 import { decodeRecords } from '../../../tests/support/decode-records.ts'
 import {
-  decodeRecordingInline,
+  decodeRecordingOnEventLoop,
   decodeRecordingRequest,
   type PreparedRecording,
   type RecordingInput,
@@ -41,7 +41,7 @@ async function kept(body: unknown, over: Partial<RecordingInput> = {}, userAgent
   const [record] = decodeRecords(prepared.record.bytes, 1)
   assert.ok(record?.kind === 'recording')
   const { recording } = record
-  const json = (await unpackItems(recording.items, recording.itemsBytes)).toString()
+  const json = (await decompressItems(recording.items, recording.itemsBytes)).toString()
   assert.equal(Buffer.byteLength(json), recording.itemsBytes)
   return { ...recording, json }
 }
@@ -162,7 +162,7 @@ describe('a recording request', () => {
 
   it('is decoded in a thread if it is large, as sent or decompressed, or has a large id', () => {
     const large = [anElement({ $snapshot_data: [randomBytes(40_000).toString('hex')] })]
-    const inline = (body: Buffer | unknown) => decodeRecordingInline(anInput(body), received())
+    const inline = (body: Buffer | unknown) => decodeRecordingOnEventLoop(anInput(body), received())
     assert.equal(inline(large), 'too_much_work')
     assert.equal(
       inline(gzipSync(JSON.stringify([anElement({ $snapshot_data: ['a'.repeat(70_000)] })]))),

@@ -5,10 +5,10 @@ import { ascii } from '#core/ascii.ts'
 import type { IncomingRecording, RecordingItems } from '#core/capture/prepare-recording.ts'
 import { parseZonedTimestampText } from '#core/capture/timestamp-text.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import { findMemberSlice, slice, sliceItems, slicesPerItem } from '../bytes/json-slices.ts'
+import { findItemSlices, findMemberSlice, slice, slicesPerItem } from '../bytes/json-slices.ts'
 import { findBareEventError } from '../capture/broken-envelope.ts'
 import type { CapturePayload } from '../capture/capture-body.ts'
-import { captureErrors, unknownShape } from '../capture/capture-errors.ts'
+import { captureErrors, createUnknownShapeError } from '../capture/capture-errors.ts'
 import { checkToken } from '../capture/capture-token.ts'
 import {
   type Fields,
@@ -19,8 +19,13 @@ import {
   readTokenIn,
   uuidOf,
 } from '../capture/event-fields.ts'
-import { createIdAllowance, distinctIdOf } from '../capture/incoming-item.ts'
-import { type CaptureContext, type CaptureRefusal, createRefusalOfOne, readRoot } from '../capture/open-request.ts'
+import { createIdByteBudget, distinctIdOf } from '../capture/incoming-item.ts'
+import {
+  type CaptureContext,
+  type CaptureRefusal,
+  createWholeRequestRefusal,
+  readRoot,
+} from '../capture/open-request.ts'
 import type { WireError } from '../wire-error.ts'
 
 const { comma, openBracket, closeBracket } = ascii
@@ -35,7 +40,7 @@ export type RecordingParse = Result<IncomingRecording | 'too_much_work', Capture
  * 2.2.
  */
 export function parseRecordingRequest(payload: CapturePayload, context: RecordingContext): RecordingParse {
-  const read = readRoot(payload, context, createRefusalOfOne)
+  const read = readRoot(payload, context, createWholeRequestRefusal)
   if (!read.ok) return read
   const { root, refuse } = read.value
   const elements = elementsOf(root)
@@ -44,10 +49,10 @@ export function parseRecordingRequest(payload: CapturePayload, context: Recordin
   if (first === undefined) return refuse(captureErrors.emptyBatch)
   const token = checkToken(readTokenIn(first) ?? payload.formToken ?? context.fallbackToken)
   if (!token.ok) return refuse(token.error)
-  const slices = sliceItems(payload.bytes, null, elements.value.length)
+  const slices = findItemSlices(payload.bytes, null, elements.value.length)
   if (slices === null) return refuse(captureErrors.nestedTooDeep)
-  const id = distinctIdOf(first, payload, slices, 0, createIdAllowance(context.structuredIdBytesMax))
-  if (!id.ok) return id.error === 'too_much_work' ? ok(id.error) : refuse(unknownShape(id.error))
+  const id = distinctIdOf(first, payload, slices, 0, createIdByteBudget(context.structuredIdBytesMax))
+  if (!id.ok) return id.error === 'too_much_work' ? ok(id.error) : refuse(createUnknownShapeError(id.error))
   const properties = propertiesOf(first)
   return ok({
     token: token.value,
@@ -69,11 +74,11 @@ export function parseRecordingRequest(payload: CapturePayload, context: Recordin
 function elementsOf(root: unknown): Result<readonly Fields[], WireError> {
   if (Array.isArray(root)) {
     const fault = findListFault(root, '')
-    return fault === null ? ok(root as Fields[]) : err(unknownShape(fault))
+    return fault === null ? ok(root as Fields[]) : err(createUnknownShapeError(fault))
   }
-  if (!isObject(root)) return err(unknownShape(null))
+  if (!isObject(root)) return err(createUnknownShapeError(null))
   const fault = findFieldsFault(root)
-  if (fault !== null) return err(unknownShape(fault))
+  if (fault !== null) return err(createUnknownShapeError(fault))
   return hasEventName(root) ? ok([root]) : err(findBareEventError(root))
 }
 

@@ -1,7 +1,7 @@
 // `flag_vectors`: definitions, stored data and a request → the outcome of every flag in the three answers that clients
 // read: `/flags?v=2` with its details, `/flags?v=1` and `/decide?v=3` with values and payloads.
 
-import { type JsonValue, textOf } from '#core/json.ts'
+import { type JsonValue, toComparableText } from '#core/json.ts'
 import {
   assertKnownFields,
   assertKnownVectorFields,
@@ -85,7 +85,7 @@ async function setUp(instance: Instance, vector: FlagVector): Promise<void> {
   const { stored = {}, flags, request } = vector
   await setUpDefinitions(instance, vector, stored.group_properties as Fields | undefined)
   if (stored.person_properties === undefined && !stored.hash_key_overrides && !stored.static_cohorts) return
-  const distinctId = textOf(request.distinct_id as JsonValue)
+  const distinctId = toComparableText(request.distinct_id as JsonValue)
   const overrides = new Map(Object.entries((stored.hash_key_overrides ?? {}) as Record<string, string>))
   const properties = (stored.person_properties ?? {}) as Fields
   await createPersons(instance, [{ distinctIds: [distinctId], properties, overrides }], flags)

@@ -6,7 +6,7 @@ import type { ImportOptions } from '#core/imports/import-job.ts'
 import type { JsonObject } from '#core/json.ts'
 import { PortError } from '#ports/port-error.ts'
 import { createRetentionClock } from '#services/worker/retention-clock.ts'
-import { silentLogger } from '#telemetry/log.ts'
+import { createSilentLogger } from '#telemetry/log.ts'
 import type { OpenSqlState } from '../../support/state.ts'
 import { aChange, anEvent, anImportedEvent } from '../../support/values.ts'
 import { withMethods } from '../../support/with-methods.ts'
@@ -137,7 +137,7 @@ export function jobLifeContract(engine: string, open: OpenSqlState): void {
       const options = { clock: world.clock, store: world.management, monotonicNowMs: () => monotonic.nowMs }
       const believed = { atMs: world.clock.nowMs(), aheadMs: 0, stoodMs: 0 }
       await world.management.saveTrustedTime(believed)
-      const retentionClock = createRetentionClock({ ...options, logger: silentLogger() })
+      const retentionClock = createRetentionClock({ ...options, logger: createSilentLogger() })
       world.clock.advance(31 * day)
       await retentionClock.lookNow()
       await world.work({ retentionClock }).workNow(new AbortController().signal)

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import type { CapturedEvent } from '#core/events/captured-event.ts'
-import { trafficOf } from '#core/events/log-stream.ts'
+import { findTrafficOfLane } from '#core/events/log-stream.ts'
 import type { ImportJob, ImportOptions } from '#core/imports/import-job.ts'
 import type { JsonObject } from '#core/json.ts'
 import { decodePropertyMarks } from '#core/persons/property-marks-text.ts'
@@ -75,9 +75,9 @@ async function discard(world: ImportWorld, job: ImportJob): Promise<void> {
 /** In chunks, each with events of one kind of traffic. */
 async function applyAll(world: ImportWorld, events: readonly CapturedEvent[]): Promise<void> {
   for (let from = 0; from < events.length; ) {
-    const traffic = trafficOf(events[from]!.lane)
+    const traffic = findTrafficOfLane(events[from]!.lane)
     let end = from + 1
-    while (end < events.length && end - from < chunkSize && trafficOf(events[end]!.lane) === traffic) end++
+    while (end < events.length && end - from < chunkSize && findTrafficOfLane(events[end]!.lane) === traffic) end++
     await world.apply(...events.slice(from, end))
     from = end
   }

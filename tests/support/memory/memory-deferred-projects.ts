@@ -1,6 +1,6 @@
 // The deferred projects of a state in memory, for unit tests.
 
-import { deferredCursorOf } from '#core/events/log-stream.ts'
+import { formatDeferredCursorName } from '#core/events/log-stream.ts'
 import type { DeferredProjects } from '#ports/state/worker-state.ts'
 import type { MemoryState } from './memory-state.ts'
 
@@ -13,14 +13,14 @@ export function memoryDeferredProjects(state: MemoryState): DeferredProjects {
     async findDeferral(stream) {
       const projects = state.deferred.get(stream)
       if (projects === undefined) return null
-      return { offset: state.positions.get(deferredCursorOf(stream))!.offset, projects }
+      return { offset: state.positions.get(formatDeferredCursorName(stream))!.offset, projects }
     },
 
     async deferProject(stream, ownerId, projectId, offset) {
       if (!isAtOffset(stream, ownerId, offset)) return false
       const projects = state.deferred.get(stream)
       if (projects === undefined)
-        state.positions.set(deferredCursorOf(stream), { ownerId, offset, committedAtMs: null })
+        state.positions.set(formatDeferredCursorName(stream), { ownerId, offset, committedAtMs: null })
       const others = projects ?? []
       const isKnown = others.some(each => each.projectId === projectId)
       if (!isKnown) state.deferred.set(stream, [...others, { projectId, fromOffset: offset }])
@@ -28,7 +28,8 @@ export function memoryDeferredProjects(state: MemoryState): DeferredProjects {
     },
 
     async releaseProjects(stream, ownerId, offset) {
-      if (!isAtOffset(stream, ownerId, offset) || !isAtOffset(deferredCursorOf(stream), ownerId, offset)) return false
+      if (!isAtOffset(stream, ownerId, offset) || !isAtOffset(formatDeferredCursorName(stream), ownerId, offset))
+        return false
       state.deferred.delete(stream)
       return true
     },

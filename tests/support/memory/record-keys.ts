@@ -2,7 +2,7 @@
 // over several streams: the records of one distinct id must go to the same stream, which preserves their order. The log
 // of segments has one stream per kind of traffic and does not need this.
 
-import { readRecordBytesAt } from '#core/log/record-codec.ts'
+import { readRecordSizeAt } from '#core/log/record-codec.ts'
 import { field, headerBytes } from '#core/log/record-layout.ts'
 
 /** All positions are bytes from the start of the run. */
@@ -23,7 +23,7 @@ export interface RecordKey {
 export function* recordKeys(bytes: Uint8Array): Generator<RecordKey> {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   for (let start = 0; start < bytes.length; ) {
-    const size = readRecordBytesAt(view, start)
+    const size = readRecordSizeAt(view, start)
     if (size === 0) throw new RangeError(`no record of the log begins at byte ${start} of ${bytes.length}`)
     const lengthAt = (place: number) => view.getUint32(start + place, true)
     // The distinct id is the fourth text of every kind of record.

@@ -6,8 +6,8 @@ import type { CapturedEvent } from '#core/events/captured-event.ts'
 import { type ImportJob, type ImportOptions, usualOptions } from '#core/imports/import-job.ts'
 import { openRepairsMax, type RepairReport, type RepairRequest } from '#core/persons/person-repair.ts'
 import { discardJob, publishJob } from '#services/imports/manage-jobs.ts'
-import { createImportWork, type ImportWorkOptions } from '#services/imports/run-import-work.ts'
-import { silentLogger } from '#telemetry/log.ts'
+import { createImportWorker, type ImportWorkOptions } from '#services/imports/run-import-work.ts'
+import { createSilentLogger } from '#telemetry/log.ts'
 import type { OpenSqlState } from '../state.ts'
 import type { Scope } from '../temp-dir.ts'
 import { aChange } from '../values.ts'
@@ -29,8 +29,8 @@ export async function importWorld(t: Scope, open: OpenSqlState) {
   const retentionClock = { nowMs: clock.nowMs, isTrusted: () => true }
   /** @param over replaces stores, so that they can fail. */
   function work(over: Partial<ImportWorkOptions> = {}) {
-    const deps = { state: chunks, jobs: management, events, log, clock, logger: silentLogger(), ownerId }
-    return createImportWork({ ...deps, random: () => 0.5, retentionClock, ...over })
+    const deps = { state: chunks, jobs: management, events, log, clock, logger: createSilentLogger(), ownerId }
+    return createImportWorker({ ...deps, random: () => 0.5, retentionClock, ...over })
   }
 
   async function finish(job: ImportJob, state: ImportJob['state'], over?: Partial<ImportWorkOptions>): Promise<void> {

@@ -7,15 +7,15 @@ import type { CapturedEvent, CapturedReject, LogRecord } from '#core/events/capt
 import type { LogStream, StreamInfo, Traffic } from '#core/events/log-stream.ts'
 import type { StoredEvent } from '#core/events/stored-event.ts'
 import type { GeoipLocation } from '#core/geoip.ts'
-import { listChunkSubjects, listItemsWithoutJob, parseChunk } from '#core/processing/parse-chunk.ts'
+import { listChunkSubjects, listImportsWithoutJob, parseChunk } from '#core/processing/parse-chunk.ts'
 import { type ProcessedChunk, processChunk } from '#core/processing/process-chunk.ts'
 import { rejectRefusedRows } from '#core/processing/refused-rows.ts'
 import type { Project } from '#core/project.ts'
 import type { ChunkStore } from '#ports/state/chunk-store.ts'
-import { createImplicitJobs } from '#services/imports/implicit-jobs.ts'
+import { createImplicitJobFinder } from '#services/imports/implicit-jobs.ts'
 import type { FaultPoint } from '#services/processing/chunk-deps.ts'
-import { createProcessor, type ProcessorOptions } from '#services/processing/process-events.ts'
-import { silentLogger } from '#telemetry/log.ts'
+import { createEventProcessor, type ProcessorOptions } from '#services/processing/process-events.ts'
+import { createSilentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { eventually } from '../eventually.ts'
 import { fixedClock } from '../fixed-clock.ts'
@@ -36,7 +36,7 @@ export interface WorldOptions extends Pick<MemoryEventLogOptions, 'gapAfter'> {
   /** Locations by address. */
   readonly geoip?: Readonly<Record<string, GeoipLocation>>
   /** Assigns imports without a job to the implicit job of their day; by default they get none. */
-  readonly jobs?: Parameters<typeof createImplicitJobs>[0]['jobs']
+  readonly jobs?: Parameters<typeof createImplicitJobFinder>[0]['jobs']
 }
 
 /** Each is called once, after that step of the first try. */
@@ -58,7 +58,7 @@ export function worldOn(chunks: ChunkStore, options: WorldOptions = {}) {
   const log = createMemoryEventLog({ storage: logStorage, nowMs: clock.nowMs, ...(gapAfter && { gapAfter }) })
   const events = new WatchedEventStore()
   const metrics = createMetrics()
-  const findImplicitJobs = jobs && createImplicitJobs({ jobs, clock })
+  const findImplicitJobs = jobs && createImplicitJobFinder({ jobs, clock })
   const processed: ProcessedChunk[] = []
   const rows: StoredEvent[] = []
   let offset = 0
@@ -71,7 +71,7 @@ export function worldOn(chunks: ChunkStore, options: WorldOptions = {}) {
     for (let left = hooks; !(await tryChunk(left)); left = {});
 
     async function tryChunk({ afterLoad, afterInsert }: ChunkHooks): Promise<boolean> {
-      const implicitJobs = await findImplicitJobs?.(listItemsWithoutJob(chunk), { isRetry: true, mayCreate: true })
+      const implicitJobs = await findImplicitJobs?.(listImportsWithoutJob(chunk), { isRetry: true, mayCreate: true })
       const implicitJobIds = [...(implicitJobs?.values() ?? [])].flat().map(({ id }) => id)
       const subjects = listChunkSubjects(chunk)
       const importJobIds = [...(subjects.importJobIds ?? []), ...implicitJobIds]
@@ -127,9 +127,9 @@ export function worldOn(chunks: ChunkStore, options: WorldOptions = {}) {
     start(t: TestContext, over: Partial<ProcessorOptions> = {}) {
       workerCount++
       const stopping = new AbortController()
-      const processor = createProcessor({
+      const processor = createEventProcessor({
         ...{ log, logId: 'log', state: chunks, events, geoip: null, saltOf: noSalts, clock, metrics },
-        ...{ logger: silentLogger(), ownerId: `worker-${workerCount}`, random: () => 0.5 },
+        ...{ logger: createSilentLogger(), ownerId: `worker-${workerCount}`, random: () => 0.5 },
         ...over,
         limits: { restMs: 0, pollMs: 20, ...over.limits },
       })

@@ -14,7 +14,7 @@ export type SqlScope = 'visible' | 'job'
 export const sqlScopes: readonly SqlScope[] = ['visible', 'job']
 
 /** The database that contains only the views of a scope. */
-export function nameViewsDatabase(database: string, scope: SqlScope = 'visible'): string {
+export function formatViewsDatabaseName(database: string, scope: SqlScope = 'visible'): string {
   return scope === 'job' ? `${database}_sql_job` : `${database}_sql`
 }
 
@@ -24,7 +24,7 @@ interface Login {
 }
 
 /** The user that runs the SQL of a scope. */
-export function analystLoginOf({ username, password }: Login, scope: SqlScope): Login {
+export function buildSqlUserLogin({ username, password }: Login, scope: SqlScope): Login {
   return { username: scope === 'job' ? `${username}_job` : username, password }
 }
 
@@ -32,7 +32,7 @@ export function analystLoginOf({ username, password }: Login, scope: SqlScope): 
 export const describedBy = ['INFORMATION_SCHEMA.*', 'information_schema.*', 'system.parts']
 
 /** The user as which the views of a scope read the tables. Its password is unknown to all. */
-export function nameViewsUser(scope: SqlScope): string {
+export function formatViewsUserName(scope: SqlScope): string {
   return scope === 'job' ? 'pennon_views_job' : 'pennon_views'
 }
 
@@ -50,7 +50,7 @@ export function buildRowPolicies(scope: SqlScope): Readonly<Record<string, strin
 }
 
 /** The tables that the views of a scope read. */
-export function listViewedTables(scope: SqlScope): string[] {
+export function listTablesReadByViews(scope: SqlScope): string[] {
   return [...Object.keys(buildRowPolicies(scope)), 'subject_mirror_fill']
 }
 
@@ -58,7 +58,7 @@ export function listViewedTables(scope: SqlScope): string[] {
  * Settings that make answers correct and limit them, and that cannot be changed: `readonly` 1 refuses every change. A
  * client may only repeat the values.
  */
-export function buildAnalystSettings(queryTimeoutSeconds: number, scope: SqlScope = 'visible') {
+export function buildSqlUserSettings(queryTimeoutSeconds: number, scope: SqlScope = 'visible') {
   return {
     readonly: 1,
     allow_ddl: 0,

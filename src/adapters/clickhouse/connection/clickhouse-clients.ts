@@ -4,9 +4,9 @@
 import { createHmac } from 'node:crypto'
 import { ClickHouseLogLevel, createClient } from '@clickhouse/client'
 import { PortError } from '#ports/port-error.ts'
-import { analystLoginOf, nameViewsDatabase, type SqlScope } from './analyst.ts'
+import { buildSqlUserLogin, formatViewsDatabaseName, type SqlScope } from './analyst.ts'
 import { addAnswerChecks } from './checked-answers.ts'
-import { isEndpointFailure, toStoreError } from './clickhouse-errors.ts'
+import { requiresEndpointReload, toStoreError } from './clickhouse-errors.ts'
 import { ProvingAgent } from './proving-agent.ts'
 
 /** Where to connect; the embedded engine's endpoint file has this shape. */
@@ -103,7 +103,7 @@ export function createClickHouseClients(options: ClickHouseClientsOptions): Clic
     try {
       return await run(first)
     } catch (error) {
-      const second = isEndpointFailure(error) ? connect(first) : null
+      const second = requiresEndpointReload(error) ? connect(first) : null
       if (second === null) throw failure(error)
       return await run(second).catch((again: unknown) => {
         throw failure(again)
@@ -183,9 +183,9 @@ function openClients(endpoint: ClickHouseEndpoint, queryTimeoutSeconds: number) 
   const analyse = (scope: SqlScope) =>
     createClient({
       ...shared,
-      ...analystLoginOf(endpoint.analyst, scope),
+      ...buildSqlUserLogin(endpoint.analyst, scope),
       ...connections(16),
-      database: nameViewsDatabase(endpoint.database, scope),
+      database: formatViewsDatabaseName(endpoint.database, scope),
       request_timeout: queryTimeoutSeconds * 1000 + 2 * graceMs,
     })
   return {

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { ClickHouseError } from '@clickhouse/client'
 import { PortError, QueryTooLargeError } from '#ports/port-error.ts'
 import { toSqlFailure } from '../sql/sql-errors.ts'
-import { isEndpointFailure, toStoreError } from './clickhouse-errors.ts'
+import { requiresEndpointReload, toStoreError } from './clickhouse-errors.ts'
 
 const refusal = (code: string) => new ClickHouseError({ message: 'refused', code })
 
@@ -39,7 +39,7 @@ describe('failures of the event store', () => {
       `std::exception. Code: 1001, type: std::runtime_error, e.what() = failed alloc while reading ${version}`,
       `Poco::Exception. Code: 1000, e.code() = 0, Exception ${version}`,
     ])
-      assert.equal(isEndpointFailure(new Error(text)), false)
+      assert.equal(requiresEndpointReload(new Error(text)), false)
     assert.deepEqual(
       toSqlFailure(new Error(`std::exception. Code: 1001, type: std::runtime_error, e.what() = no ${version}`), 'p'),
       {
@@ -47,7 +47,7 @@ describe('failures of the event store', () => {
         detail: 'no',
       },
     )
-    assert.equal(isEndpointFailure(new Error('socket hang up')), true)
+    assert.equal(requiresEndpointReload(new Error('socket hang up')), true)
   })
 
   it('do not count as a query that is too large if other queries use the memory, or if a write gets no memory', () => {

@@ -56,7 +56,7 @@ export function isAccessDenied(error: unknown): error is ClickHouseError {
   return error instanceof ClickHouseError && error.code === '497'
 }
 
-export function isContentError(error: unknown): error is ClickHouseError {
+export function isErrorOfRowContent(error: unknown): error is ClickHouseError {
   return error instanceof ClickHouseError && contentCodes.has(error.code)
 }
 
@@ -64,7 +64,7 @@ export function isContentError(error: unknown): error is ClickHouseError {
  * Errors of libraries within the engine have a form (`std::exception. Code: 1001, type: …`) that the client cannot parse,
  * so it treats them as a broken connection. Source: observed, with an invalid state of `groupBitmap`.
  */
-export function toEngineError(error: unknown): unknown {
+export function parseEngineError(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof ClickHouseError) return error
   const form = /^(?:std::exception|Poco::Exception)\. Code: (\d+), (?:type: [^,]*, e\.what\(\) = )?(.*)$/s.exec(
     error.message,
@@ -80,8 +80,8 @@ export function isOutOfSharedMemory({ code, message }: ClickHouseError): boolean
 }
 
 /** Whether the engine was restarted on another port or with other passwords, or has ended: read the endpoint again. */
-export function isEndpointFailure(thrown: unknown): boolean {
-  const error = toEngineError(thrown)
+export function requiresEndpointReload(thrown: unknown): boolean {
+  const error = parseEngineError(thrown)
   if (error instanceof ClickHouseError) return accessCodes.has(error.code)
   return isConnectionError(error) && !isClientTimeout(error)
 }
@@ -99,7 +99,7 @@ export function isUnknownDatabase(error: unknown): boolean {
  * the server is overloaded; like every unlisted refusal, it counts as `unavailable` and is retried, so that no row is lost.
  */
 export function toStoreError(thrown: unknown, during: 'read' | 'write'): unknown {
-  const error = toEngineError(thrown)
+  const error = parseEngineError(thrown)
   if (error instanceof PortError) return error
   if (error instanceof ClickHouseError) {
     if (error.code === '395' && error.message.includes(fillingMessage)) return new MirrorFillingError(error)

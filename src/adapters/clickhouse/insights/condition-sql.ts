@@ -3,15 +3,15 @@
 
 import type { Breakdown, Condition, PropertyCondition } from '#core/insights/conditions.ts'
 import type { DateContext } from './date-sql.ts'
-import { accessFlag, accessJsonProperty, accessText, type PropertyAccess } from './property-access.ts'
-import { matchesWhenAbsent, propertyTestSql } from './property-test.ts'
+import { buildFlagAccess, buildJsonPropertyAccess, buildTextAccess, type PropertyAccess } from './property-access.ts'
+import { buildPropertyTestSql, matchesWhenAbsent } from './property-test.ts'
 import type { QueryParams } from './query-params.ts'
 
 /** A table whose properties the conditions read. */
 export type TableName = 'events' | 'persons' | `group_${number}`
 
 export interface ConditionContext extends DateContext {
-  /** See `accessFlag`. */
+  /** See `buildFlagAccess`. */
   readonly readsFlagMap: boolean
 }
 
@@ -62,7 +62,7 @@ export class ConditionSql {
     // Longer values are truncated, so values with the same beginning count as one value.
     const shownValue = (access: PropertyAccess) => `leftUTF8(toString(${access.shown}), ${breakdownCharsMax})`
     if (source.kind !== 'group') return this.#column('events', shownValue(this.#access(source.kind, key)))
-    if (key === '$group_key') return this.#column('events', groupColumnSql(source.groupTypeIndex))
+    if (key === '$group_key') return this.#column('events', buildGroupColumnSql(source.groupTypeIndex))
     const table: TableName = `group_${source.groupTypeIndex}`
     return this.#column(table, shownValue(this.#json(table, 'properties', key)))
   }
@@ -71,11 +71,11 @@ export class ConditionSql {
     const { source, key } = condition
     if (source.kind === 'group') {
       const { groupTypeIndex } = source
-      const groupKey = groupColumnSql(groupTypeIndex)
+      const groupKey = buildGroupColumnSql(groupTypeIndex)
       // The key counts as a property of the group, and every event of the group has it.
       if (key === '$group_key') {
         const nameSql = (sql: string) => this.#column('events', sql)
-        return this.#test(condition, 'events', accessText(groupKey, `${groupKey} != ''`, nameSql))
+        return this.#test(condition, 'events', buildTextAccess(groupKey, `${groupKey} != ''`, nameSql))
       }
       const groups: TableName = `group_${groupTypeIndex}`
       const test = this.#test(condition, groups, this.#json(groups, 'properties', key))
@@ -89,18 +89,18 @@ export class ConditionSql {
   #access(kind: 'event' | 'person' | 'flag', key: string): PropertyAccess {
     if (kind === 'flag') {
       this.readsFlags = true
-      return accessFlag(key, this.#context.readsFlagMap, this.#params, sql => this.#column('events', sql))
+      return buildFlagAccess(key, this.#context.readsFlagMap, this.#params, sql => this.#column('events', sql))
     }
     return this.#json('events', kind === 'event' ? 'properties' : 'person_properties', key)
   }
 
   #json(table: TableName, column: string, key: string): PropertyAccess {
-    return accessJsonProperty(column, key, this.#params, sql => this.#column(table, sql))
+    return buildJsonPropertyAccess(column, key, this.#params, sql => this.#column(table, sql))
   }
 
   /** @returns the column of the table that says whether the condition holds. */
   #test(condition: PropertyCondition, table: TableName, access: PropertyAccess): string {
-    return this.#column(table, propertyTestSql(condition, access, this.#context, this.#params))
+    return this.#column(table, buildPropertyTestSql(condition, access, this.#context, this.#params))
   }
 
   #column(table: TableName, sql: string): string {
@@ -115,6 +115,6 @@ export class ConditionSql {
 
 const breakdownCharsMax = 1_000
 
-export function groupColumnSql(groupTypeIndex: number): string {
+export function buildGroupColumnSql(groupTypeIndex: number): string {
   return `\`$group_${groupTypeIndex}\``
 }

@@ -3,8 +3,8 @@ import { describe, it } from 'node:test'
 import type { Condition, PropertyCondition } from '#core/insights/conditions.ts'
 import type { JsonValue } from '#core/json.ts'
 import { ConditionSql } from './condition-sql.ts'
-import { accessText } from './property-access.ts'
-import { propertyTestSql } from './property-test.ts'
+import { buildTextAccess } from './property-access.ts'
+import { buildPropertyTestSql } from './property-test.ts'
 import { QueryParams } from './query-params.ts'
 
 const nowMs = Date.UTC(2026, 0, 31, 12)
@@ -109,9 +109,9 @@ describe('conditions in SQL', () => {
 describe('bounds in SQL', () => {
   const sqlOf = (operator: string, value: JsonValue) => {
     const params = new QueryParams()
-    const sql = propertyTestSql(
+    const sql = buildPropertyTestSql(
       property(operator, value),
-      accessText('t', '1', sql => sql),
+      buildTextAccess('t', '1', sql => sql),
       context,
       params,
     )

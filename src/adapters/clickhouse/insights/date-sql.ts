@@ -2,7 +2,7 @@
 
 import { parseDateFilter } from '#core/flags/match/match-date.ts'
 import type { JsonValue } from '#core/json.ts'
-import { bindSqlValue, blanks, numberSqlOf, type PropertyAccess } from './property-access.ts'
+import { bindValueInSql, blanks, buildNumberSql, type PropertyAccess } from './property-access.ts'
 import type { QueryParams } from './query-params.ts'
 
 export interface DateContext {
@@ -14,7 +14,7 @@ export interface DateContext {
 const comparisons: Readonly<Record<string, string>> = { is_date_before: '<', is_date_after: '>', is_date_exact: '=' }
 
 /** SQL of 1 or 0. */
-export function compareDateSql(
+export function buildDateComparisonSql(
   operator: string,
   value: JsonValue,
   access: PropertyAccess,
@@ -30,17 +30,17 @@ export function compareDateSql(
 /** SQL of epoch nanoseconds; NULL for a value that is not a date. */
 function instantSql(access: PropertyAccess, timezone: string, params: QueryParams): string {
   const { type, text, name } = access
-  const ofText = bindSqlValue(`extractGroups(${text}, '${dateForm}')`, 'parts', instantOfPartsSql(timezone, params))
+  const ofText = bindValueInSql(`extractGroups(${text}, '${dateForm}')`, 'parts', instantOfPartsSql(timezone, params))
   const plain = `'^[+]?([0-9]+)(?:[.]([0-9]*))?$'`
-  const seconds = bindSqlValue(
-    numberSqlOf(access),
+  const seconds = bindValueInSql(
+    buildNumberSql(access),
     'own',
     `multiIf(isNaN(own), 0, abs(own) > ${secondsMax}, NULL, own)`,
   )
-  const ofNumber = bindSqlValue(
+  const ofNumber = bindValueInSql(
     seconds,
     'seconds',
-    bindSqlValue(
+    bindValueInSql(
       `extractGroups(${text}, ${plain})`,
       'digits',
       `multiIf(isNull(seconds), NULL, seconds < 0, toInt128(floor(seconds)) * 1000000000,
@@ -68,8 +68,8 @@ function instantOfPartsSql(timezone: string, params: QueryParams): string {
   const wall = `concat(${year}, parts[2], ' ', ${orZero('parts[3]', '00:00')}, ${orZero('substring(parts[4], 1, 3)', ':00')}, '.000')`
   // The engine reads a time that does not exist, such as 30 February or a time that a clock change skips, as another time.
   const secondsIn = (zone: string) =>
-    bindSqlValue(`toDateTime64OrNull(wall, 3, ${zone})`, 'time', 'if(toString(time) = wall, toInt64(time), NULL)')
-  const offset = bindSqlValue(
+    bindValueInSql(`toDateTime64OrNull(wall, 3, ${zone})`, 'time', 'if(toString(time) = wall, toInt64(time), NULL)')
+  const offset = bindValueInSql(
     `extractAll(parts[6], '[0-9]{2}')`,
     'digits',
     `if(digits[1] > '23' OR digits[2] > '59', NULL,
@@ -77,7 +77,7 @@ function instantOfPartsSql(timezone: string, params: QueryParams): string {
   )
   const zoned = `${secondsIn(`'UTC'`)} - ${offset}`
   const local = `if(parts[6] = '', ${secondsIn(params.text(timezone))}, ${zoned})`
-  const seconds = bindSqlValue(wall, 'wall', timezone === 'UTC' ? zoned : local)
+  const seconds = bindValueInSql(wall, 'wall', timezone === 'UTC' ? zoned : local)
   return `if(empty(parts), NULL, toInt128(${seconds} + (${cycles}) * ${secondsOf400Years}) * 1000000000
     + ${fractionSql('parts[5]')})`
 }

@@ -2,7 +2,7 @@
 
 import type { EventScope } from '#ports/events/event-queries.ts'
 import { type ClickHouseClient, readRows } from '../connection/clickhouse-clients.ts'
-import { buildSeenEvents } from '../queries/seen-events.ts'
+import { buildVisibleEventSources } from '../queries/seen-events.ts'
 import { epochMsSql } from './bucket-expression.ts'
 
 /**
@@ -20,7 +20,7 @@ export async function findFirstEventTime(
   scope: EventScope,
   signal: AbortSignal,
 ): Promise<number | null> {
-  const { once, copies } = buildSeenEvents(scope)
+  const { once, copies } = buildVisibleEventSources(scope)
   const rows = await readRows<[number | string, number | string]>(client, signal, {
     query: `SELECT ${epochMsSql('min(timestamp)')}, count() FROM ${once}
       WHERE project_id = {project:UInt32} AND toDate32(timestamp) = (

@@ -21,7 +21,12 @@ export interface PropertyAccess {
 export type NameSql = (sql: string) => string
 
 /** @param column SQL of a JSON object's text. */
-export function accessJsonProperty(column: string, key: string, params: QueryParams, name: NameSql): PropertyAccess {
+export function buildJsonPropertyAccess(
+  column: string,
+  key: string,
+  params: QueryParams,
+  name: NameSql,
+): PropertyAccess {
   const keyParam = params.text(key)
   const raw = name(`JSONExtractRaw(${column}, ${keyParam})`)
   const type = name(`toString(JSONType(${column}, ${keyParam}))`)
@@ -44,14 +49,14 @@ export const wideFlagSet = '&&'
  * @param flag the property's name, with `$feature/`.
  * @param readsMap whether some events have the value only in the map `flags`, which takes several times as long to read.
  */
-export function accessFlag(flag: string, readsMap: boolean, params: QueryParams, name: NameSql): PropertyAccess {
+export function buildFlagAccess(flag: string, readsMap: boolean, params: QueryParams, name: NameSql): PropertyAccess {
   const encoded = `concat('&', encodeURLComponent(${params.text(flag)}), '=')`
   const found = `extract(flag_set, concat(regexpQuoteMeta(${encoded}), '([^&]*)&'))`
   const value = `decodeURLComponent(${found})`
   const isPresent = `position(flag_set, ${encoded}) > 0`
-  if (!readsMap) return accessText(name(value), isPresent, name)
+  if (!readsMap) return buildTextAccess(name(value), isPresent, name)
   const orInMap = (inSet: string, inMap: string) => `if(flag_set = '${wideFlagSet}', ${inMap}, ${inSet})`
-  return accessText(
+  return buildTextAccess(
     name(orInMap(value, `flags[${params.text(flag)}]`)),
     orInMap(isPresent, `mapContains(flags, ${params.text(flag)})`),
     name,
@@ -59,12 +64,12 @@ export function accessFlag(flag: string, readsMap: boolean, params: QueryParams,
 }
 
 /** Accesses a text. @param text a column or other SQL. */
-export function accessText(text: string, isPresent: string, name: NameSql): PropertyAccess {
+export function buildTextAccess(text: string, isPresent: string, name: NameSql): PropertyAccess {
   return { isPresent, text, shown: text, type: `'String'`, number: '0.', name }
 }
 
 /** Names a value for one expression, which computes it once. An alias would be computed wherever it is used. */
-export function bindSqlValue(value: string, name: string, sql: string): string {
+export function bindValueInSql(value: string, name: string, sql: string): string {
   return `arrayMap(${name} -> ${sql}, [${value}])[1]`
 }
 
@@ -81,12 +86,12 @@ const numberForm = '^[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?$'
 const numberWord = '^[+-]?(?i:inf|infinity|nan)$'
 
 /** SQL of a double: the value of a JSON number, or of a text that means a number; NULL for anything else. */
-export function numberSqlOf({ type, text, number, name }: PropertyAccess): string {
+export function buildNumberSql({ type, text, number, name }: PropertyAccess): string {
   // The engine reads long numbers exactly only from JSON, so this makes a JSON number, which needs a digit at each end.
   const json = `replaceRegexpOne(replaceRegexpOne(${text}, '^[+]?(-?)', '\\\\10'),
     '^(-?)0*([0-9]+)(?:[.]([0-9]*))?([eE].*)?$', '\\\\1\\\\2.\\\\30\\\\4')`
   const inexact = `toFloat64OrNull(trim(LEADING '+' FROM ${text}))`
-  const exact = bindSqlValue(json, 'json', `if(JSONType(json) = 'Double', JSONExtractFloat(json), ${inexact})`)
+  const exact = bindValueInSql(json, 'json', `if(JSONType(json) = 'Double', JSONExtractFloat(json), ${inexact})`)
   return name(`multiIf(${type} IN ('Int64', 'UInt64', 'Double'), toNullable(${number}), ${type} != 'String', NULL,
     match(${text}, '${plainNumber}'), ${inexact}, match(${text}, '${numberForm}'), ${exact},
     match(${text}, '${numberWord}'),

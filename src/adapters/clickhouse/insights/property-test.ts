@@ -1,14 +1,14 @@
 // A condition on one property in SQL, equal to `core/flags/match` on every value that the engine reads as we do.
 
 import { toAsciiFoldedText, toFoldedText } from '#core/flags/match/fold-text.ts'
-import { compileMatch, toNumber } from '#core/flags/match/match-property.ts'
+import { compilePropertyMatch, toNumber } from '#core/flags/match/match-property.ts'
 import { readVersionTest, type Semver, type SemverOperator, semverOperators } from '#core/flags/match/match-semver.ts'
 import { compileFlagRegex, subjectBytesMax } from '#core/flags/match/regex-dialect.ts'
 import type { PropertyCondition } from '#core/insights/conditions.ts'
-import { type JsonValue, textOf } from '#core/json.ts'
+import { type JsonValue, toComparableText } from '#core/json.ts'
 import { UnsupportedPattern } from '#ports/events/insight-queries.ts'
-import { compareDateSql, type DateContext } from './date-sql.ts'
-import { bindSqlValue, blanks, numberSqlOf, type PropertyAccess } from './property-access.ts'
+import { buildDateComparisonSql, type DateContext } from './date-sql.ts'
+import { bindValueInSql, blanks, buildNumberSql, type PropertyAccess } from './property-access.ts'
 import type { QueryParams } from './query-params.ts'
 
 type Condition = Pick<PropertyCondition, 'operator' | 'value' | 'matchingVersion'>
@@ -18,7 +18,7 @@ type Condition = Pick<PropertyCondition, 'operator' | 'value' | 'matchingVersion
  * @throws UnsupportedPattern, and an error for an operator that does not exist, since the parsing of queries already
  * refuses such operators.
  */
-export function propertyTestSql(
+export function buildPropertyTestSql(
   condition: Condition,
   access: PropertyAccess,
   context: DateContext,
@@ -29,7 +29,7 @@ export function propertyTestSql(
 
 /** Whether a condition holds where the property is absent. */
 export function matchesWhenAbsent({ operator, value, matchingVersion: propertyMatchingVersion }: Condition): boolean {
-  const compiled = compileMatch(operator, value, { timezone: 'UTC', propertyMatchingVersion })
+  const compiled = compilePropertyMatch(operator, value, { timezone: 'UTC', propertyMatchingVersion })
   if (compiled === null) throw new Error(`no operator ${operator}`)
   return compiled.whenAbsent
 }
@@ -37,12 +37,12 @@ export function matchesWhenAbsent({ operator, value, matchingVersion: propertyMa
 function matchSql(condition: Condition, access: PropertyAccess, context: DateContext, params: QueryParams): string {
   const { operator, value } = condition
   // JavaScript can find half of a surrogate pair inside a text; the engine's strings cannot hold such a half.
-  if (!textOf(value).isWellFormed()) throw new UnsupportedPattern()
+  if (!toComparableText(value).isWellFormed()) throw new UnsupportedPattern()
   if (operator === 'is_set') return '1'
   if (operator === 'is_not_set' || value === null) return '0'
   const semver = semverOperators.find(name => name === operator)
-  if (semver !== undefined) return compareVersionSql(semver, textOf(value), access, params)
-  if (operator.startsWith('is_date_')) return compareDateSql(operator, value, access, context, params)
+  if (semver !== undefined) return compareVersionSql(semver, toComparableText(value), access, params)
+  if (operator.startsWith('is_date_')) return buildDateComparisonSql(operator, value, access, context, params)
   return compareNumberSql(condition, access, params) ?? compareTextSql(condition, access, params)
 }
 
@@ -75,7 +75,7 @@ function compareTextSql(condition: Condition, { text, type }: PropertyAccess, pa
       return applyNegation(`endsWith(lower(${text}), ${addFoldedText()})`)
     case 'regex':
     case 'not_regex':
-      return matchRegexSql(textOf(value), !isNegated, text, params)
+      return matchRegexSql(toComparableText(value), !isNegated, text, params)
     default:
       throw new Error(`no SQL for the operator ${operator}`)
   }
@@ -137,13 +137,13 @@ function compareNumberSql(
   const comparison = comparisons[operator]
   if (comparison !== undefined) {
     const bound = toNumber(value)
-    return bound === null ? '0' : `ifNull(${numberSqlOf(access)} ${comparison} ${params.number(bound)}, 0)`
+    return bound === null ? '0' : `ifNull(${buildNumberSql(access)} ${comparison} ${params.number(bound)}, 0)`
   }
   if (operator !== 'between' && operator !== 'not_between') return undefined
   if (!Array.isArray(value) || value.length !== 2) return '0'
   const [min, max] = [toNumber(value[0]!), toNumber(value[1]!)]
   if (min === null || max === null || !(min <= max)) return '0'
-  const own = numberSqlOf(access)
+  const own = buildNumberSql(access)
   const isWithin = `(${own} >= ${params.number(min)} AND ${own} <= ${params.number(max)})`
   return `ifNull(NOT isNaN(${own}) AND ${isWithin} = ${operator === 'between' ? 1 : 0}, 0)`
 }
@@ -210,8 +210,8 @@ function versionSql({ text, name }: PropertyAccess): string {
   const key = `concat(arrayStringConcat(arrayMap(digits -> leftPad(digits, ${numberDigits}, '0'), numbers)),
     if(parts[4] = '', '~', concat('-', ${identifiersSql('parts[4]')})), '\\x01', ${identifiersSql('parts[5]')})`
   const numbers = `arrayMap(digits -> trim(LEADING '0' FROM digits), arraySlice(parts, 1, 3))`
-  const own = bindSqlValue(numbers, 'numbers', `if(${isValid}, ${key}, '')`)
-  return name(bindSqlValue(`extractGroups(${text}, '${versionForm}')`, 'parts', own))
+  const own = bindValueInSql(numbers, 'numbers', `if(${isValid}, ${key}, '')`)
+  return name(bindValueInSql(`extractGroups(${text}, '${versionForm}')`, 'parts', own))
 }
 
 function identifiersSql(text: string): string {

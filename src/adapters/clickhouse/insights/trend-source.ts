@@ -2,11 +2,11 @@
 // breakdowns and figures need.
 
 import type { TrendCountQuery } from '#ports/events/insight-queries.ts'
-import { eventsWithPersonsSql, isMirrorFilledSql } from '../queries/persons-of-today.ts'
-import { buildSeenEvents } from '../queries/seen-events.ts'
+import { eventsWithPersonsSql, requireFilledMirrorSql } from '../queries/persons-of-today.ts'
+import { buildVisibleEventSources } from '../queries/seen-events.ts'
 import { bucketStartSql, buildBucketParams, isWithinBucketsSql } from './bucket-expression.ts'
-import { type ConditionContext, ConditionSql, groupColumnSql, type TableName } from './condition-sql.ts'
-import { accessJsonProperty, numberSqlOf, wideFlagSet } from './property-access.ts'
+import { buildGroupColumnSql, type ConditionContext, ConditionSql, type TableName } from './condition-sql.ts'
+import { buildJsonPropertyAccess, buildNumberSql, wideFlagSet } from './property-access.ts'
 import { QueryParams } from './query-params.ts'
 
 export interface TrendSource {
@@ -16,10 +16,10 @@ export interface TrendSource {
   readonly readsFlags: boolean
 }
 
-/** @param readsFlagMap see `accessFlag`. */
+/** @param readsFlagMap see `buildFlagAccess`. */
 export function buildTrendSource(query: TrendCountQuery, reading: Pick<ConditionContext, 'readsFlagMap'>): TrendSource {
   const { math, event, settings, projectId } = query
-  const seen = buildSeenEvents(query)
+  const seen = buildVisibleEventSources(query)
   const params = new QueryParams()
   const own: Record<string, unknown> = { project: projectId, ...buildBucketParams(query.buckets) }
   const conditions = new ConditionSql({ ...settings, ...reading }, params)
@@ -34,9 +34,9 @@ export function buildTrendSource(query: TrendCountQuery, reading: Pick<Condition
   const columns = new Set([
     `${bucketStartSql('timestamp')} AS bucket`,
     ...(needsPerson ? ['distinct_id'] : []),
-    ...groupTables.map(groupColumnSql),
+    ...groupTables.map(buildGroupColumnSql),
     ...(conditions.tables.get('events') ?? []),
-    ...(math.kind === 'groups' ? [groupColumnSql(math.groupTypeIndex)] : []),
+    ...(math.kind === 'groups' ? [buildGroupColumnSql(math.groupTypeIndex)] : []),
     ...(math.kind === 'numbers' ? [`${numberSql(math.property, params)} AS number_value`] : []),
   ])
   const events = [...columns].join(', ')
@@ -52,9 +52,9 @@ export function buildTrendSource(query: TrendCountQuery, reading: Pick<Condition
   for (const index of groupTables) {
     const table = conditions.tables.get(`group_${index}`)!
     sql = `SELECT * FROM (${sql}) AS counted_events LEFT ANY JOIN (
-      SELECT group_key AS ${groupColumnSql(index)}, 1 AS group_${index}_known, ${table.join(', ')}
+      SELECT group_key AS ${buildGroupColumnSql(index)}, 1 AS group_${index}_known, ${table.join(', ')}
       FROM groups FINAL ${currentGroupsSql(index)}
-    ) AS group_${index}_today USING (${groupColumnSql(index)})`
+    ) AS group_${index}_today USING (${buildGroupColumnSql(index)})`
   }
   const outer = ['bucket', ...values.map((value, index) => `${value} AS value_${index}`), ...countedColumns(query)]
   return {
@@ -69,15 +69,15 @@ export function buildTrendSource(query: TrendCountQuery, reading: Pick<Condition
  * `project`.
  */
 export function buildQueryOfFlagsInMapOnly(query: TrendCountQuery): string {
-  return `SELECT 1 FROM ${buildSeenEvents(query).copies}
+  return `SELECT 1 FROM ${buildVisibleEventSources(query).copies}
   WHERE project_id = {project:UInt32} AND ${isWithinBucketsSql('timestamp')} AND flag_set = '${wideFlagSet}' LIMIT 1`
 }
 
-const personsOf = `WHERE project_id = {project:UInt32} AND is_deleted = 0 AND ${isMirrorFilledSql()}`
+const personsOf = `WHERE project_id = {project:UInt32} AND is_deleted = 0 AND ${requireFilledMirrorSql()}`
 
 function currentGroupsSql(groupTypeIndex: number): string {
   return `WHERE project_id = {project:UInt32} AND group_type_index = ${groupTypeIndex} AND is_deleted = 0
-    AND ${isMirrorFilledSql()}`
+    AND ${requireFilledMirrorSql()}`
 }
 
 function readGroupTypeIndex(table: TableName): number[] {
@@ -86,7 +86,7 @@ function readGroupTypeIndex(table: TableName): number[] {
 
 function countedColumns({ math }: TrendCountQuery): string[] {
   if (math.kind === 'persons') return ['person AS counted']
-  if (math.kind === 'groups') return [`${groupColumnSql(math.groupTypeIndex)} AS counted`]
+  if (math.kind === 'groups') return [`${buildGroupColumnSql(math.groupTypeIndex)} AS counted`]
   return math.kind === 'numbers' ? ['number_value AS counted'] : []
 }
 
@@ -95,7 +95,7 @@ const magnitudeMax = '1e300'
 
 /** SQL of a property's value if it is a number or a text that means a number; NULL for anything else. */
 function numberSql(property: string, params: QueryParams): string {
-  const value = numberSqlOf(accessJsonProperty('properties', property, params, sql => sql))
+  const value = buildNumberSql(buildJsonPropertyAccess('properties', property, params, sql => sql))
   const isCounted = `abs(${value}) <= ${magnitudeMax}`
   // The engine's min and max include the hidden value of a NULL: an infinity there would make them NaN.
   return `if(${isCounted}, toNullable(if(${isCounted}, assumeNotNull(${value}), 0)), NULL)`

@@ -4,7 +4,7 @@
 import type { EventName, PropertyName } from '#core/capture/known-names.ts'
 import type { EventNameField, EventNameQuery, PropertyNameQuery } from '#ports/events/event-queries.ts'
 import { type ClickHouseClient, readRows } from '../connection/clickhouse-clients.ts'
-import { isMirrorFilledSql } from './persons-of-today.ts'
+import { requireFilledMirrorSql } from './persons-of-today.ts'
 
 /** A client that sends a new name with each event must not fill the memory: further names are left out. */
 const namesMax = 100_000
@@ -98,7 +98,7 @@ export async function listPropertyNames(
 function sampleSql({ kind, events = [], onlyOfEvents }: PropertyNameQuery): string {
   if (typeof kind === 'object')
     return `SELECT '' AS event, properties AS text FROM groups FINAL
-      WHERE ${isMirrorFilledSql()} AND project_id = {project:UInt32} AND group_type_index = {type:UInt8} AND is_deleted = 0
+      WHERE ${requireFilledMirrorSql()} AND project_id = {project:UInt32} AND group_type_index = {type:UInt8} AND is_deleted = 0
         AND length(properties) <= ${sampledCharsMax} LIMIT ${sampledMax}`
   const column = kind === 'person' ? 'person_properties' : 'properties'
   const onlyThese = onlyOfEvents && events.length > 0 ? 'AND event IN {events:Array(String)}' : ''

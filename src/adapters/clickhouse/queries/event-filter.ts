@@ -1,7 +1,7 @@
 // The filters of a list of events as conditions in SQL. A caller's values are always query parameters.
 
 import { isUuid } from '#core/events/uuid.ts'
-import { type JsonValue, numberOf, textOf } from '#core/json.ts'
+import { type JsonValue, readJsonNumber, toComparableText } from '#core/json.ts'
 import type { EventQuery } from '#ports/events/event-queries.ts'
 import { timeParamSql } from '../parameters/time-param.ts'
 
@@ -73,7 +73,7 @@ function propertyEqualsSql(key: string, texts: string): string {
  * `-0.0` as -0, and `-0` as 0).
  */
 function listEqualTexts(value: JsonValue): string[] {
-  const number = numberOf(value)
-  if (number === undefined) return [textOf(value)]
-  return [textOf(value), String(number), Object.is(number, -0) ? '-0' : String(number).replace('e+', 'e')]
+  const number = readJsonNumber(value)
+  if (number === undefined) return [toComparableText(value)]
+  return [toComparableText(value), String(number), Object.is(number, -0) ? '-0' : String(number).replace('e+', 'e')]
 }

@@ -14,7 +14,7 @@ import { jobCondition } from './imported-counts.ts'
 import { readRowsInSlices } from './rows-in-slices.ts'
 
 /** The queries are the worker's own and do not wait for queries of users. */
-export function createEventHistory(clients: Pick<ClickHouseClients, 'read'>): EventHistory {
+export function createEventHistoryQueries(clients: Pick<ClickHouseClients, 'read'>): EventHistory {
   const ask = <Row>(query: string, params: Record<string, unknown>, check?: (row: Row) => void) =>
     clients.read(async (client, signal) => {
       const result = await client.query({
@@ -221,7 +221,7 @@ function textPropertySql(key: string): string {
     extract(properties, '"[$]${key.slice(1)}"\\\\s*:\\\\s*"([^"\\\\\\\\]*)"'))`
 }
 
-/** SQL of a property's text, or of what `textOf` makes of another value. */
+/** SQL of a property's text, or of what `toComparableText` makes of another value. */
 function scalarPropertySql(key: string): string {
   return `multiIf(JSONType(properties, '${key}') NOT IN ('String', 'Null'), JSONExtractRaw(properties, '${key}'),
     isValidJSON(properties) OR ${textPropertySql(key)} != '', ${textPropertySql(key)},

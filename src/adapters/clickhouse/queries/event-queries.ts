@@ -14,7 +14,7 @@ import { buildEventFilter, type Filter, tieBreak } from './event-filter.ts'
 import { type EventRow, storedColumns, toEventView, viewColumns } from './event-rows.ts'
 import { eventsWithPersonsSql } from './persons-of-today.ts'
 import { readRowsInSlices } from './rows-in-slices.ts'
-import { buildSeenEvents, type SeenEvents } from './seen-events.ts'
+import { buildVisibleEventSources, type SeenEvents } from './seen-events.ts'
 
 export interface EventPage {
   readonly events: readonly EventView[]
@@ -31,7 +31,7 @@ const pageBytesMax = 4 * 1024 * 1024
 export async function listEvents(client: ClickHouseClient, query: EventQuery, signal: AbortSignal): Promise<EventPage> {
   const filter = buildEventFilter(query)
   if (filter === null) return { events: [], next: null }
-  const seen = buildSeenEvents(query)
+  const seen = buildVisibleEventSources(query)
   const order = query.descending ? 'DESC' : 'ASC'
   const places: Place[] = []
   for await (const days of listDayWindows(client, seen, filter, order, signal)) {
@@ -221,7 +221,7 @@ export async function findEvent(
 ): Promise<EventView | null> {
   if (!isUuid(uuid)) return null
   const { projectId } = scope
-  const seen = buildSeenEvents(scope)
+  const seen = buildVisibleEventSources(scope)
   // Without FINAL, the inner query reads only one column; that suffices, since every copy has the same identity.
   const conditions = [
     'project_id = {project:UInt32}',

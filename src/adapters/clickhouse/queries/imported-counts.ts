@@ -43,7 +43,7 @@ export async function countRowsOfImport(
 }
 
 /** By day and name, starting after `after`. */
-export async function listCountsOfImport(
+export async function listRowCountsOfImport(
   ask: AskPiece,
   { projectId, importJobId, after, limit }: ImportedCountsQuery,
   rowsMax = pieceRowsMax,

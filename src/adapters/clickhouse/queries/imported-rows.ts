@@ -7,20 +7,20 @@ import type { ImportedRows } from '#ports/events/imported-rows.ts'
 import { type ClickHouseClient, type ClickHouseClients, readRows } from '../connection/clickhouse-clients.ts'
 import { countStoredEvents } from './count-stored.ts'
 import { type EventRow, storedColumns, toEventView, viewColumns } from './event-rows.ts'
-import { countRowsOfImport, type JobParams, jobCondition, listCountsOfImport } from './imported-counts.ts'
+import { countRowsOfImport, type JobParams, jobCondition, listRowCountsOfImport } from './imported-counts.ts'
 
 /**
  * @param ask queues user queries per project.
  * @param askStored queues look-ups of batches per project. The worker's own queries use neither queue.
  */
-export function createImportedRows(
+export function createImportedRowQueries(
   clients: Pick<ClickHouseClients, 'read'>,
   { ask, askStored }: { readonly ask: Ask; readonly askStored: Ask },
 ): ImportedRows {
   return {
     countImportedRows: (projectId, importJobId, signal) =>
       countRowsOfImport(query => ask(projectId, signal, query), { project: projectId, job: importJobId }),
-    listImportedCounts: (asked, signal) => listCountsOfImport(query => ask(asked.projectId, signal, query), asked),
+    listImportedCounts: (asked, signal) => listRowCountsOfImport(query => ask(asked.projectId, signal, query), asked),
     countPendingRows: (projectId, importJobId) =>
       clients.read((client, signal) => countPending(client, { project: projectId, job: importJobId }, signal)),
     findImportedRows: (projectId, importJobId, uuids, signal) =>

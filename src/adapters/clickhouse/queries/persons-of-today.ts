@@ -11,7 +11,7 @@ import { type SeenEvents, visibleEvents } from './seen-events.ts'
  * @param conditions `WHERE …`, or `PREWHERE … WHERE …`, on events as they are stored.
  * @param distinctIds a query of the distinct ids that the events can have. It limits which overrides are read; without it,
  * all overrides of the project are read.
- * @param events from `buildSeenEvents`.
+ * @param events from `buildVisibleEventSources`.
  * The query takes the parameter `project`, and the conditions have to include the project.
  */
 export function eventsWithPersonsSql(
@@ -34,7 +34,7 @@ export function eventsWithPersonsSql(
  * becomes a `MirrorFillingError`, since a count of a partial mirror would be wrong without any sign of it.
  * @param database given if the connection uses another database.
  */
-export function isMirrorFilledSql(database?: string): string {
+export function requireFilledMirrorSql(database?: string): string {
   const table = database === undefined ? 'subject_mirror_fill' : `${database}.subject_mirror_fill`
   return `(SELECT throwIf(ifNull(argMax(is_complete, version), 0) = 0, '${fillingMessage}') FROM ${table}) = 0`
 }

@@ -3,7 +3,7 @@
 import type { PropertyValues } from '#core/capture/known-names.ts'
 import type { PropertyValueQuery } from '#ports/events/event-queries.ts'
 import { type ClickHouseClient, readRows } from '../connection/clickhouse-clients.ts'
-import { isMirrorFilledSql } from './persons-of-today.ts'
+import { requireFilledMirrorSql } from './persons-of-today.ts'
 
 /** Longer properties are skipped, since reading them is the main cost. */
 const sampledCharsMax = 16_384
@@ -51,7 +51,7 @@ function sourceSql(of: PropertyValueQuery['of']): { readonly rows: string; reado
   const project = 'project_id = {project:UInt32}'
   if (typeof of === 'object' && 'event' in of)
     return { rows: `FROM events WHERE ${project} AND event = {event:String}`, rowsMax: sampledEventsMax }
-  const today = `FINAL WHERE ${isMirrorFilledSql()} AND ${project} AND is_deleted = 0`
+  const today = `FINAL WHERE ${requireFilledMirrorSql()} AND ${project} AND is_deleted = 0`
   const rows = of === 'person' ? `FROM persons ${today}` : `FROM groups ${today} AND group_type_index = {type:UInt8}`
   return { rows, rowsMax: sampledSubjectsMax }
 }

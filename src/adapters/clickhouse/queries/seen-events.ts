@@ -21,18 +21,18 @@ export const visibleEvents: SeenEvents = {
   where: (first, rest) => `PREWHERE ${first} WHERE ${rest}`,
 }
 
-export function buildSeenEvents({ projectId, importJobId }: EventScope): SeenEvents {
+export function buildVisibleEventSources({ projectId, importJobId }: EventScope): SeenEvents {
   if (importJobId === undefined) return visibleEvents
   assert(Number.isInteger(importJobId) && importJobId >= firstImportJobId)
   const isVisible = `project_id = ${Number(projectId)}`
-  return buildSeenEventsOfJob({ isVisible, isOfJob: `import_partition = ${importJobId} AND ${isVisible}` })
+  return buildEventSourcesWithJob({ isVisible, isOfJob: `import_partition = ${importJobId} AND ${isVisible}` })
 }
 
 /**
  * The rows of two tables, as if they were in one table. @param database given if the connection uses another one.
  * @param isOfJob is evaluated before FINAL, because a later copy in another pending job would hide the copy of this job.
  */
-export function buildSeenEventsOfJob({
+export function buildEventSourcesWithJob({
   database,
   isVisible,
   isOfJob,

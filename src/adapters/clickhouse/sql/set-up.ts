@@ -6,13 +6,13 @@ import { ClickHouseError } from '@clickhouse/client'
 import { flagCallEventName } from '#core/processing/deduplicate-flag-calls.ts'
 import type { SqlFunctions } from '#core/sql/check-sql.ts'
 import {
-  analystLoginOf,
-  buildAnalystSettings,
   buildRowPolicies,
+  buildSqlUserLogin,
+  buildSqlUserSettings,
   describedBy,
-  listViewedTables,
-  nameViewsDatabase,
-  nameViewsUser,
+  formatViewsDatabaseName,
+  formatViewsUserName,
+  listTablesReadByViews,
   type SqlScope,
 } from '../connection/analyst.ts'
 import {
@@ -22,8 +22,8 @@ import {
   readRows,
 } from '../connection/clickhouse-clients.ts'
 import { isAccessDenied } from '../connection/clickhouse-errors.ts'
-import { isMirrorFilledSql } from '../queries/persons-of-today.ts'
-import { buildSeenEventsOfJob } from '../queries/seen-events.ts'
+import { requireFilledMirrorSql } from '../queries/persons-of-today.ts'
+import { buildEventSourcesWithJob } from '../queries/seen-events.ts'
 
 export interface SqlSetUp {
   /** Prepares the views and users of a scope for a query; `lacking` says what the operator must do first, or is null. */
@@ -77,7 +77,7 @@ async function createViewsAndUsers(
   analyst: ClickHouseEndpoint['analyst'] | null,
   queryTimeoutSeconds: number,
 ): Promise<{ lacking: string | null }> {
-  const views = nameViewsDatabase(database, scope)
+  const views = formatViewsDatabaseName(database, scope)
   try {
     if (analyst !== null) {
       for (const query of buildUserStatements(database, scope, analyst, queryTimeoutSeconds))
@@ -124,11 +124,11 @@ export function buildUserStatements(
   given: ClickHouseEndpoint['analyst'],
   queryTimeoutSeconds: number,
 ): string[] {
-  const analyst = analystLoginOf(given, scope)
-  const views = nameViewsDatabase(database, scope)
-  const definer = nameViewsUser(scope)
+  const analyst = buildSqlUserLogin(given, scope)
+  const views = formatViewsDatabaseName(database, scope)
+  const definer = formatViewsUserName(scope)
   const policy = scope === 'job' ? 'pennon_project_job' : 'pennon_project'
-  const settings = Object.entries(buildAnalystSettings(queryTimeoutSeconds, scope))
+  const settings = Object.entries(buildSqlUserSettings(queryTimeoutSeconds, scope))
     .map(([name, value]) => `${name} = ${typeof value === 'string' ? `'${value}'` : value}`)
     .join(', ')
   const hash = createHash('sha256').update(analyst.password).digest('hex')
@@ -142,7 +142,7 @@ export function buildUserStatements(
       ([table, condition]) =>
         `CREATE ROW POLICY OR REPLACE ${policy} ON ${database}.${table} USING ${condition} TO ${definer}`,
     ),
-    ...listViewedTables(scope).map(table => `GRANT SELECT ON ${database}.${table} TO ${definer}`),
+    ...listTablesReadByViews(scope).map(table => `GRANT SELECT ON ${database}.${table} TO ${definer}`),
     `CREATE DATABASE IF NOT EXISTS ${views}`,
     `GRANT SELECT ON ${views}.* TO ${analyst.username}`,
   ]
@@ -176,11 +176,11 @@ export interface SqlView {
  * user that sees only rows of the request's project (`connection/analyst.ts`), so they need not name the project.
  */
 export function createSqlViews(database: string, scope: SqlScope = 'visible'): SqlView[] {
-  const seen = scope === 'job' ? buildSeenEventsOfJob({ database, isVisible: '1', isOfJob: '1' }).once : null
+  const seen = scope === 'job' ? buildEventSourcesWithJob({ database, isVisible: '1', isOfJob: '1' }).once : null
   const eventRows = seen ?? `${database}.events FINAL`
   const overrides = `SELECT distinct_id, person_id, true AS is_overridden FROM ${database}.person_distinct_id_overrides FINAL`
   const person = 'if(o.is_overridden, o.person_id, e.person_id) AS person_id'
-  const isFilled = isMirrorFilledSql(database)
+  const isFilled = requireFilledMirrorSql(database)
   const groupColumns = [0, 1, 2, 3, 4].map(index => `e.\`$group_${index}\` AS \`$group_${index}\``).join(', ')
   const selects = {
     events: `SELECT e.uuid AS uuid, e.event AS event, e.distinct_id AS distinct_id, e.timestamp AS timestamp,
@@ -208,8 +208,8 @@ export function createSqlViews(database: string, scope: SqlScope = 'visible'): S
   }
   return Object.entries(selects).map(([name, select]) => {
     const comment = `pennon ${createHash('sha256').update(select).digest('hex').slice(0, 16)}`
-    const statement = `CREATE OR REPLACE VIEW ${nameViewsDatabase(database, scope)}.${name}
-      DEFINER = ${nameViewsUser(scope)} SQL SECURITY DEFINER AS ${select} COMMENT '${comment}'`
+    const statement = `CREATE OR REPLACE VIEW ${formatViewsDatabaseName(database, scope)}.${name}
+      DEFINER = ${formatViewsUserName(scope)} SQL SECURITY DEFINER AS ${select} COMMENT '${comment}'`
     return { name, statement, comment }
   })
 }

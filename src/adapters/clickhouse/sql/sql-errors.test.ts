@@ -4,9 +4,9 @@ import { ClickHouseError } from '@clickhouse/client'
 import { MirrorFillingError, PortError } from '#ports/port-error.ts'
 import {
   buildRowPolicies,
-  listViewedTables,
-  nameViewsDatabase,
-  nameViewsUser,
+  formatViewsDatabaseName,
+  formatViewsUserName,
+  listTablesReadByViews,
   sqlScopes,
 } from '../connection/analyst.ts'
 import { fillingMessage } from '../connection/clickhouse-errors.ts'
@@ -84,15 +84,15 @@ describe('tables for users’ SQL', () => {
     for (const scope of sqlScopes) {
       const views = createSqlViews('db', scope).map(({ statement }) => statement)
       const tables = new Set(views.flatMap(statement => statement.match(/(?<=\bdb\.)\w+/g) ?? []))
-      assert.deepEqual([...tables].sort(), listViewedTables(scope).toSorted())
+      assert.deepEqual([...tables].sort(), listTablesReadByViews(scope).toSorted())
       assert.equal(tables.has('events_pending'), scope === 'job')
-      assert.ok(views.every(statement => statement.includes(`VIEW ${nameViewsDatabase('db', scope)}.`)))
+      assert.ok(views.every(statement => statement.includes(`VIEW ${formatViewsDatabaseName('db', scope)}.`)))
       const statements = buildUserStatements('db', scope, { username: 'analyst', password: "se'cret" }, 9)
       for (const [table, policy] of Object.entries(buildRowPolicies(scope))) {
         assert.ok(policy.includes("project_id = toUInt32(getClientHTTPHeader('Pennon-Project'))"), table)
         assert.equal(policy.includes('Pennon-Import-Job'), table === 'events_pending', table)
         assert.ok(
-          statements.some(sql => sql.includes(` ON db.${table} USING ${policy} TO ${nameViewsUser(scope)}`)),
+          statements.some(sql => sql.includes(` ON db.${table} USING ${policy} TO ${formatViewsUserName(scope)}`)),
           table,
         )
       }

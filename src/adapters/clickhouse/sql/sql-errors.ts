@@ -7,7 +7,7 @@ import {
   fillingMessage,
   isAccessDenied,
   isOutOfSharedMemory,
-  toEngineError,
+  parseEngineError,
   toStoreError,
 } from '../connection/clickhouse-errors.ts'
 
@@ -20,7 +20,7 @@ const detailLengthMax = 500
 
 /** @throws PortError when the store is at fault; rethrows anything that is not an error of the store. */
 export function toSqlFailure(thrown: unknown, database: string): SqlFailure {
-  const error = toEngineError(thrown)
+  const error = parseEngineError(thrown)
   if (isAccessDenied(error)) return { kind: 'forbidden' }
   if (!(error instanceof ClickHouseError)) throw toStoreError(error, 'write')
   if (isOutOfSharedMemory(error)) throw toStoreError(error, 'read')

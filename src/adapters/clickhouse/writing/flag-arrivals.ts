@@ -17,7 +17,7 @@ export interface FlagArrival {
 }
 
 /** Lists each project and day of the calls once. */
-export function listFlagArrivals(
+export function listDaysOfFlagCalls(
   events: readonly StoredEvent[],
   deduplicated: readonly DeduplicatedCall[],
 ): FlagArrival[] {
@@ -34,7 +34,7 @@ export function listFlagArrivals(
 
 export const arrivalColumns = 'project_id, day, token'
 
-export function writeArrivalRow(to: RowBinaryWriter, { projectId, day }: FlagArrival): RowWritten {
+export function writeFlagCallDayRow(to: RowBinaryWriter, { projectId, day }: FlagArrival): RowWritten {
   to.uint32(projectId)
   to.uint32(day >>> 0)
   to.int64(randomInt(2 ** 32), randomInt(2 ** 31))
@@ -45,7 +45,11 @@ export function writeArrivalRow(to: RowBinaryWriter, { projectId, day }: FlagArr
  * Records the days of a published job's calls. The job's rows are already in `events`, so a repeat after a crash finds
  * them.
  */
-export function recordJobArrivals(client: ClickHouseClient, database: string, importJobId: number): Promise<unknown> {
+export function recordFlagCallDaysOfJob(
+  client: ClickHouseClient,
+  database: string,
+  importJobId: number,
+): Promise<unknown> {
   return client.command({
     query: `INSERT INTO ${database}.flag_call_arrivals (${arrivalColumns})
       SELECT project_id, day, rand64() FROM (

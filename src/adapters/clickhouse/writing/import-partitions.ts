@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict'
 import { PortError } from '#ports/port-error.ts'
 import { type ClickHouseClient, type ClickHouseClients, readRows } from '../connection/clickhouse-clients.ts'
-import { invalidateAllCachedUsage, recordJobArrivals } from './flag-arrivals.ts'
+import { invalidateAllCachedUsage, recordFlagCallDaysOfJob } from './flag-arrivals.ts'
 
 /** Moves the job's pending partitions into `events`, one at a time. */
 export function publishJobPartitions(clients: ClickHouseClients, importJobId: number): Promise<void> {
@@ -17,7 +17,7 @@ export function publishJobPartitions(clients: ClickHouseClients, importJobId: nu
         query: `ALTER TABLE ${database}.events_pending MOVE PARTITION ID '${partition}' TO TABLE ${database}.events`,
       })
     }
-    await recordJobArrivals(client, database, importJobId)
+    await recordFlagCallDaysOfJob(client, database, importJobId)
   })
 }
 

@@ -5,7 +5,7 @@
 import { Readable } from 'node:stream'
 import { PortError } from '#ports/port-error.ts'
 import type { ClickHouseClients } from '../connection/clickhouse-clients.ts'
-import { isContentError } from '../connection/clickhouse-errors.ts'
+import { isErrorOfRowContent } from '../connection/clickhouse-errors.ts'
 import type { RowWritten } from './event-rows.ts'
 import { RowBinaryWriter } from './row-binary.ts'
 
@@ -112,7 +112,7 @@ async function sendPiece<Row>(
       requireWritten(summary?.written_rows, rowCount, batch.table)
       return null
     } catch (error) {
-      if (isContentError(error)) return error.message
+      if (isErrorOfRowContent(error)) return error.message
       throw error
     }
   })

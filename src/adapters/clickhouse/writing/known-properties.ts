@@ -8,7 +8,7 @@
 
 import { randomInt } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { backOffMs } from '#core/back-off.ts'
+import { computeBackOffMs } from '#core/back-off.ts'
 import { listMemberTexts } from '#core/json-text.ts'
 import { type IdShare, type KnownOf, knownBytesMax } from '#ports/events/event-writer.ts'
 import { PortError } from '#ports/port-error.ts'
@@ -193,7 +193,7 @@ async function waitForMutations(clients: ClickHouseClients, importJobId: number,
     if (reasons.length === 0) return
     const failure = reasons.find(reason => reason !== '')
     if (failure !== undefined) throw new PortError('event-store', 'unavailable', new Error(failure))
-    await sleep(backOffMs(pollWaits, polls), undefined, { signal }).catch((cause: unknown) => {
+    await sleep(computeBackOffMs(pollWaits, polls), undefined, { signal }).catch((cause: unknown) => {
       if (!signal.aborted) throw cause
     })
   }

@@ -22,7 +22,7 @@ import {
   writeRejectedRow,
   writeReplayedRow,
 } from './event-rows.ts'
-import { arrivalColumns, listFlagArrivals, writeArrivalRow } from './flag-arrivals.ts'
+import { arrivalColumns, listDaysOfFlagCalls, writeFlagCallDayRow } from './flag-arrivals.ts'
 import { deduplicatedColumns, writeDeduplicatedRow } from './flag-calls.ts'
 import { createRowInserter, type RowsOfTable } from './insert-rows.ts'
 import { createSubjectMirror } from './mirror-rows.ts'
@@ -361,7 +361,7 @@ describe('the row of', () => {
     const call = (projectId: number, timestampMs: number) => ({
       ...{ projectId, timestampMs, uuid, distinctId: 'ada', chargedAtMs: 0, flag: 'f', response: '' },
     })
-    const arrivals = listFlagArrivals(
+    const arrivals = listDaysOfFlagCalls(
       [
         { ...event, event: '$feature_flag_called', projectId: 1, timestampMs: 86_400_000 },
         { ...event, projectId: 1, timestampMs: 5 * 86_400_000 },
@@ -369,7 +369,7 @@ describe('the row of', () => {
       [call(1, 2 * 86_400_000 - 1), call(1, 2 * 86_400_000), call(2, -1)],
     )
     const rows = arrivals.map(arrival => {
-      const bytes = bytesOf(to => writeArrivalRow(to, arrival))
+      const bytes = bytesOf(to => writeFlagCallDayRow(to, arrival))
       return readRow('flag_call_arrivals', arrivalColumns, bytes)
     })
     assert.equal(rows.map(row => `${row.project_id} ${row.day}`).join(), '1 1,1 2,2 -1')

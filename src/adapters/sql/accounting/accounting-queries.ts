@@ -8,7 +8,7 @@ import { utcDay } from '#core/usage.ts'
 import type { AccountingStore, RefusedCount, WarningSummary } from '#ports/state/accounting-store.ts'
 import { readInSlices } from '../tables/fitting-rows.ts'
 import { toResourceItem, toResourceRow } from '../tables/resource-rows.ts'
-import { jsonObjectOf, toJsonText } from '../tables/rows.ts'
+import { parseStoredJsonObject, toJsonText } from '../tables/rows.ts'
 import type { StateSchema } from '../tables/schema.ts'
 
 const liveCounts = {
@@ -160,7 +160,7 @@ export function createAccountingQueries(db: Kysely<StateSchema>): AccountingStor
           lastSeenMs: Number(last_seen),
           warnings: samples.map(sample => ({
             timestampMs: Number(sample.timestamp),
-            details: jsonObjectOf(sample.details),
+            details: parseStoredJsonObject(sample.details),
           })),
         })
       }

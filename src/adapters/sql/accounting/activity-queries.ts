@@ -8,7 +8,7 @@ import type { ActivityStore } from '#ports/state/activity-store.ts'
 import { isAuthorOneOfSql } from '../tables/conditions.ts'
 import { countFittingRows } from '../tables/fitting-rows.ts'
 import { recordActivity } from '../tables/record-activity.ts'
-import { authorOf, jsonOf } from '../tables/rows.ts'
+import { parseStoredAuthor, parseStoredJson } from '../tables/rows.ts'
 import type { ActivityTable, StateSchema } from '../tables/schema.ts'
 import { toStorableText } from '../tables/wrap-methods.ts'
 
@@ -37,7 +37,9 @@ export function createActivityQueries(db: Kysely<StateSchema>): ActivityStore {
       let found = db.selectFrom(searched.as('searched')).where('kind', 'in', kinds)
       if (projectId !== null) found = found.where('project_id', '=', projectId)
       if (by !== undefined) {
-        const authors = (await found.select('author').distinct().execute()).flatMap(row => authorOf(row.author) ?? [])
+        const authors = (await found.select('author').distinct().execute()).flatMap(
+          row => parseStoredAuthor(row.author) ?? [],
+        )
         const chosen = authors.filter(author => by.includes(computeAuthorNumber(author)))
         found = found.where(isAuthorOneOfSql('author', chosen))
       }
@@ -80,9 +82,9 @@ function activityOf(row: Selectable<ActivityTable>): Activity {
     itemId: row.item_id,
     itemName: row.item_name,
     activity: row.activity,
-    changes: jsonOf(row.changes) as unknown as JsonChange[],
+    changes: parseStoredJson(row.changes) as unknown as JsonChange[],
     ...(row.version === null ? {} : { version: Number(row.version) }),
-    by: authorOf(row.author),
+    by: parseStoredAuthor(row.author),
     atMs: Number(row.created_at),
   }
 }

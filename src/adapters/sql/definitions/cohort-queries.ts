@@ -2,7 +2,7 @@
 // any other, and `deleted: false` reverts it; the members are kept.
 
 import { type Kysely, sql } from 'kysely'
-import { createChangeActivity } from '#core/activity.ts'
+import { createActivityEntry } from '#core/activity.ts'
 import { type Cohort, cohortResource, isSameCohort } from '#core/flags/definitions/cohort.ts'
 import {
   createLinkedDefinition,
@@ -10,7 +10,7 @@ import {
   listReferencesOfFlag,
 } from '#core/flags/definitions/definition-links.ts'
 import { omitUndefined } from '#core/omit-undefined.ts'
-import { toLoggedItem } from '#core/resource.ts'
+import { toActivityLogFields } from '#core/resource.ts'
 import { err, ok } from '#core/result.ts'
 import type { CohortStore } from '#ports/state/cohort-store.ts'
 import type { DefinitionLinkReader, LinkedWrite } from '#ports/state/flag-store.ts'
@@ -19,14 +19,14 @@ import { readPage } from '../tables/fitting-rows.ts'
 import { recordActivity } from '../tables/record-activity.ts'
 import { toResourceItem, toResourceRow } from '../tables/resource-rows.ts'
 import { allocateId, bumpRevision } from '../tables/revision-queries.ts'
-import { jsonObjectOf } from '../tables/rows.ts'
+import { parseStoredJsonObject } from '../tables/rows.ts'
 import type { StateSchema } from '../tables/schema.ts'
 
 export function createCohortQueries(db: Kysely<StateSchema>): CohortStore & DefinitionLinkReader {
   return {
     createCohort: (input, change, options) =>
       db.transaction().execute(async trx => {
-        if (await haveLinksChanged(trx, input.projectId, options)) return err('definitions_changed')
+        if (await haveDefinitionsChanged(trx, input.projectId, options)) return err('definitions_changed')
         const cohort: Cohort = {
           ...input,
           id: await allocateId(trx, 'cohort'),
@@ -49,7 +49,7 @@ export function createCohortQueries(db: Kysely<StateSchema>): CohortStore & Defi
         if (current === null || (current.deleted && patch.deleted !== false)) return err('not_found')
         const { expectedVersion } = options
         if (expectedVersion !== undefined && expectedVersion !== current.version) return err({ staleVersion: current })
-        if (await haveLinksChanged(trx, projectId, options)) return err('definitions_changed')
+        if (await haveDefinitionsChanged(trx, projectId, options)) return err('definitions_changed')
         const cohort: Cohort = {
           ...current,
           ...omitUndefined(patch),
@@ -124,13 +124,17 @@ export function createCohortQueries(db: Kysely<StateSchema>): CohortStore & Defi
           ...(row.removed === 1 && { isBeingDeleted: true as const }),
         })),
         flags: flags.map(({ id, key, filters }) =>
-          createLinkedDefinition(Number(id), key, filters === null ? [] : listReferencesOfFlag(jsonObjectOf(filters))),
+          createLinkedDefinition(
+            Number(id),
+            key,
+            filters === null ? [] : listReferencesOfFlag(parseStoredJsonObject(filters)),
+          ),
         ),
         cohorts: cohorts.map(({ id, name, is_static, filters }) =>
           createLinkedDefinition(
             Number(id),
             name,
-            filters === null || is_static === 1 ? [] : listReferencesOfCohort(jsonObjectOf(filters)),
+            filters === null || is_static === 1 ? [] : listReferencesOfCohort(parseStoredJsonObject(filters)),
           ),
         ),
       }
@@ -150,7 +154,7 @@ export function createCohortQueries(db: Kysely<StateSchema>): CohortStore & Defi
 /**
  * Whether the project's definitions changed since a write was checked against them. Call it in the write's transaction.
  */
-export async function haveLinksChanged(
+export async function haveDefinitionsChanged(
   trx: Kysely<StateSchema>,
   projectId: number,
   { linksRevision }: LinkedWrite,
@@ -162,10 +166,10 @@ export async function haveLinksChanged(
 function activityOfCohort(before: Cohort | null, after: Cohort) {
   const { projectId, id, name } = after
   const item = { kind: 'cohort', projectId, itemId: String(id), itemName: name } as const
-  const showIfAny = (cohort: Cohort | null) => cohort && toLoggedItem(cohortResource, cohort)
+  const showIfAny = (cohort: Cohort | null) => cohort && toActivityLogFields(cohortResource, cohort)
   return after.deleted && before?.deleted === false
-    ? createChangeActivity(item, showIfAny({ ...after, deleted: false }), null)
-    : createChangeActivity(item, showIfAny(before), showIfAny(after))
+    ? createActivityEntry(item, showIfAny({ ...after, deleted: false }), null)
+    : createActivityEntry(item, showIfAny(before), showIfAny(after))
 }
 
 async function readProjectRevision(db: Kysely<StateSchema>, projectId: number): Promise<number> {

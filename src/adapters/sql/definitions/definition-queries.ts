@@ -9,7 +9,7 @@ import { surveyResource } from '#core/resources/survey.ts'
 import type { DefinitionChanges, HeldDefinitions } from '#ports/state/definition-store.ts'
 import { toResourceItem } from '../tables/resource-rows.ts'
 import { readRevision } from '../tables/revision-queries.ts'
-import { groupTypeOf } from '../tables/rows.ts'
+import { toGroupType } from '../tables/rows.ts'
 import type { ProjectTable, StateSchema } from '../tables/schema.ts'
 import {
   addUnchangedDefinitions,
@@ -116,7 +116,7 @@ async function readProjects(
       revision: Number(row.revision),
       flags: (flagsOf.get(row.id) ?? []).map(row => toResourceItem(flagResource, row)),
       cohorts: (cohortsOf.get(row.id) ?? []).map(row => toResourceItem(cohortResource, row)),
-      groupTypes: (groupTypesOf.get(row.id) ?? []).map(groupTypeOf),
+      groupTypes: (groupTypesOf.get(row.id) ?? []).map(toGroupType),
       earlyAccessFeatures: (featuresOf.get(row.id) ?? []).map(row => toResourceItem(earlyAccessFeatureResource, row)),
       surveys: (surveysOf.get(row.id) ?? []).map(row => toResourceItem(surveyResource, row)),
       secretKeyHashes: (secretKeysOf.get(row.id) ?? []).map(key => key.secret_hash),

@@ -20,9 +20,9 @@ import { countFittingRows, readInSlices, readPage } from '../tables/fitting-rows
 import { recordActivity } from '../tables/record-activity.ts'
 import { toResourceItem, toResourceRow } from '../tables/resource-rows.ts'
 import { allocateId, bumpRevision } from '../tables/revision-queries.ts'
-import { authorOf, jsonObjectOf, toAuthorText, toJsonText, toSqlBoolean } from '../tables/rows.ts'
+import { parseStoredAuthor, parseStoredJsonObject, toAuthorText, toJsonText, toSqlBoolean } from '../tables/rows.ts'
 import type { FlagVersionTable, StateSchema } from '../tables/schema.ts'
-import { haveLinksChanged } from './cohort-queries.ts'
+import { haveDefinitionsChanged } from './cohort-queries.ts'
 
 /** How many flags one query reads, which limits `IN` lists. */
 const idsPerQuery = 500
@@ -36,7 +36,7 @@ export function createFlagQueries(
   return {
     createFlag: (input, change, options = {}) =>
       db.transaction().execute(async trx => {
-        if (await haveLinksChanged(trx, input.projectId, options)) return err('definitions_changed')
+        if (await haveDefinitionsChanged(trx, input.projectId, options)) return err('definitions_changed')
         const inserted = await insertFlag(trx, input, change)
         if (!inserted.ok) return inserted
         return ok({ value: inserted.value, revision: await bumpRevision(trx, input.projectId) })
@@ -44,7 +44,7 @@ export function createFlagQueries(
 
     updateFlag: (projectId, flagId, patch, change, options = {}) =>
       db.transaction().execute(async trx => {
-        if (await haveLinksChanged(trx, projectId, options)) return err('definitions_changed')
+        if (await haveDefinitionsChanged(trx, projectId, options)) return err('definitions_changed')
         const changed = await updateFlagRow(trx, projectId, flagId, patch, change, options.expectedVersion)
         if (!changed.ok) return changed
         return ok({ value: changed.value, revision: await bumpRevision(trx, projectId) })
@@ -70,7 +70,7 @@ export function createFlagQueries(
         .where('project_id', '=', projectId)
         .where('created_by', 'is not', null)
         .execute()
-      return rows.map(row => authorOf(row.created_by)!)
+      return rows.map(row => parseStoredAuthor(row.created_by)!)
     },
 
     listFlags: (projectId, query) =>
@@ -272,14 +272,14 @@ async function saveSnapshot(trx: Kysely<StateSchema>, flag: Flag, by: Author, ac
 }
 
 function toFlagVersion(row: FlagVersionTable): FlagVersion {
-  const snapshot = jsonObjectOf(row.snapshot) as unknown as Flag
+  const snapshot = parseStoredJsonObject(row.snapshot) as unknown as Flag
   const by: Author | string | null = snapshot.createdBy
   return {
     flagId: Number(row.flag_id),
     version: Number(row.version),
     // A field that a later release added is missing from older snapshots; in those, the author was only a label.
     flag: { ...flagDefaults, ...snapshot, createdBy: typeof by === 'string' ? { id: null, label: by } : by },
-    changedBy: authorOf(row.changed_by),
+    changedBy: parseStoredAuthor(row.changed_by),
     createdAtMs: Number(row.created_at),
   }
 }

@@ -1,8 +1,8 @@
 // Lists of early access features, surveys and experiments.
 
 import { type Kysely, sql } from 'kysely'
-import { chooseExperiments, type ListedExperiment } from '#core/experiments/choose-experiments.ts'
-import { ownValue } from '#core/json.ts'
+import { filterExperiments, type ListedExperiment } from '#core/experiments/choose-experiments.ts'
+import { getOwnValue } from '#core/json.ts'
 import type { Resource } from '#core/resource.ts'
 import { experimentResource } from '#core/resources/experiment.ts'
 import { type Item, type ResourceName, resources } from '#core/resources/resources.ts'
@@ -12,7 +12,7 @@ import type { Page } from '#ports/state/written.ts'
 import { containsTextSql, isAuthorOneOfSql, isInListSql } from '../tables/conditions.ts'
 import { countFittingRows, readPage } from '../tables/fitting-rows.ts'
 import { toResourceItem } from '../tables/resource-rows.ts'
-import { jsonObjectOf, toSqlBoolean } from '../tables/rows.ts'
+import { parseStoredJsonObject, toSqlBoolean } from '../tables/rows.ts'
 import type { StateSchema } from '../tables/schema.ts'
 
 const contentBytes = sql<number>`octet_length(content)`.as('bytes')
@@ -31,7 +31,7 @@ const lists: { readonly [N in ResourceName]?: List<N> } = {
     readNewest(surveyResource, await selectSurveys(db, projectId, query), { limit, offset }),
 
   async experiment(db, projectId, { limit, offset, nowMs, ...filter }) {
-    const chosen = chooseExperiments(await readExperiments(db, projectId), filter, nowMs)
+    const chosen = filterExperiments(await readExperiments(db, projectId), filter, nowMs)
     const page = chosen.slice(offset, offset + limit)
     const ids = page.slice(0, countFittingRows(page)).map(({ id }) => id)
     if (ids.length === 0) return { count: chosen.length, results: [] }
@@ -104,7 +104,7 @@ async function selectSurveys(
     if (sizes.length === 0) break
     const rows = await page.select(['id', 'name', 'content']).limit(countFittingRows(sizes)).execute()
     for (const { id, name, content } of rows) {
-      const description = ownValue(jsonObjectOf(content), 'description')
+      const description = getOwnValue(parseStoredJsonObject(content), 'description')
       const texts = typeof description === 'string' ? [name, description] : [name]
       if (texts.some(text => text.toLowerCase().includes(search.toLowerCase()))) found.push(id)
     }

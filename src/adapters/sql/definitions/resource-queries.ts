@@ -2,10 +2,10 @@
 // `resource-lists.ts` has the lists.
 
 import type { Kysely } from 'kysely'
-import { createChangeActivity, type NewActivity } from '#core/activity.ts'
+import { createActivityEntry, type NewActivity } from '#core/activity.ts'
 import type { Change } from '#core/author.ts'
 import { omitUndefined } from '#core/omit-undefined.ts'
-import { buildInitialFields, patchItem, type Resource, type RowOf, toLoggedItem } from '#core/resource.ts'
+import { buildInitialFields, patchItem, type Resource, type RowOf, toActivityLogFields } from '#core/resource.ts'
 import { type Item, type ResourceName, resources } from '#core/resources/resources.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { FlagWrite, FlagWriteRefusal } from '#ports/state/flag-store.ts'
@@ -15,7 +15,7 @@ import { toResourceItem, toResourceRow } from '../tables/resource-rows.ts'
 import { allocateId, bumpRevision, readRevision } from '../tables/revision-queries.ts'
 import type { StateSchema } from '../tables/schema.ts'
 import { toStorableFields } from '../tables/wrap-methods.ts'
-import { haveLinksChanged } from './cohort-queries.ts'
+import { haveDefinitionsChanged } from './cohort-queries.ts'
 import { insertFlag, updateFlagRow } from './flag-queries.ts'
 import { listResourceItems, selectResourceItems, toUntypedTables } from './resource-lists.ts'
 
@@ -72,7 +72,7 @@ export function createResourceQueries(db: Kysely<StateSchema>): ResourceStore {
         const current = await findItem(trx, name, projectId, id)
         if (current === null) return err('not_found')
         if (isChanged(resource, current, options.basedOn)) return err('flag_changed')
-        if (await haveLinksChanged(trx, projectId, options)) return err('definitions_changed')
+        if (await haveDefinitionsChanged(trx, projectId, options)) return err('definitions_changed')
         const ofFlags = await applyFlagWrites(trx, projectId, flags, change)
         if (!ofFlags.ok) return ofFlags
         const items = toUntypedTables(trx)
@@ -121,8 +121,8 @@ function isChanged(resource: Resource, stored: AnyItem, basedOn: AnyItem | null 
 
 function activityOfItem(name: ResourceName, before: AnyItem | null, after: AnyItem | null): NewActivity | null {
   const { projectId, id, name: itemName } = (after ?? before)!
-  const showIfAny = (item: AnyItem | null) => item && toLoggedItem<Resource>(resources[name], item)
-  return createChangeActivity(
+  const showIfAny = (item: AnyItem | null) => item && toActivityLogFields<Resource>(resources[name], item)
+  return createActivityEntry(
     { kind: name, projectId, itemId: String(id), itemName },
     showIfAny(before),
     showIfAny(after),
@@ -186,7 +186,7 @@ async function applyFlagWrite(
   write: FlagWrite,
   change: Change,
 ): Promise<Result<number, FlagWriteRefusal>> {
-  if (await haveLinksChanged(trx, projectId, write)) return err('definitions_changed')
+  if (await haveDefinitionsChanged(trx, projectId, write)) return err('definitions_changed')
   if (write.kind === 'create') {
     const inserted = await insertFlag(trx, toStorableFields(write.flag), change, write.hasExperiment)
     return inserted.ok ? ok(inserted.value.id) : inserted

@@ -1,7 +1,7 @@
 // Import jobs as the private API shows them.
 
 import { type Kysely, sql } from 'kysely'
-import { createChangeActivity, type NewActivity } from '#core/activity.ts'
+import { createActivityEntry, type NewActivity } from '#core/activity.ts'
 import {
   type DescribedImportJob,
   encodeImportOptions,
@@ -17,9 +17,9 @@ import { dayMs } from '#core/time.ts'
 import type { ImportJobChange, ImportJobLimits, ImportJobStore, TooManyJobs } from '#ports/state/import-job-store.ts'
 import { countRows, readPage } from '../tables/fitting-rows.ts'
 import { recordActivity } from '../tables/record-activity.ts'
-import { partialRowOf, toResourceItem } from '../tables/resource-rows.ts'
+import { toPartialResourceRow, toResourceItem } from '../tables/resource-rows.ts'
 import { allocateId } from '../tables/revision-queries.ts'
-import { jsonObjectOf, toAuthorText, toJsonText } from '../tables/rows.ts'
+import { parseStoredJsonObject, toAuthorText, toJsonText } from '../tables/rows.ts'
 import { describedJobRow, importJobRow, type StateSchema } from '../tables/schema.ts'
 
 const jobBytes = sql<number>`octet_length(plan) + octet_length(progress) + octet_length(name)`
@@ -170,7 +170,7 @@ export function createImportJobQueries(db: Kysely<StateSchema>): ImportJobStore 
         importJobId,
         reason,
         count: Number(note_count),
-        samples: (byReason.get(reason) ?? []).map(({ details }) => jsonObjectOf(details)),
+        samples: (byReason.get(reason) ?? []).map(({ details }) => parseStoredJsonObject(details)),
       }))
     },
   }
@@ -204,7 +204,7 @@ function activityOfJob(before: DescribedImportJob | null, after: DescribedImport
   const shownOf = ({ name, source, state, plan, options }: DescribedImportJob): JsonObject => {
     return { name, source, state, plan, options: encodeImportOptions(options) }
   }
-  return createChangeActivity(item, before && shownOf(before), shownOf(after))
+  return createActivityEntry(item, before && shownOf(before), shownOf(after))
 }
 
 async function updateJob(
@@ -215,7 +215,7 @@ async function updateJob(
 ): Promise<DescribedImportJob | null> {
   const row = await db
     .updateTable('import_job')
-    .set(partialRowOf(describedJobRow, change))
+    .set(toPartialResourceRow(describedJobRow, change))
     .where('id', '=', id)
     .where('state', 'in', [...states])
     .$if(change.state === 'discarding', query => query.where('final_at', 'is', null))
@@ -228,10 +228,10 @@ async function updateJob(
 }
 
 function describedJobOf(row: RowOf<typeof describedJobRow>): DescribedImportJob {
-  return { ...importJobOf(row), plan: jsonObjectOf(row.plan), progress: jsonObjectOf(row.progress) }
+  return { ...toImportJob(row), plan: parseStoredJsonObject(row.plan), progress: parseStoredJsonObject(row.progress) }
 }
 
-export function importJobOf(row: RowOf<typeof importJobRow>): ImportJob {
+export function toImportJob(row: RowOf<typeof importJobRow>): ImportJob {
   const { publicId, options, failureCode, failingSinceMs, ...fields } = toResourceItem(importJobRow, row)
   return {
     ...fields,

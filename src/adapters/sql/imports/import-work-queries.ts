@@ -4,12 +4,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Kysely, sql } from 'kysely'
 import type { Assignments } from '#core/imports/import-changes.ts'
-import { importJobStates, toStagingId } from '#core/imports/import-job.ts'
+import { importJobStates, toStagingProjectId } from '#core/imports/import-job.ts'
 import type { ImportWorkStore, StagedItems } from '#ports/state/import-job-store.ts'
 import { countRows } from '../tables/fitting-rows.ts'
-import { jsonObjectOf } from '../tables/rows.ts'
+import { parseStoredJsonObject } from '../tables/rows.ts'
 import type { StateSchema } from '../tables/schema.ts'
-import { importJobOf, jobColumns } from './import-job-queries.ts'
+import { jobColumns, toImportJob } from './import-job-queries.ts'
 
 const clearedRowsMax = 2_000
 /** Jobs are discarded one at a time, so there are hardly ever more than this. */
@@ -38,7 +38,7 @@ export function createImportWorkQueries(db: Kysely<StateSchema>): ImportWorkStor
         .orderBy('job.updated_at')
         .orderBy('job.id')
         .execute()
-      return rows.map(row => ({ ...importJobOf(row), isProjectGone: row.deleted === 1 }))
+      return rows.map(row => ({ ...toImportJob(row), isProjectGone: row.deleted === 1 }))
     },
 
     async noteImportFailure(importJobId, failure) {
@@ -84,7 +84,12 @@ export function createImportWorkQueries(db: Kysely<StateSchema>): ImportWorkStor
       // Yields to the event loop: there may be very many rows, and the caller repeats the call at once.
       await nextTurn()
       const isMore = await clearSome(db, [
-        ...stagedTables.map(([table, key]) => ({ table, key, owner: 'project_id', value: toStagingId(importJobId) })),
+        ...stagedTables.map(([table, key]) => ({
+          table,
+          key,
+          owner: 'project_id',
+          value: toStagingProjectId(importJobId),
+        })),
         { table: 'import_link', key: ['timestamp', 'uuid'], owner: 'import_job_id', value: importJobId },
         ...(of === 'everything' ? undoTables(importJobId) : []),
       ])
@@ -151,7 +156,7 @@ function stagedLists(db: Kysely<StateSchema>): StagedLists {
       const rows = await db
         .selectFrom(table)
         .select('distinct_id')
-        .where('project_id', '=', toStagingId(importJobId))
+        .where('project_id', '=', toStagingProjectId(importJobId))
         .$if(afterId !== null, query => query.where('distinct_id', '>', afterId!))
         .orderBy('distinct_id')
         .limit(limit)
@@ -189,7 +194,7 @@ function stagedLists(db: Kysely<StateSchema>): StagedLists {
       const rows = await db
         .selectFrom('group')
         .select(['group_type_index', 'group_key'])
-        .where('project_id', '=', toStagingId(importJobId))
+        .where('project_id', '=', toStagingProjectId(importJobId))
         .orderBy('group_type_index')
         .orderBy('group_key')
         .limit(limit)
@@ -201,7 +206,7 @@ function stagedLists(db: Kysely<StateSchema>): StagedLists {
 
 /** @throws PortError `corrupt` */
 function assignmentsOf(text: string): Assignments {
-  const { hashKeys, cohortIds } = jsonObjectOf(text) as unknown as Assignments
+  const { hashKeys, cohortIds } = parseStoredJsonObject(text) as unknown as Assignments
   return { hashKeys, cohortIds }
 }
 

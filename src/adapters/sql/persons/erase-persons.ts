@@ -2,14 +2,14 @@
 
 import { sql, type Transaction } from 'kysely'
 import type { Change } from '#core/author.ts'
-import { toStagingId } from '#core/imports/import-job.ts'
+import { toStagingProjectId } from '#core/imports/import-job.ts'
 import { diffJson } from '#core/json-diff.ts'
 import { personUuid } from '#core/persons/person-uuid.ts'
 import { encodeSubjects } from '#core/processing/mirror-subjects.ts'
 import type { NewErasure } from '#ports/state/erasure-store.ts'
 import { readInSlices, splitIntoSlices } from '../tables/fitting-rows.ts'
 import { recordActivity } from '../tables/record-activity.ts'
-import { repairOf, toAuthorText, toSqlBoolean } from '../tables/rows.ts'
+import { toAuthorText, toPersonRepair, toSqlBoolean } from '../tables/rows.ts'
 import type { StateSchema } from '../tables/schema.ts'
 
 /** The most distinct ids of one transaction, and of one removal step of the worker; a single person may have more. */
@@ -217,7 +217,7 @@ async function removeFromRepairs(
   const ids = new Set(distinctIds)
   const repairs = trx.selectFrom('person_repair').selectAll().where('project_id', '=', projectId).orderBy('id')
   for (const row of await repairs.forUpdate().execute()) {
-    const repair = repairOf(row)
+    const repair = toPersonRepair(row)
     const { request } = repair
     if (request.kind === 'split') {
       if (uuids.has(request.uuid)) await trx.deleteFrom('person_repair').where('id', '=', row.id).execute()
@@ -255,7 +255,7 @@ async function removeFromStaging(
     .execute()
   for (const { id } of jobs)
     for (const some of splitIntoSlices(distinctIds)) {
-      const stagingId = toStagingId(Number(id))
+      const stagingId = toStagingProjectId(Number(id))
       const staged = await trx
         .deleteFrom('person_distinct_id')
         .where('project_id', '=', stagingId)

@@ -6,7 +6,7 @@ import type { ErasureOutline, PersonErasure, RemovedRows } from '#core/persons/e
 import { type HeldRange, mergeRowRanges } from '#core/processing/held-rows.ts'
 import type { ErasureStore } from '#ports/state/erasure-store.ts'
 import { countRows, readInSlices, splitIntoSlices } from '../tables/fitting-rows.ts'
-import { authorOf, jsonObjectOf, logEndsOf } from '../tables/rows.ts'
+import { parseLogEnds, parseStoredAuthor, parseStoredJsonObject } from '../tables/rows.ts'
 import type { PersonErasureTable, StateSchema } from '../tables/schema.ts'
 import { toStorableText } from '../tables/wrap-methods.ts'
 import { erasePersonRows, idsPerErasureMax } from './erase-persons.ts'
@@ -59,7 +59,7 @@ export function createErasureQueries(db: Kysely<StateSchema>): ErasureStore {
           ...toTerms(row),
           erasureId: Number(row.id),
           uuid: row.person_uuid,
-          requestedBy: authorOf(row.requested_by),
+          requestedBy: parseStoredAuthor(row.requested_by),
           requestedAtMs: Number(row.requested_at),
           doneAtMs: row.done_at === null ? null : Number(row.done_at),
           personCount: Number(row.person_count),
@@ -243,7 +243,7 @@ function toOutline(row: Selectable<PersonErasureTable>): ErasureOutline {
     mirrorVersion: Number(row.mirror_version),
     isCounted: row.removed !== null,
     ...toTerms(row),
-    ...logEndsOf(row),
+    ...parseLogEnds(row),
   }
 }
 
@@ -251,7 +251,7 @@ function toOutline(row: Selectable<PersonErasureTable>): ErasureOutline {
 async function subtractErasedRows(trx: Kysely<StateSchema>, importJobId: number, count: number): Promise<void> {
   const job = await trx.selectFrom('import_job').select('progress').where('id', '=', importJobId).executeTakeFirst()
   if (job === undefined) return
-  const progress = jsonObjectOf(job.progress)
+  const progress = parseStoredJsonObject(job.progress)
   const verified = progress.verified_rows
   await trx
     .updateTable('import_job')

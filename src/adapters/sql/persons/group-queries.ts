@@ -1,7 +1,7 @@
 // Groups and group types as the private API shows them.
 
 import { type Kysely, sql } from 'kysely'
-import { createChangeActivity } from '#core/activity.ts'
+import { createActivityEntry } from '#core/activity.ts'
 import { hasGroupTypeReference } from '#core/flags/definitions/definition-links.ts'
 import { encodeSubjects } from '#core/processing/mirror-subjects.ts'
 import { err, ok } from '#core/result.ts'
@@ -10,7 +10,7 @@ import { containsTextSql } from '../tables/conditions.ts'
 import { countFittingRows, countRows } from '../tables/fitting-rows.ts'
 import { recordActivity } from '../tables/record-activity.ts'
 import { bumpRevision } from '../tables/revision-queries.ts'
-import { groupTypeOf, jsonObjectOf } from '../tables/rows.ts'
+import { parseStoredJsonObject, toGroupType } from '../tables/rows.ts'
 import type { GroupTable, StateSchema } from '../tables/schema.ts'
 
 /** Large flags may have a MiB each. */
@@ -74,7 +74,7 @@ export function createGroupQueries(db: Kysely<StateSchema>): GroupStore {
         .where('project_id', '=', projectId)
         .orderBy('group_type_index')
         .execute()
-      return rows.map(groupTypeOf)
+      return rows.map(toGroupType)
     },
 
     startDeletingGroupType: (projectId, typeIndex, change) =>
@@ -97,7 +97,7 @@ export function createGroupQueries(db: Kysely<StateSchema>): GroupStore {
           .where(isOfTypeSql(projectId, typeIndex))
           .execute()
         const item = { kind: 'group_type', projectId, itemId: String(typeIndex), itemName: type.group_type } as const
-        if (type.removed === 0) await recordActivity(trx, createChangeActivity(item, {}, null), change)
+        if (type.removed === 0) await recordActivity(trx, createActivityEntry(item, {}, null), change)
         return ok({ value: null, revision: await bumpRevision(trx, projectId) })
       }),
 
@@ -197,7 +197,7 @@ async function listFlagsWithType(trx: Kysely<StateSchema>, projectId: number, ty
       .limit(flagsPerQuery)
       .execute()
     for (const { key, filters } of flags)
-      if (namesAType.test(filters) && hasGroupTypeReference(jsonObjectOf(filters), typeIndex)) keys.push(key)
+      if (namesAType.test(filters) && hasGroupTypeReference(parseStoredJsonObject(filters), typeIndex)) keys.push(key)
     if (flags.length < flagsPerQuery) break
     beforeId = Number(flags.at(-1)!.id)
   }

@@ -5,7 +5,7 @@ import type { DistinctIdMapping, Person } from '#core/persons/person.ts'
 import type { PersonFilters, PersonStore } from '#ports/state/person-store.ts'
 import { containsTextSql, mayContainPartsSql } from '../tables/conditions.ts'
 import { countRows, splitIntoSlices } from '../tables/fitting-rows.ts'
-import { personOf } from '../tables/rows.ts'
+import { toPerson } from '../tables/rows.ts'
 import type { StateSchema } from '../tables/schema.ts'
 import { findPersonView, readPersonsPage } from './person-views.ts'
 
@@ -72,7 +72,7 @@ export function createPersonQueries(db: Kysely<StateSchema>): PersonStore {
         const wanted = [...new Set(mapped.map(row => Number(row.person_id)))].filter(id => !persons.has(id))
         if (wanted.length > 0)
           for (const row of await db.selectFrom('person').selectAll().where('id', 'in', wanted).execute())
-            persons.set(Number(row.id), personOf(row))
+            persons.set(Number(row.id), toPerson(row))
         for (const row of mapped) {
           const person = persons.get(Number(row.person_id))
           // The person was merged into another or erased in between.

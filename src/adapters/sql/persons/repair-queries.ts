@@ -14,7 +14,7 @@ import {
 import type { PersonRepairStore } from '#ports/state/person-store.ts'
 import { readInSlices } from '../tables/fitting-rows.ts'
 import { recordActivity } from '../tables/record-activity.ts'
-import { repairOf, toAuthorText, toSqlBoolean } from '../tables/rows.ts'
+import { toAuthorText, toPersonRepair, toSqlBoolean } from '../tables/rows.ts'
 import type { PersonRepairTable, StateSchema } from '../tables/schema.ts'
 import { toStorableText } from '../tables/wrap-methods.ts'
 
@@ -53,7 +53,7 @@ export function createRepairQueries(db: Kysely<StateSchema>): PersonRepairStore 
           .returningAll()
           .executeTakeFirstOrThrow()
         if (changesPersons) await recordRepair(trx, projectId, request, change)
-        return repairOf(row)
+        return toPersonRepair(row)
       }),
 
     async findRebuild(projectId, id) {
@@ -63,12 +63,12 @@ export function createRepairQueries(db: Kysely<StateSchema>): PersonRepairStore 
         .where('project_id', '=', projectId)
         .where('id', '=', id)
         .executeTakeFirst()
-      return row === undefined || !isRebuild(row) ? null : (repairOf(row) as PersonRepair<RebuildRequest>)
+      return row === undefined || !isRebuild(row) ? null : (toPersonRepair(row) as PersonRepair<RebuildRequest>)
     },
 
     async listOpenRepairs() {
       const open = db.selectFrom('person_repair').selectAll().where('done_at', 'is', null)
-      return (await open.orderBy('id').execute()).map(repairOf)
+      return (await open.orderBy('id').execute()).map(toPersonRepair)
     },
 
     saveReport: (id, { erasures, ...part }, isFirst) =>
@@ -80,7 +80,7 @@ export function createRepairQueries(db: Kysely<StateSchema>): PersonRepairStore 
           .select('erasures')
           .where('id', '=', row.project_id)
           .executeTakeFirst()
-        const { report } = repairOf(row)
+        const { report } = toPersonRepair(row)
         // This part of the report may name a person that was erased since.
         const added = Number(project?.erasures) === erasures ? part : { ...part, samples: [] }
         const sum = sumRepairReports(isFirst || report === null ? emptyReport : report, added)
@@ -95,7 +95,7 @@ export function createRepairQueries(db: Kysely<StateSchema>): PersonRepairStore 
       db.transaction().execute(async trx => {
         const row = await lockRepair(trx, id)
         if (row === undefined) return
-        const request = JSON.stringify(withoutIds(repairOf(row).request))
+        const request = JSON.stringify(withoutIds(toPersonRepair(row).request))
         await trx.updateTable('person_repair').set({ done_at: doneAtMs, request }).where('id', '=', id).execute()
       }),
 
@@ -154,7 +154,7 @@ function lockRepair(trx: Kysely<StateSchema>, id: number) {
 }
 
 function isRebuild(row: Selectable<PersonRepairTable>): boolean {
-  return repairOf(row).request.kind === 'rebuild'
+  return toPersonRepair(row).request.kind === 'rebuild'
 }
 
 function withoutIds(request: RepairRequest): RepairRequest {

@@ -224,7 +224,7 @@ export function groupWarningsByDay(warnings: readonly IngestionWarning[]): Warni
 }
 
 /** Only the first warnings of a day become samples. @param countSoFar the day's number of warnings, including these. */
-export function toSampleColumns({ columns, warnings }: WarningsOfDay, countSoFar: number): (string | number)[][] {
+export function toWarningSampleRows({ columns, warnings }: WarningsOfDay, countSoFar: number): (string | number)[][] {
   const [projectId, type, day] = columns
   const left = Math.max(0, findWarningSamplesMax(type) - (countSoFar - warnings.length))
   return warnings

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { GroupType } from '#core/groups/group.ts'
-import { toStagingId } from '#core/imports/import-job.ts'
+import { toStagingProjectId } from '#core/imports/import-job.ts'
 import {
-  addLargePersons,
-  computeMappingsMax,
+  addTextsOfLargePersons,
+  countMappingsThatFit,
   groupIdsByProject,
   listWantedGroups,
   longestTextBytes,
@@ -59,8 +59,8 @@ describe('the text budget of a load', () => {
         ],
       ],
     )
-    assert.equal(computeMappingsMax(budget), Math.floor((1_000 - 13) / 256))
-    assert.equal(computeMappingsMax(new TextBudget(Number.POSITIVE_INFINITY)), longestTextBytes)
+    assert.equal(countMappingsThatFit(budget), Math.floor((1_000 - 13) / 256))
+    assert.equal(countMappingsThatFit(new TextBudget(Number.POSITIVE_INFINITY)), longestTextBytes)
   })
 })
 
@@ -76,7 +76,7 @@ describe('the rows of a load', () => {
     ]
     const found = toMappedPersons(rows, budget)
     assert.deepEqual([[...found.large.keys()], budget.takenBytes], [[5], 30])
-    addLargePersons(found, [{ id: 5, properties: '{"b":2}', property_marks: '[]' }])
+    addTextsOfLargePersons(found, [{ id: 5, properties: '{"b":2}', property_marks: '[]' }])
     assert.deepEqual(
       found.mappings.map(({ distinctId, personUuid, version }) => [distinctId, personUuid, version]),
       [...'abcde'].map((id, index) => [id, `person ${rows[index]!.id}`, 2]),
@@ -208,7 +208,7 @@ describe('a load', () => {
     const loaded = loadSynchronously(
       loadChunk(
         full.reads,
-        { ...subjects, importJobIds: [7], groups: [{ projectId: toStagingId(7), typeName: 'team', key: 'k' }] },
+        { ...subjects, importJobIds: [7], groups: [{ projectId: toStagingProjectId(7), typeName: 'team', key: 'k' }] },
         100,
       ),
     )
@@ -220,7 +220,7 @@ describe('a load', () => {
     ])
     assert.ok(full.asked.some(name => name.startsWith('erasedIds')))
     // The staging overlay of a job has the types of its project.
-    const key = { project_id: toStagingId(7), group_type_index: 0, group_key: 'k' }
+    const key = { project_id: toStagingProjectId(7), group_type_index: 0, group_key: 'k' }
     assert.ok(full.asked.includes(`groups ${JSON.stringify([key])}`))
   })
 })

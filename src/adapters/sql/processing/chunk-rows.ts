@@ -4,7 +4,7 @@ import type { Selectable } from 'kysely'
 import type { Group, GroupType } from '#core/groups/group.ts'
 import type { DistinctIdMapping, Person } from '#core/persons/person.ts'
 import type { ChunkSubjects, LoadedChunk } from '#ports/state/chunk-store.ts'
-import { groupOf, personOf } from '../tables/rows.ts'
+import { toGroup, toPerson } from '../tables/rows.ts'
 import type { GroupTable, PersonTable, StateSchema } from '../tables/schema.ts'
 
 /** Longer than any stored text; fits the integers of every engine. */
@@ -91,7 +91,7 @@ export function toMappedPersons(rows: Iterable<MappedPersonRow>, budget: TextBud
   return { persons, personPropertiesJson, mappings, large }
 }
 
-export function addLargePersons(to: MappedPersons, texts: Iterable<PersonTextRow>): void {
+export function addTextsOfLargePersons(to: MappedPersons, texts: Iterable<PersonTextRow>): void {
   for (const { id, properties, property_marks } of texts) addPerson(to, to.large.get(id)!, properties, property_marks)
 }
 
@@ -101,7 +101,7 @@ function addPerson(
   properties: string,
   property_marks: string,
 ): void {
-  to.persons.set(row.id, personOf({ ...row, properties, property_marks }))
+  to.persons.set(row.id, toPerson({ ...row, properties, property_marks }))
   to.personPropertiesJson.push(properties)
 }
 
@@ -116,7 +116,7 @@ export function toLoadedGroups(
     budget.take(row.project_id, row.text_bytes)
     const { group_properties, property_marks } = row
     if (group_properties === null || property_marks === null) large.push(row)
-    else groups.push(groupOf({ ...row, group_properties, property_marks }))
+    else groups.push(toGroup({ ...row, group_properties, property_marks }))
   }
   return { groups, large }
 }
@@ -125,11 +125,11 @@ export function toLoadedGroups(
 const mappingBytes = 256
 
 /** How many rows of other distinct ids still fit into the budget. */
-export function computeMappingsMax(budget: TextBudget): number {
+export function countMappingsThatFit(budget: TextBudget): number {
   return Math.min(Math.floor(budget.leftBytes / mappingBytes), longestTextBytes)
 }
 
-export function subtractMappings(
+export function chargeMappingsToBudget(
   budget: TextBudget,
   rows: readonly PersonMappingRow[],
   { persons }: MappedPersons,

@@ -3,17 +3,18 @@
 
 import type { Selectable } from 'kysely'
 import type { Group, GroupType } from '#core/groups/group.ts'
-import { type ImportJobStatus, type ImportOptions, toStagingId } from '#core/imports/import-job.ts'
+import { type ImportJobStatus, type ImportOptions, toStagingProjectId } from '#core/imports/import-job.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
 import type { ErasedId } from '#core/persons/erasure.ts'
 import { projectResource } from '#core/project.ts'
 import type { ChunkSubjects, LoadedChunk } from '#ports/state/chunk-store.ts'
 import { toResourceItem } from '../tables/resource-rows.ts'
-import { groupTypeOf, jsonObjectOf, logEndsOf } from '../tables/rows.ts'
+import { parseLogEnds, parseStoredJsonObject, toGroupType } from '../tables/rows.ts'
 import type { GroupTypeTable, PersonErasureTable, ProjectTable, StateSchema } from '../tables/schema.ts'
 import {
-  addLargePersons,
-  computeMappingsMax,
+  addTextsOfLargePersons,
+  chargeMappingsToBudget,
+  countMappingsThatFit,
   type GroupKey,
   groupIdsByProject,
   type LoadedGroupRow,
@@ -23,7 +24,6 @@ import {
   type PersonMappingRow,
   type PersonTextRow,
   selectPersonIds,
-  subtractMappings,
   TextBudget,
   toLoadedGroups,
   toMappedPersons,
@@ -73,18 +73,18 @@ export function* loadChunk(reads: ChunkReads, subjects: ChunkSubjects, textBytes
   const budget = new TextBudget(textBytesMax)
   const projectIds = [...new Set(subjects.projectIds)]
   const projects = yield* awaitRows(reads.projects(projectIds))
-  const types = (yield* awaitRows(reads.groupTypes(projectIds))).map(groupTypeOf)
+  const types = (yield* awaitRows(reads.groupTypes(projectIds))).map(toGroupType)
 
   const ids = groupIdsByProject(subjects.distinctIds)
   const idCount = ids.values().reduce((sum, ofProject) => sum + ofProject.size, 0)
   const rows = yield* awaitRows(reads.mappedPersons(ids, budget.textBytesOfEach(idCount)))
   const mapped = toMappedPersons(rows, budget)
   if (budget.isExceeded) return 'too_large'
-  addLargePersons(mapped, yield* awaitRows(reads.personTexts([...mapped.large.keys()])))
+  addTextsOfLargePersons(mapped, yield* awaitRows(reads.personTexts([...mapped.large.keys()])))
 
   const personIds = selectPersonIds(mapped, subjects.mergingDistinctIds)
-  const mappings = yield* awaitRows(reads.personMappings(personIds, computeMappingsMax(budget)))
-  subtractMappings(budget, mappings, mapped)
+  const mappings = yield* awaitRows(reads.personMappings(personIds, countMappingsThatFit(budget)))
+  chargeMappingsToBudget(budget, mappings, mapped)
   if (budget.isExceeded) return 'too_large'
   const personless = yield* awaitRows(reads.personless(ids))
 
@@ -138,7 +138,7 @@ export function* loadChunk(reads: ChunkReads, subjects: ChunkSubjects, textBytes
 function addStagingTypes(types: readonly GroupType[], jobs: readonly ImportJobStatus[]): readonly GroupType[] {
   if (jobs.length === 0) return types
   const stagingTypes = jobs.flatMap(({ id, projectId }) =>
-    types.filter(type => type.projectId === projectId).map(type => ({ ...type, projectId: toStagingId(id) })),
+    types.filter(type => type.projectId === projectId).map(type => ({ ...type, projectId: toStagingProjectId(id) })),
   )
   return [...types, ...stagingTypes]
 }
@@ -150,7 +150,7 @@ function toJobStatus(row: ImportJobRow): ImportJobStatus {
     state: row.state,
     step: row.step,
     hasNotes: Number(row.has_notes) === 1,
-    looksUpGeoip: (jsonObjectOf(row.options) as Partial<ImportOptions>).looksUpGeoip === true,
+    looksUpGeoip: (parseStoredJsonObject(row.options) as Partial<ImportOptions>).looksUpGeoip === true,
   }
 }
 
@@ -213,6 +213,6 @@ function toErasedId(row: ErasedIdRow): ErasedId {
     distinctId: row.distinct_id,
     deletesEvents: row.deletes_events === 1,
     deletesRecordings: row.deletes_recordings === 1,
-    ...logEndsOf(row),
+    ...parseLogEnds(row),
   }
 }

@@ -1,7 +1,7 @@
 // What the workers store for themselves (`ports/state/worker-state.ts`), and the end of a day's cookieless visitors.
 
 import { type Kysely, sql, type Transaction } from 'kysely'
-import { deferredCursorOf } from '#core/events/log-stream.ts'
+import { formatDeferredCursorName } from '#core/events/log-stream.ts'
 import { deduplicatedReason } from '#core/processing/deduplicate-flag-calls.ts'
 import type { EventStoreMark } from '#core/processing/held-rows.ts'
 import type { ChunkOutcome } from '#ports/state/chunk-store.ts'
@@ -150,7 +150,7 @@ export function createWorkerStateQueries(
       // One statement, so that position and projects are consistent.
       const rows = await db
         .selectFrom('deferred_project as d')
-        .innerJoin('log_position as p', join => join.on('p.stream', '=', deferredCursorOf(stream)))
+        .innerJoin('log_position as p', join => join.on('p.stream', '=', formatDeferredCursorName(stream)))
         .select(['d.project_id', 'd.from_offset', 'p.offset'])
         .where('d.stream', '=', stream)
         .orderBy('d.project_id')
@@ -168,7 +168,7 @@ export function createWorkerStateQueries(
           const position = { owner: ownerId, offset }
           await trx
             .insertInto('log_position')
-            .values({ stream: deferredCursorOf(stream), committed_at: null, ...position })
+            .values({ stream: formatDeferredCursorName(stream), committed_at: null, ...position })
             .onConflict(conflict => conflict.column('stream').doUpdateSet(position))
             .execute()
         }
@@ -183,7 +183,7 @@ export function createWorkerStateQueries(
     releaseProjects: (stream, ownerId, offset) =>
       db.transaction().execute(async trx => {
         if (!(await lockCursor(trx, stream, ownerId, offset))) return false
-        if (!(await lockCursor(trx, deferredCursorOf(stream), ownerId, offset))) return false
+        if (!(await lockCursor(trx, formatDeferredCursorName(stream), ownerId, offset))) return false
         await trx.deleteFrom('deferred_project').where('stream', '=', stream).execute()
         return true
       }),

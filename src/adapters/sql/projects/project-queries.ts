@@ -2,12 +2,12 @@
 // secret. A deleted project's row stays, and its id is never reused, but its token may be reused.
 
 import { type Kysely, sql } from 'kysely'
-import { createChangeActivity, type NewActivity } from '#core/activity.ts'
+import { createActivityEntry, type NewActivity } from '#core/activity.ts'
 import type { Change } from '#core/author.ts'
 import type { JsonObject } from '#core/json.ts'
 import { type PersonalKey, personalKeyResource } from '#core/personal-key.ts'
 import { type Project, projectResource, type SecretKeys } from '#core/project.ts'
-import { patchItem, toLoggedItem } from '#core/resource.ts'
+import { patchItem, toActivityLogFields } from '#core/resource.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { PersonalKeyStore, ProjectStore, SecretKeyStore } from '#ports/state/project-store.ts'
 import type { Written } from '#ports/state/written.ts'
@@ -112,7 +112,7 @@ export function createProjectQueries(db: Kysely<StateSchema>): ProjectStore & Se
           .execute()
         await recordActivity(
           trx,
-          createChangeActivity(toLoggedKey(key), null, toLoggedItem(personalKeyResource, key)),
+          createActivityEntry(toLoggedKey(key), null, toActivityLogFields(personalKeyResource, key)),
           change,
         )
         return key
@@ -144,7 +144,7 @@ export function createProjectQueries(db: Kysely<StateSchema>): ProjectStore & Se
         const key = toResourceItem(personalKeyResource, row)
         await recordActivity(
           trx,
-          createChangeActivity(toLoggedKey(key), toLoggedItem(personalKeyResource, key), null),
+          createActivityEntry(toLoggedKey(key), toActivityLogFields(personalKeyResource, key), null),
           change,
         )
         // Makes every process forget the deleted key. A created key needs no bump, since no process can have it cached yet.
@@ -178,10 +178,10 @@ async function find(db: Kysely<StateSchema>, projectId: number): Promise<Project
 }
 
 function activityOfProject(before: Project | null, after: Project | null): NewActivity | null {
-  return createChangeActivity(
+  return createActivityEntry(
     toLoggedProject((after ?? before)!),
-    before && toLoggedItem(projectResource, before),
-    after && toLoggedItem(projectResource, after),
+    before && toActivityLogFields(projectResource, before),
+    after && toActivityLogFields(projectResource, after),
   )
 }
 
@@ -211,7 +211,7 @@ function changeKeys(
     const before = await readShown(trx, projectId)
     await write(trx)
     const value = await readShown(trx, projectId)
-    await recordActivity(trx, createChangeActivity(toLoggedProject(project), toShown(before), toShown(value)), change)
+    await recordActivity(trx, createActivityEntry(toLoggedProject(project), toShown(before), toShown(value)), change)
     return ok({ value, revision: await bumpRevision(trx, projectId) })
   })
 }

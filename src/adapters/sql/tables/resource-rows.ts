@@ -9,7 +9,7 @@ import {
   type Resource,
   type RowOf,
 } from '#core/resource.ts'
-import { authorOf, jsonObjectOf, jsonOf, toAuthorText, toSqlBoolean } from './rows.ts'
+import { parseStoredAuthor, parseStoredJson, parseStoredJsonObject, toAuthorText, toSqlBoolean } from './rows.ts'
 
 type Column = string | number | null
 type Declared = Pick<Resource, 'fields'>
@@ -19,7 +19,7 @@ export function toResourceRow<R extends Declared>({ fields }: R, item: ItemOf<R>
 }
 
 /** The columns of the fields that `part` has. */
-export function partialRowOf<R extends Declared>({ fields }: R, part: Partial<ItemOf<R>>): Partial<RowOf<R>> {
+export function toPartialResourceRow<R extends Declared>({ fields }: R, part: Partial<ItemOf<R>>): Partial<RowOf<R>> {
   return columnsOf(fields, part) as Partial<RowOf<R>>
 }
 
@@ -85,15 +85,15 @@ function fromColumn({ kind, fields }: Field, column: Column): unknown {
       return Number(column)
     case 'object':
     case 'members':
-      return jsonObjectOf(column as string)
+      return parseStoredJsonObject(column as string)
     case 'texts':
     case 'integers':
-      return jsonOf(column as string)
+      return parseStoredJson(column as string)
     case 'group':
       // Fields that a later release added are missing from older rows.
-      return { ...buildInitialFields({ fields }), ...jsonObjectOf(column as string) }
+      return { ...buildInitialFields({ fields }), ...parseStoredJsonObject(column as string) }
     case 'author':
-      return authorOf(column as string)
+      return parseStoredAuthor(column as string)
     default:
       return column
   }

@@ -10,7 +10,15 @@ import { projectResource } from '#core/project.ts'
 import type { Field, FieldKind, Fields, ItemOf, Resource } from '#core/resource.ts'
 import { resources } from '#core/resources/resources.ts'
 import { toResourceItem, toResourceRow } from './resource-rows.ts'
-import { groupOf, groupTypeOf, jsonObjectOf, jsonOf, logEndsOf, personOf, propertiesOf } from './rows.ts'
+import {
+  parseLogEnds,
+  parseStoredJson,
+  parseStoredJsonObject,
+  parseStoredProperties,
+  toGroup,
+  toGroupType,
+  toPerson,
+} from './rows.ts'
 
 const large = 2 ** 53 - 1
 // Number literals, any text and any key have to come back.
@@ -76,18 +84,21 @@ describe('stored JSON', () => {
   const corrupt = { code: 'corrupt' }
 
   it('is an object, or is refused, and keeps its number literals', () => {
-    assert.deepEqual(jsonObjectOf('{}'), {})
-    assert.equal(JSON.stringify(jsonObjectOf('{"a":1.0,"b":9007199254740993}')), '{"a":1.0,"b":9007199254740993}')
-    assert.equal(JSON.stringify(propertiesOf('{"a":1.0}')), '{"a":1.0}')
+    assert.deepEqual(parseStoredJsonObject('{}'), {})
+    assert.equal(
+      JSON.stringify(parseStoredJsonObject('{"a":1.0,"b":9007199254740993}')),
+      '{"a":1.0,"b":9007199254740993}',
+    )
+    assert.equal(JSON.stringify(parseStoredProperties('{"a":1.0}')), '{"a":1.0}')
     for (const text of ['', 'null', '[]', '1', '"{}"', '{', '{}x', 'undefined'])
-      assert.throws(() => jsonObjectOf(text), corrupt, text)
-    for (const text of ['', '{', 'undefined']) assert.throws(() => jsonOf(text), corrupt, text)
+      assert.throws(() => parseStoredJsonObject(text), corrupt, text)
+    for (const text of ['', '{', 'undefined']) assert.throws(() => parseStoredJson(text), corrupt, text)
   })
 
   it('returns only the requested properties if there are many', () => {
     const long = JSON.stringify({ a: 1, b: 'x'.repeat(100_000), c: 3 })
-    assert.equal(propertiesOf(long, () => new Set(['c', 'd'])).c, 3)
-    assert.throws(() => propertiesOf(`${long.slice(0, -1)},`, () => new Set(['c'])), corrupt)
+    assert.equal(parseStoredProperties(long, () => new Set(['c', 'd'])).c, 3)
+    assert.throws(() => parseStoredProperties(`${long.slice(0, -1)},`, () => new Set(['c'])), corrupt)
   })
 })
 
@@ -100,23 +111,23 @@ describe('stored persons and groups', () => {
     const person = { ...row, uuid: 'u', properties: '{"a":1}', is_identified: 1, last_seen_at: 8 }
     const group = { ...row, group_type_index: 4, group_key: '', group_properties: '{"a":1}' }
     for (const read of [<R extends object>(row: R) => row, asHandedOut]) {
-      assert.deepEqual(personOf(read(person)), { ...expected, uuid: 'u', isIdentified: true, lastSeenAtMs: 8 })
-      assert.deepEqual(groupOf(read(group)), { ...expected, typeIndex: 4, key: '' })
+      assert.deepEqual(toPerson(read(person)), { ...expected, uuid: 'u', isIdentified: true, lastSeenAtMs: 8 })
+      assert.deepEqual(toGroup(read(group)), { ...expected, typeIndex: 4, key: '' })
     }
     for (const property_marks of ['', '[', '[[1]]', '{"a":1}'])
-      assert.throws(() => personOf({ ...person, property_marks }), { code: 'corrupt' }, property_marks)
+      assert.throws(() => toPerson({ ...person, property_marks }), { code: 'corrupt' }, property_marks)
   })
 
   it('include whether a group type is being deleted', () => {
     const type = { project_id: 9, group_type: 'team', group_type_index: 0 }
-    assert.deepEqual(groupTypeOf({ ...type, removed: 0 }), { projectId: 9, name: 'team', index: 0 })
-    assert.deepEqual(groupTypeOf({ ...type, removed: 1 }), {
+    assert.deepEqual(toGroupType({ ...type, removed: 0 }), { projectId: 9, name: 'team', index: 0 })
+    assert.deepEqual(toGroupType({ ...type, removed: 1 }), {
       ...{ projectId: 9, name: 'team', index: 0, isBeingDeleted: true },
     })
   })
 
   it('are erased up to the offset at which each log stream ended', () => {
-    assert.deepEqual(logEndsOf({ log_id: 'l', log_ends: '{"main":5}' }), { logId: 'l', endOffsets: { main: 5 } })
+    assert.deepEqual(parseLogEnds({ log_id: 'l', log_ends: '{"main":5}' }), { logId: 'l', endOffsets: { main: 5 } })
   })
 })
 

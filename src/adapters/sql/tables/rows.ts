@@ -18,16 +18,16 @@ export function toJsonText(value: JsonValue | readonly string[]): string {
 }
 
 /** @throws PortError `corrupt` for text that is not a JSON object, which we never write. */
-export function jsonObjectOf(text: string): JsonObject {
+export function parseStoredJsonObject(text: string): JsonObject {
   if (text === '{}') return {}
-  const value = jsonOf(text)
+  const value = parseStoredJson(text)
   if (!isJsonObject(value)) throw new PortError('state', 'corrupt', new Error('stored JSON is not an object'))
   return value
 }
 
 /** Properties of a person or a group; from a long text only the wanted properties. @throws PortError `corrupt` */
-export function propertiesOf(text: string, wanted?: () => ReadonlySet<string>): JsonObject {
-  if (wanted === undefined) return jsonObjectOf(text)
+export function parseStoredProperties(text: string, wanted?: () => ReadonlySet<string>): JsonObject {
+  if (wanted === undefined) return parseStoredJsonObject(text)
   try {
     return parseWantedProperties(text, wanted)
   } catch (cause) {
@@ -36,7 +36,7 @@ export function propertiesOf(text: string, wanted?: () => ReadonlySet<string>): 
 }
 
 /** @throws PortError `corrupt` for text that is not JSON. */
-export function jsonOf(text: string): JsonValue {
+export function parseStoredJson(text: string): JsonValue {
   try {
     return parseJson(text)
   } catch (cause) {
@@ -49,19 +49,19 @@ export function toSqlBoolean(value: boolean): number {
 }
 
 /** @param text a column of an author; null for none. */
-export function authorOf(text: string | null): Author | null {
-  return text === null ? null : (jsonOf(text) as unknown as Author)
+export function parseStoredAuthor(text: string | null): Author | null {
+  return text === null ? null : (parseStoredJson(text) as unknown as Author)
 }
 
 export function toAuthorText(author: Author | null): string | null {
   return author === null ? null : JSON.stringify({ id: author.id, label: author.label })
 }
 
-export function personOf(row: Omit<Selectable<PersonTable>, 'id'>): Person {
+export function toPerson(row: Omit<Selectable<PersonTable>, 'id'>): Person {
   return {
     projectId: Number(row.project_id),
     uuid: row.uuid,
-    properties: jsonObjectOf(row.properties),
+    properties: parseStoredJsonObject(row.properties),
     marks: marksOf(row.property_marks),
     createdAtMs: Number(row.created_at),
     isIdentified: row.is_identified === 1,
@@ -79,35 +79,35 @@ function marksOf(text: string): PropertyMarks {
   }
 }
 
-export function groupOf(row: Selectable<GroupTable>): Group {
+export function toGroup(row: Selectable<GroupTable>): Group {
   return {
     projectId: Number(row.project_id),
     typeIndex: Number(row.group_type_index),
     key: row.group_key,
-    properties: jsonObjectOf(row.group_properties),
+    properties: parseStoredJsonObject(row.group_properties),
     marks: marksOf(row.property_marks),
     createdAtMs: Number(row.created_at),
     version: Number(row.version),
   }
 }
 
-export function groupTypeOf(row: Selectable<GroupTypeTable>): GroupType {
+export function toGroupType(row: Selectable<GroupTypeTable>): GroupType {
   const type = { projectId: Number(row.project_id), name: row.group_type, index: Number(row.group_type_index) }
   return row.removed === 1 ? { ...type, isBeingDeleted: true } : type
 }
 
-export function logEndsOf(row: Pick<Selectable<PersonErasureTable>, 'log_id' | 'log_ends'>): LogEnds {
+export function parseLogEnds(row: Pick<Selectable<PersonErasureTable>, 'log_id' | 'log_ends'>): LogEnds {
   return { logId: row.log_id, endOffsets: JSON.parse(row.log_ends) as LogEnds['endOffsets'] }
 }
 
-export function repairOf(row: Selectable<PersonRepairTable>): PersonRepair {
+export function toPersonRepair(row: Selectable<PersonRepairTable>): PersonRepair {
   return {
     id: Number(row.id),
     projectId: Number(row.project_id),
-    request: jsonObjectOf(row.request) as unknown as RepairRequest,
-    requestedBy: authorOf(row.requested_by),
+    request: parseStoredJsonObject(row.request) as unknown as RepairRequest,
+    requestedBy: parseStoredAuthor(row.requested_by),
     requestedAtMs: Number(row.requested_at),
-    report: row.report === null ? null : (jsonObjectOf(row.report) as unknown as RepairReport),
+    report: row.report === null ? null : (parseStoredJsonObject(row.report) as unknown as RepairReport),
     doneAtMs: row.done_at === null ? null : Number(row.done_at),
   }
 }

@@ -7,7 +7,7 @@ import { findPropertyTextParts } from '#core/flags/match/exact-parts.ts'
 import type { JsonValue } from '#core/json.ts'
 import { containsTextSql, mayContainPartsSql } from './conditions.ts'
 import { countFittingRows } from './fitting-rows.ts'
-import { toStorableFields, toStorableText, wrapWithStorableTexts } from './wrap-methods.ts'
+import { makeTextArgumentsStorable, toStorableFields, toStorableText } from './wrap-methods.ts'
 
 describe('a page', () => {
   it('ends before the row that would exceed its limit, but has at least one row', () => {
@@ -112,7 +112,7 @@ describe('a text in a separate column', () => {
   })
 
   it('is made storable in the arguments of a method and in the direct fields of an argument', async () => {
-    const { take } = wrapWithStorableTexts({ take: async (...args: unknown[]) => args })
+    const { take } = makeTextArgumentsStorable({ take: async (...args: unknown[]) => args })
     const [list, nested, plain] = [['\0'], { inner: { text: '\0' } }, { text: 'a', number: 1 }]
     const args = await take('\0', { text: '\0', number: 1 }, list, nested, plain, null, undefined, 5)
     assert.deepEqual(args, ['\ufffd', { text: '\ufffd', number: 1 }, list, nested, plain, null, undefined, 5])

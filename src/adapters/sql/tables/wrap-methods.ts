@@ -22,7 +22,7 @@ export function translateErrors<T extends Methods<T>>(methods: T, toError: (caus
  * The same methods, with storable text arguments, and storable texts at the top level of object arguments: PostgreSQL
  * has no NUL in text, and neither engine keeps half of a surrogate pair. JSON text escapes both.
  */
-export function wrapWithStorableTexts<T extends Methods<T>>(methods: T): T {
+export function makeTextArgumentsStorable<T extends Methods<T>>(methods: T): T {
   return wrapMethods(
     methods,
     method =>

@@ -4,7 +4,7 @@ import { openFetchSource } from '#compose/import/open-fetch-source.ts'
 import type { JsonObject } from '#core/json.ts'
 import { parseFetchConfig } from '#importer/fetch/fetch-config.ts'
 import type { FetchProgress } from '#importer/fetch/fetch-reporter.ts'
-import { fetchStage } from '#importer/fetch/fetch-stage.ts'
+import { runFetchStage } from '#importer/fetch/fetch-stage.ts'
 import { readFetchedParts } from '#importer/fetch/fetch-state.ts'
 import { describeWait, type FetchClock, wallClock } from '#importer/fetch/waiting.ts'
 import { writePlan } from '#importer/job/plan.ts'
@@ -19,7 +19,7 @@ export const fetchJob: JobStage = {
   isDone: ({ folder, plan }) =>
     plan.fetch === null || (plan.files.length > 0 && readFetchedParts(folder.path)?.isComplete === true),
   async run(run) {
-    const files = await fetchForJob(run, run.plan.fetch!, { clock: wallClock, env: process.env })
+    const files = await fetchFilesForJob(run, run.plan.fetch!, { clock: wallClock, env: process.env })
     writePlan(run.folder, { ...run.plan, files })
   },
 }
@@ -31,7 +31,7 @@ export const fetchJob: JobStage = {
  * @returns the files, oldest first.
  * @throws JobStopped, ImportConfigError, the signal's reason when it is aborted.
  */
-export async function fetchForJob(
+export async function fetchFilesForJob(
   { folder, progress, signal, findSpaceProblem }: Pick<StageRun, 'folder' | 'progress' | 'signal' | 'findSpaceProblem'>,
   fetch: JsonObject,
   { clock, env }: { readonly clock: FetchClock; readonly env: NodeJS.ProcessEnv },
@@ -40,7 +40,7 @@ export async function fetchForJob(
   const before = readFetchedParts(folder.path)
   if (before === null || !before.isComplete || toCanonicalJson(before.config as JsonObject) !== config) {
     using source = await openFetchSource(parseFetchConfig(fetch), env, clock.nowMs())
-    const { warnings } = await fetchStage({
+    const { warnings } = await runFetchStage({
       ...{ folder: folder.path, config, source, clock, tryFileLock, signal, findSpaceProblem },
       onProgress: createFetchReporter(progress, clock),
       onNotice: progress.say,

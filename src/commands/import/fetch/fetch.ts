@@ -10,9 +10,9 @@ import { formatCount, truncateList } from '#core/format-count.ts'
 import type { JsonObject } from '#core/json.ts'
 import { toPrintable } from '#core/printable.ts'
 import { computeLeastDurationMs } from '#importer/fetch/call-limits.ts'
-import { checkNothingIgnored, parseFetchConfig } from '#importer/fetch/fetch-config.ts'
+import { checkNoOptionIgnored, parseFetchConfig } from '#importer/fetch/fetch-config.ts'
 import type { FetchSource } from '#importer/fetch/fetch-source.ts'
-import { type FetchResult, fetchStage } from '#importer/fetch/fetch-stage.ts'
+import { type FetchResult, runFetchStage } from '#importer/fetch/fetch-stage.ts'
 import { readFetchedParts } from '#importer/fetch/fetch-state.ts'
 import { formatWaitSpan, wallClock } from '#importer/fetch/waiting.ts'
 import { JobFolder } from '#importer/job/job-folder.ts'
@@ -20,7 +20,7 @@ import { planFile } from '#importer/job/plan.ts'
 import { toCanonicalJson } from '#importer/records/canonical-json.ts'
 import { ImportConfigError } from '#importer/records/import-source.ts'
 import { tryFileLock } from '#processes/data-lock.ts'
-import { createConfiguredReserve } from '../job/disk-reserve.ts'
+import { createConfiguredSpaceCheck } from '../job/disk-reserve.ts'
 import { createFolderOrRefuse, refuseNonFolderPath, runJobOrRefuse } from '../job/open-job.ts'
 import { runUntilInterrupted } from '../messages/interruption.ts'
 import { formatNextStep, printJson, printLines, printText, quotePath } from '../messages/print.ts'
@@ -61,7 +61,7 @@ function readConfigOf(folder: string, options: FetchOptions): JsonObject {
   const begun = readFetchedParts(folder)
   if (begun === null) throw new ImportConfigError('Set --source: nothing has been downloaded into this folder yet.')
   const bound = begun.config as JsonObject
-  checkNothingIgnored(folder, bound, value)
+  checkNoOptionIgnored(folder, bound, value)
   return bound
 }
 
@@ -98,7 +98,7 @@ async function download(
   signal: AbortSignal,
 ): Promise<void> {
   const folder = resolve(path)
-  const findSpaceProblem = createConfiguredReserve(folder)
+  const findSpaceProblem = createConfiguredSpaceCheck(folder)
   const progress = createFetchProgress({
     write: text => process.stderr.write(text),
     width: () => (json ? null : readTerminalWidth(process.stderr)),
@@ -110,7 +110,7 @@ async function download(
   createFolderOrRefuse(folder, 0o700)
   let result: FetchResult
   try {
-    result = await fetchStage({
+    result = await runFetchStage({
       ...{ folder, config, source, clock: wallClock, tryFileLock, signal, findSpaceProblem },
       onProgress: progress.show,
       onNotice: line => {

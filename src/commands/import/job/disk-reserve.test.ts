@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { quickClock } from '../../../../tests/support/fixed-clock.ts'
-import { createDiskReserve, createSpaceWait, retryWhenDiskFull } from './disk-reserve.ts'
+import { createDiskSpaceCheck, createSpaceWaiter, retryWhenDiskFull } from './disk-reserve.ts'
 
 const mebibyte = 2 ** 20
 
@@ -11,7 +11,7 @@ describe('the disk reserve of an import', () => {
   function findSpaceProblem(sizes: { free: number; total: number; min?: number; next?: number }): string | null {
     const { free, total, min = 100, next = 0 } = sizes
     const look = () => ({ freeBytes: free * mebibyte, totalBytes: total * mebibyte })
-    return createDiskReserve('/job', min * mebibyte, look)(next * mebibyte)
+    return createDiskSpaceCheck('/job', min * mebibyte, look)(next * mebibyte)
   }
 
   it('is a quarter more than the free space below which capture stops', () => {
@@ -93,7 +93,7 @@ describe('an import stage on a disk that has only the reserve left', () => {
     const wait = aWait(() => looks)
     const find = (bytes: number) =>
       aboveReserve[Math.min(looks++, aboveReserve.length - 1)]! * mebibyte < bytes ? 'WARNING: no space' : null
-    return { ...wait, waitForSpace: createSpaceWait(find, wait.options) }
+    return { ...wait, waitForSpace: createSpaceWaiter(find, wait.options) }
   }
 
   it('waits, says so once, and continues when there is 1 MiB above the reserve', async () => {

@@ -5,7 +5,7 @@
 import { statfsSync } from 'node:fs'
 import { formatBytes } from '#commands/readable-bytes.ts'
 import { readSetting } from '#config.ts'
-import { backOffMs } from '#core/back-off.ts'
+import { computeBackOffMs } from '#core/back-off.ts'
 import type { FetchClock } from '#importer/fetch/waiting.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import type { StageProgress } from '#importer/job/progress.ts'
@@ -16,17 +16,17 @@ import { isDiskFull } from './open-job.ts'
 const reserveShare = 1.25
 
 /** @throws JobStopped for an invalid setting. */
-export function createConfiguredReserve(path: string): FindSpaceProblem {
+export function createConfiguredSpaceCheck(path: string): FindSpaceProblem {
   const read = readSetting('freeBytesMin', process.env)
   if (!read.ok) throw new JobStopped(read.error)
-  return createDiskReserve(path, read.value)
+  return createDiskSpaceCheck(path, read.value)
 }
 
 /**
  * @param path of a folder that exists when the result is called.
  * @param freeBytesMin the value of PENNON_MIN_FREE_BYTES; 0 for no reserve.
  */
-export function createDiskReserve(path: string, freeBytesMin: number, look = diskOf): FindSpaceProblem {
+export function createDiskSpaceCheck(path: string, freeBytesMin: number, look = diskOf): FindSpaceProblem {
   const keptBytes = Math.ceil(freeBytesMin * reserveShare)
   if (keptBytes === 0) return () => null
   const kept = `${formatBytes(keptBytes)} (PENNON_MIN_FREE_BYTES and a quarter)`
@@ -83,7 +83,7 @@ export async function retryWhenDiskFull<T>(
       if (!isDiskFull(error) || wait.signal.aborted) throw error
       // Measures before the warning is printed, since the user may then free space at once.
       const enough = look(path).freeBytes + spaceBytesMin
-      const untilMs = wait.clock.nowMs() + backOffMs(tryAnyway, tries)
+      const untilMs = wait.clock.nowMs() + computeBackOffMs(tryAnyway, tries)
       const warning = `WARNING: the disk of ${path} is full. No progress is lost: free disk space, and the command continues.`
       await waitUntil(() => look(path).freeBytes >= enough || wait.clock.nowMs() >= untilMs, warning, wait)
     }
@@ -94,7 +94,7 @@ export async function retryWhenDiskFull<T>(
  * halfway nor repeated.
  * @returns a function that throws the signal's reason when it is aborted, and what `findSpaceProblem` throws.
  */
-export function createSpaceWait(findSpaceProblem: FindSpaceProblem, wait: SpaceWait): WaitForSpace {
+export function createSpaceWaiter(findSpaceProblem: FindSpaceProblem, wait: SpaceWait): WaitForSpace {
   return async () => {
     const problem = findSpaceProblem(0)
     if (problem !== null) await waitUntil(() => findSpaceProblem(spaceBytesMin) === null, problem, wait)

@@ -5,22 +5,22 @@ import { hashManifest } from '#importer/job/approval.ts'
 import { JobDatabase } from '#importer/job/job-database.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { type Manifest, manifestFile, readManifest } from '#importer/job/manifest.ts'
-import { hashMapping, type ImportPlan, writePlan } from '#importer/job/plan.ts'
+import { hashConversionSettings, type ImportPlan, writePlan } from '#importer/job/plan.ts'
 import type { StageProgress } from '#importer/job/progress.ts'
 import type { FindSpaceProblem, WaitForSpace } from '#importer/read/disk-space.ts'
 import { createRecordReader } from '#importer/read/read-files.ts'
 import { listSources } from '#importer/sources/sources.ts'
-import { createJobConversion } from '#importer/stages/job-conversion.ts'
+import { createJobConverter } from '#importer/stages/job-conversion.ts'
 import { checkSourcesUnchanged } from '#importer/stages/raw-sources.ts'
 import { rehearseImport } from '#importer/stages/rehearse.ts'
 import { type Rehearsal, readRehearsal, reportNames } from '#importer/stages/report/import-report.ts'
-import { openCompleteRecords, readFinishedScan, scanRecords } from '#importer/stages/scan.ts'
+import { openFullyStagedRecords, readFinishedScan, scanRecords } from '#importer/stages/scan.ts'
 import { setUnknownTimes, stageRecords } from '#importer/stages/stage.ts'
 import { StagedRecords } from '#importer/stages/staged-records.ts'
-import { checkZoneAgainstNotes } from '#importer/stages/zone-shift.ts'
+import { checkConfiguredZone } from '#importer/stages/zone-shift.ts'
 import { quotePath } from '../messages/print.ts'
-import { askTargetFacts } from '../service/ask-target-facts.ts'
-import { addKnownProject } from '../service/known-project.ts'
+import { queryTargetFacts } from '../service/ask-target-facts.ts'
+import { addKnownProjectToPlan } from '../service/known-project.ts'
 import type { Job } from './open-job.ts'
 import { addProfileTimeToPlan } from './profile-time.ts'
 
@@ -46,7 +46,7 @@ const stage: JobStage = {
       await checkSourcesUnchanged(scanned.raw)
       return true
     }
-    using records = openCompleteRecords(folder, plan)
+    using records = openFullyStagedRecords(folder, plan)
     if (records !== null) await checkSourcesUnchanged(records.sources)
     return records !== null
   },
@@ -54,7 +54,7 @@ const stage: JobStage = {
     removeStageResults(folder)
     const spool = { folder: folder.file('spool'), waitForSpace }
     const read = createRecordReader(plan.format === null ? { spool } : { spool, format: plan.format })
-    const { converter } = createJobConversion(plan, source, () => null)
+    const { converter } = createJobConverter(plan, source, () => null)
     using records = await stageRecords({ folder, plan, read, converter, progress, signal, waitForSpace })
     const withTime = addProfileTimeToPlan(plan, records)
     if (withTime !== null) {
@@ -63,9 +63,9 @@ const stage: JobStage = {
       )
       // The plan is written first: after a crash before the times are set, everything is staged again with the new plan.
       writePlan(folder, withTime)
-      setUnknownTimes(records, createJobConversion(withTime, source, () => null).converter)
+      setUnknownTimes(records, createJobConverter(withTime, source, () => null).converter)
     }
-    records.complete(hashMapping(withTime ?? plan))
+    records.complete(hashConversionSettings(withTime ?? plan))
     folder.remove('spool')
   },
 }
@@ -74,7 +74,7 @@ const scan: JobStage = {
   isDone({ folder, plan }) {
     const manifest = readFinishedScan(folder, plan)
     if (manifest === null) return false
-    checkZoneAgainstNotes(manifest.scan.zoneNotes, manifest.sourceTimezone)
+    checkConfiguredZone(manifest.scan.zoneNotes, manifest.sourceTimezone)
     return true
   },
   async run({ folder, plan, source, progress, signal, waitForSpace }) {
@@ -88,14 +88,14 @@ const rehearsal: JobStage = {
     const { folder, source, progress, signal, waitForSpace } = run
     // A crash after the scan may have left these records behind.
     StagedRecords.remove(folder)
-    const plan = await addKnownProject(folder, run.plan)
+    const plan = await addKnownProjectToPlan(folder, run.plan)
     const manifest = requireManifest(folder)
     await rehearseImport({
       ...{ folder, plan, manifest, progress, signal, waitForSpace },
       otherSources: listSources().filter(({ name }) => name !== source.name),
       monotonicNowMs: () => performance.now(),
       nowMs: Date.now,
-      askTarget: asked => askTargetFacts({ ...run, plan }, asked),
+      askTarget: asked => queryTargetFacts({ ...run, plan }, asked),
     })
   },
 }
@@ -105,7 +105,7 @@ export const stagesToRehearse: readonly JobStage[] = [stage, scan, rehearsal]
 
 /** Whether a report describes the job in its current state. */
 export function isReportCurrent(report: Rehearsal | null, manifest: Manifest, plan: ImportPlan): boolean {
-  return report?.hashes.manifest === hashManifest(manifest) && report.hashes.mapping === hashMapping(plan)
+  return report?.hashes.manifest === hashManifest(manifest) && report.hashes.mapping === hashConversionSettings(plan)
 }
 
 /** Removes the output of the stages, which is wrong for another mapping. */

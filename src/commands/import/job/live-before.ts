@@ -11,7 +11,7 @@ import type { StageRun } from './job-stages.ts'
 const liveBeforeName = 'live before'
 
 /** Counts live events before the first event is sent, so that verifying can detect missing live events. */
-export async function findLiveEventsBefore(
+export async function countLiveEventsBeforeSend(
   { folder, progress, at }: StageRun,
   api: ServiceApi,
   range: { readonly first: string; readonly last: string } | null,

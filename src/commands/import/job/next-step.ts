@@ -1,10 +1,10 @@
 // The next step of a job, as a command to type. Every command about a job prints it.
 
-import { canAsk } from '#commands/client/prompt.ts'
-import { createApproval, listChangesSince, readApproval } from '#importer/job/approval.ts'
+import { canAskQuestions } from '#commands/client/prompt.ts'
+import { createApproval, listChangesSinceApproval, readApproval } from '#importer/job/approval.ts'
 import type { Remedy } from '#importer/job/job-paused.ts'
 import { readManifest } from '#importer/job/manifest.ts'
-import { hashMapping } from '#importer/job/plan.ts'
+import { hashConversionSettings } from '#importer/job/plan.ts'
 import { progressFile, progressSchema } from '#importer/job/progress.ts'
 import { type Ending, readEnding, readServiceJob } from '#importer/send/service-job.ts'
 import { findChangedSource } from '#importer/stages/raw-sources.ts'
@@ -56,7 +56,7 @@ export async function readJobProgress({ folder, plan }: JobOfFolder) {
   const approval = readApproval(folder)
   const isRehearsed = manifest !== null && isReportCurrent(report, manifest, plan)
   const sent = readSentSummary(folder, report)
-  const needsFiles = manifest?.mappingSha256 === hashMapping(plan) && sent?.isAll !== true
+  const needsFiles = manifest?.mappingSha256 === hashConversionSettings(plan) && sent?.isAll !== true
   const changedFile = needsFiles ? ((await findChangedSource(manifest.raw))?.path ?? null) : null
   const ending = readEnding(folder)
   const stopAt = (at: string) => (report === null ? null : findRehearsalStop(report, plan, at))
@@ -68,8 +68,8 @@ export async function readJobProgress({ folder, plan }: JobOfFolder) {
     ...{ isRehearsed, sent, stopAt, changedFile },
     hasTarget: plan.target !== null,
     approvalSha256: isToApprove ? createApproval({ plan, manifest }, '').sha256 : null,
-    isAttended: canAsk(),
-    changed: approval && manifest && listChangesSince(approval, { plan, manifest }),
+    isAttended: canAskQuestions(),
+    changed: approval && manifest && listChangesSinceApproval(approval, { plan, manifest }),
     remedy: isStopped && progress.updatedAt >= (approval?.approvedAt ?? '') ? (progress.wayOut ?? null) : null,
     ending: ending?.serviceJobId === readServiceJob(folder)?.id ? ending : null,
   } satisfies Standing

@@ -73,7 +73,7 @@ export function refuseNonFolderPath(path: string, begin: string): void {
 }
 
 /** What `pennon import fetch` put into a folder that no import is planned in yet; null for nothing. */
-export function readUnplannedFetch(path: string): FetchedParts | null {
+export function readFetchWithoutPlan(path: string): FetchedParts | null {
   const folder = new JobFolder(resolve(path))
   return refuseIfStopped(() => readPlan(folder)) === null ? readFetchedPartsOfJob(folder) : null
 }
@@ -86,11 +86,11 @@ export function readFetchedPartsOfJob({ path }: JobFolder): FetchedParts | null 
 function noImportText(path: string, fetched: FetchedParts | null): string {
   const at = quotePath(path)
   if (fetched === null) return `${path} contains no import. Start one: pennon import plan ${at} FILES --source NAME`
-  return `${path} contains a download, but no import is planned yet. ${formatNextStep(findNextStepOfFetch(path, fetched))}`
+  return `${path} contains a download, but no import is planned yet. ${formatNextStep(findNextStepAfterFetch(path, fetched))}`
 }
 
 /** The next step for a folder that has fetched files and no plan. */
-export function findNextStepOfFetch(path: string, { isComplete }: Pick<FetchedParts, 'isComplete'>): NextStep {
+export function findNextStepAfterFetch(path: string, { isComplete }: Pick<FetchedParts, 'isComplete'>): NextStep {
   return isComplete
     ? { command: `pennon import plan ${quotePath(path)}`, why: 'the download is complete; plan the import' }
     : { command: `pennon import fetch ${quotePath(path)}`, why: 'download the missing parts' }
@@ -105,7 +105,7 @@ function refuseIfStopped<T>(read: () => T): T {
   }
 }
 
-export function refuseUnrehearsed({ at }: Job): never {
+export function refuseMissingRehearsal({ at }: Job): never {
   refuse(`nothing has been rehearsed yet: pennon import run ${at}`)
 }
 

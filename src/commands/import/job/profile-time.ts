@@ -47,7 +47,7 @@ export function addProfileTimeToPlan(plan: ImportPlan, records: StagedRecords): 
 }
 
 /** Removes a time of profiles that was taken from events, so that it is determined again when the events' times change. */
-export function removeFoundProfileTime({ isProfileTimeFound, ...plan }: ImportPlan): ImportPlan {
+export function removeDerivedProfileTime({ isProfileTimeFound, ...plan }: ImportPlan): ImportPlan {
   if (isProfileTimeFound !== true) return plan
   const { [key]: _, ...config } = plan.config
   return { ...plan, config }

@@ -7,7 +7,7 @@ import {
   describeDamage,
   describeLikelySource,
   describeRejectShare,
-  formatSufficientShare,
+  formatSufficientRejectShare,
   isShareTooLarge,
 } from '#importer/stages/report/rejects.ts'
 import { explainAgeRefusal } from '#importer/stages/report/target-facts.ts'
@@ -71,7 +71,7 @@ export function findRehearsalStop(
   const held = heldByRejects ?? rejected
   const all = read - rejected + held
   if (!isShareTooLarge(held, all, limits.maxRejectShare)) return null
-  const allow = `pennon import run ${at} --max-reject-share ${formatSufficientShare(held, all)}`
+  const allow = `pennon import run ${at} --max-reject-share ${formatSufficientRejectShare(held, all)}`
   return {
     code: 'too_many_rejects',
     problem: `${describeRejectShare(held / all, limits.maxRejectShare, heldByRejects)}${other}`,

@@ -1,6 +1,6 @@
 // What the import commands print and ask. Names and values of a source, or text of a service, must not control the terminal.
 
-import { ask } from '#commands/client/prompt.ts'
+import { askQuestion } from '#commands/client/prompt.ts'
 import { refuse } from '#commands/refuse.ts'
 import { toPrintable, toPrintableName } from '#core/printable.ts'
 
@@ -54,7 +54,7 @@ export function printText(text: string): void {
  * @returns false for an empty answer.
  */
 export async function confirmTarget(name: string, what: string): Promise<boolean> {
-  const typed = await ask(`Type the name of the target to ${what} (${name}), or nothing to stop here`)
+  const typed = await askQuestion(`Type the name of the target to ${what} (${name}), or nothing to stop here`)
   if (typed !== name && typed !== '') refuse('the name does not match; nothing was changed')
   return typed === name
 }

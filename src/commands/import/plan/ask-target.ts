@@ -28,7 +28,7 @@ export interface TargetOfPlan {
 type AskedTarget = Pick<PlanOptions, 'projectKey' | 'host' | 'apiHost'>
 
 /** @returns null without a key: then the job can be rehearsed, but not sent. */
-export async function askTarget(options: AskedTarget): Promise<TargetOfPlan | null> {
+export async function resolveImportTarget(options: AskedTarget): Promise<TargetOfPlan | null> {
   const projectKey = findProjectKey(options)
   if (projectKey === null) return null
   const config = readConfigOrRefuse()

@@ -34,7 +34,7 @@ import { addDefaultProfileTime } from '../job/profile-time.ts'
 import { exitOnInterruption } from '../messages/interruption.ts'
 import { formatNextStep, printJson, printLines, quotePath } from '../messages/print.ts'
 import { completePlanOptions, type GivenPlanOptions } from './ask-plan.ts'
-import { askTarget, hasLiveEvents } from './ask-target.ts'
+import { hasLiveEvents, resolveImportTarget } from './ask-target.ts'
 import { type PlanOptions, readImportLimits, readSourceConfig } from './plan-options.ts'
 
 /** For staging and rehearsal together, which read the bytes about three times. */
@@ -65,7 +65,7 @@ export async function planImport(path: string, namedFiles: readonly string[], gi
   const { notes: rawNotes, ...raw } = await rawOf(folder, fetched, files)
   try {
     await runJobOrRefuse(folder, async () => {
-      const asked = await askTarget(options)
+      const asked = await resolveImportTarget(options)
       const target = asked?.target ?? null
       const { config: chosen, holdLiveWindow } = readSourceConfig(options)
       const { config, notes } = await withPersonUpdates(source.name, chosen, target)

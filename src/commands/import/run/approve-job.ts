@@ -1,11 +1,11 @@
 // The question of `pennon import run` between the rehearsal and sending: a person signs off what the rehearsal found. The
 // approval holds hashes of what they saw, so that nothing else is sent. Source: docs/wire/import.md §2.1 (stage 5), §2.11.
 
-import { canAsk } from '#commands/client/prompt.ts'
+import { canAskQuestions } from '#commands/client/prompt.ts'
 import { refuse } from '#commands/refuse.ts'
 import { formatCount, truncateList } from '#core/format-count.ts'
 import { readFetchedParts } from '#importer/fetch/fetch-state.ts'
-import { createApproval, listChangesSince, readApproval, storeApproval } from '#importer/job/approval.ts'
+import { createApproval, listChangesSinceApproval, readApproval, storeApproval } from '#importer/job/approval.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { formatDuration } from '#importer/stages/report/format-figures.ts'
 import { type Rehearsal, reportNames } from '#importer/stages/report/import-report.ts'
@@ -16,7 +16,7 @@ import { findNextStep, hashDigits, readJobProgress } from '../job/next-step.ts'
 import type { Job } from '../job/open-job.ts'
 import { findRehearsalStop, formatRehearsalStop } from '../job/rehearsal-stop.ts'
 import { confirmTarget, formatNextStep, printJson, printLines } from '../messages/print.ts'
-import { addKnownProject } from '../service/known-project.ts'
+import { addKnownProjectToPlan } from '../service/known-project.ts'
 
 /**
  * Prints what the rehearsal found and asks to approve it, unless it is approved already.
@@ -32,9 +32,9 @@ export async function approveJob(
   const { folder, path, at } = rehearsed
   const earlier = readApproval(folder)
   const manifest = requireManifest(folder)
-  const changes = earlier === null ? [] : listChangesSince(earlier, { plan: rehearsed.plan, manifest })
+  const changes = earlier === null ? [] : listChangesSinceApproval(earlier, { plan: rehearsed.plan, manifest })
   const isApproved = earlier !== null && changes.length === 0
-  const job = isApproved ? rehearsed : { ...rehearsed, plan: await addKnownProject(folder, rehearsed.plan) }
+  const job = isApproved ? rehearsed : { ...rehearsed, plan: await addKnownProjectToPlan(folder, rehearsed.plan) }
   const approval = createApproval({ plan: job.plan, manifest }, new Date().toISOString())
   const digits = approval.sha256.slice(0, hashDigits)
   if (yes !== undefined && !approval.sha256.startsWith(yes))
@@ -49,7 +49,7 @@ export async function approveJob(
     )
   const report = standing.report!
   const isAllowed = standing.approvalSha256 !== null
-  const isAsked = isAllowed && yes === undefined && !json && canAsk()
+  const isAsked = isAllowed && yes === undefined && !json && canAskQuestions()
   const changed = changes.length === 0 ? null : `${changes.join(' and ')} changed since the approval.`
   const next = formatNextStep(findNextStep(path, standing, null))
   const isLast = !isAsked && !(isAllowed && yes !== undefined)

@@ -9,20 +9,20 @@ import { wallClock } from '#importer/fetch/waiting.ts'
 import { hashManifest } from '#importer/job/approval.ts'
 import { JobFolder } from '#importer/job/job-folder.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
-import { findApiAddress, hashMapping } from '#importer/job/plan.ts'
+import { findApiAddress, hashConversionSettings } from '#importer/job/plan.ts'
 import type { StagedJob, StagedOutcome } from '#importer/job/staged-part.ts'
 import { sumSendCounts } from '#importer/send/checkpoint.ts'
-import { sendStage } from '#importer/send/send-stage.ts'
+import { runSendStage } from '#importer/send/send-stage.ts'
 import { openStagedJob } from '#importer/stages/part-lines.ts'
 import { formatPercent } from '#importer/stages/report/format-figures.ts'
 import { readRehearsal } from '#importer/stages/report/import-report.ts'
-import { waitForStream } from '#importer/verify/verify-stage.ts'
+import { waitUntilStreamsProcessed } from '#importer/verify/verify-stage.ts'
 import { requireManifest, type StageRun } from '../job/job-stages.ts'
 import { describeNextStep } from '../job/next-step.ts'
 import type { Job } from '../job/open-job.ts'
 import { printJson, printLines } from '../messages/print.ts'
 import { findProjectWithKey, type KnownProject } from '../service/known-project.ts'
-import { createServiceApi, type JobOfFolder, requireRecordedTarget } from '../service/target-api.ts'
+import { createServiceApi, type JobOfFolder, requireTrustedTarget } from '../service/target-api.ts'
 
 /** Suffix of the job id in `$import_job_id`, which distinguishes events of rehearsals. */
 const rehearsalMark = '-rehearsal'
@@ -42,7 +42,7 @@ export type RehearsedInProject = Awaited<ReturnType<typeof rehearseInProject>>
 export async function findRehearsalProject(job: JobOfFolder, projectKey: string): Promise<KnownProject> {
   if (job.plan.target === null)
     throw new JobStopped('the plan has no target, so the URL of the rehearsal project is unknown')
-  const target = requireRecordedTarget(job)
+  const target = requireTrustedTarget(job)
   if (projectKey === target.projectKey) throw createTargetRefusal()
   const instance = findApiAddress(target)
   const read = readConfig(process.env)
@@ -94,20 +94,20 @@ export async function rehearseInProject(
   // With other files or another mapping, it is another rehearsal, in another folder.
   const folder = new JobFolder(run.folder.file('rehearsal-project', `${id}-${hashManifest(manifest).slice(0, 12)}`))
   const job = createSampledJob(whole, share, personOf)
-  const { parts } = await sendStage({
+  const { parts } = await runSendStage({
     ...{ folder, job, progress, signal, projectKey, personOf, clock: wallClock, source: plan.source },
     identity: {
       jobId: `${plan.jobId}${rehearsalMark}`,
       serviceJobId: null,
       target: target.address,
       project: id,
-      mappingSha256: hashMapping(plan),
+      mappingSha256: hashConversionSettings(plan),
     },
     secretJobId: null,
     maxRejectShare: plan.limits.maxRejectShare,
     ...(rate !== undefined && { rate }),
   })
-  await waitForStream(createServiceApi({ ...target, projectId: id }, signal, progress), progress)
+  await waitUntilStreamsProcessed(createServiceApi({ ...target, projectId: id }, signal, progress), progress)
   const { sent, refused } = sumSendCounts(parts.map(({ counts }) => counts))
   return { project: id, name, share, sent, refused }
 }
@@ -139,7 +139,7 @@ function selectChosenEvents(outcome: StagedOutcome, isChosen: (distinctId: strin
   return { ...outcome, result: { ...result, events } }
 }
 
-export async function printSentToProject(job: Job, sent: RehearsedInProject, json: boolean): Promise<void> {
+export async function printRehearsalInProject(job: Job, sent: RehearsedInProject, json: boolean): Promise<void> {
   if (json) return printJson(sent)
   const refused = sent.refused === 0 ? '' : `, and ${formatCount(sent.refused, 'event was', 'events were')} refused`
   printLines([

@@ -13,18 +13,18 @@ import { updateReport } from '#importer/verify/sent.ts'
 import { growHeapSlowly } from '#telemetry/give-back-memory.ts'
 import { version } from '#version.ts'
 import { fetchJob } from '../fetch/fetch-job-stage.ts'
-import { createConfiguredReserve, createSpaceWait, retryWhenDiskFull } from '../job/disk-reserve.ts'
+import { createConfiguredSpaceCheck, createSpaceWaiter, retryWhenDiskFull } from '../job/disk-reserve.ts'
 import { type StageRun, stagesToRehearse } from '../job/job-stages.ts'
 import { hashDigits } from '../job/next-step.ts'
 import { type Job, runExclusivelyOnJob } from '../job/open-job.ts'
-import { removeFoundProfileTime } from '../job/profile-time.ts'
+import { removeDerivedProfileTime } from '../job/profile-time.ts'
 import { isInterruption, runUntilInterrupted } from '../messages/interruption.ts'
 import { findProjectKeyProblem } from '../plan/ask-target.ts'
 import { parseShare } from '../plan/plan-options.ts'
 import { approveJob } from './approve-job.ts'
-import { findRehearsalProject, printSentToProject, rehearseInProject } from './rehearsal-project.ts'
+import { findRehearsalProject, printRehearsalInProject, rehearseInProject } from './rehearsal-project.ts'
 import { createRunProgress } from './run-progress.ts'
-import { printSent, type SendJobOptions, sendJob } from './send-job.ts'
+import { printSentReport, type SendJobOptions, sendJob } from './send-job.ts'
 
 /** As commander gives them. */
 export interface RunOptions {
@@ -67,13 +67,13 @@ export async function runImport(path: string, options: RunOptions): Promise<bool
     if (project !== null) {
       const given = { ...sendOptions, projectKey: projectKey! }
       const sent = await runWithProgress(job, json, run => rehearseInProject(run, project, given))
-      await printSentToProject(job, sent, json)
+      await printRehearsalInProject(job, sent, json)
       return false
     }
     if (!(await approveJob(job, options))) return false
     job = readAgain(job)
     const report = await runWithProgress(job, json, run => sendJob(run, sendOptions))
-    await printSent(job, report, json)
+    await printSentReport(job, report, json)
     return true
   })
 }
@@ -111,7 +111,7 @@ function applyOptions(job: Job, { sourceTimezone, maxRejectShare, allowDamagedFi
       refuse('--source-timezone cannot be changed after sending has started. Discard the import and plan another')
     if (!isZoneName(sourceTimezone))
       refuse(`--source-timezone must be an IANA time zone such as Europe/Berlin, not ${sourceTimezone}`)
-    plan = removeFoundProfileTime(plan)
+    plan = removeDerivedProfileTime(plan)
     plan = { ...plan, config: { ...plan.config, source_timezone: sourceTimezone } }
     // Checked now: a source that takes no time zone would refuse the plan in every later run.
     const { createdAt, limits, config } = plan
@@ -141,14 +141,14 @@ async function runStages(run: StageRun): Promise<void> {
 
 /** Runs work that can resume, and shows its progress. Exits the process when interrupted. */
 function runWithProgress<T>(job: Job, isJson: boolean, run: (run: StageRun) => Promise<T>): Promise<T> {
-  const findSpaceProblem = createConfiguredReserve(job.folder.path)
+  const findSpaceProblem = createConfiguredSpaceCheck(job.folder.path)
   const pausedMessage = `paused. Progress is kept. To continue: pennon import run ${job.at}`
   return runUntilInterrupted(
     () => pausedMessage,
     async signal => {
       const { tracker: progress, end } = createRunProgress({ folder: job.folder, isJson })
       const waits = { progress, signal, clock: wallClock }
-      const waitForSpace = createSpaceWait(findSpaceProblem, waits)
+      const waitForSpace = createSpaceWaiter(findSpaceProblem, waits)
       try {
         const stageRun = { ...job, progress, signal, findSpaceProblem, waitForSpace }
         const result = await retryWhenDiskFull(() => run(stageRun), job.folder.path, waits)

@@ -5,12 +5,12 @@ import type { JsonObject } from '#core/json.ts'
 import { wallClock } from '#importer/fetch/waiting.ts'
 import { readApproval } from '#importer/job/approval.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
-import { hashMapping } from '#importer/job/plan.ts'
+import { hashConversionSettings } from '#importer/job/plan.ts'
 import { type Checkpoint, readCheckpoint } from '#importer/send/checkpoint.ts'
 import { ServiceRefusal } from '#importer/send/job-api.ts'
 import { openRetries } from '#importer/send/retried-records.ts'
 import { collectRetryOutcomes, readRetryOutcomes, storeRetryOutcomes } from '#importer/send/retry-outcomes.ts'
-import { sendStage, TooManyRefused } from '#importer/send/send-stage.ts'
+import { runSendStage, TooManyRefused } from '#importer/send/send-stage.ts'
 import {
   computeProgressFigures,
   ensureServiceJob,
@@ -23,12 +23,12 @@ import {
 import { openStagedJob } from '#importer/stages/part-lines.ts'
 import { type ImportReport, readRehearsal, reportNames, type Sent } from '#importer/stages/report/import-report.ts'
 import { formatNote, rowsErased } from '#importer/stages/report/note-messages.ts'
-import { formatSufficientShare } from '#importer/stages/report/rejects.ts'
-import { describeSent } from '#importer/stages/report/report-sections.ts'
+import { formatSufficientRejectShare } from '#importer/stages/report/rejects.ts'
+import { describeSentEvents } from '#importer/stages/report/report-sections.ts'
 import { updateReport } from '#importer/verify/sent.ts'
-import { storeVerification, verifyStage } from '#importer/verify/verify-stage.ts'
+import { runVerifyStage, storeVerification } from '#importer/verify/verify-stage.ts'
 import { requireManifest, type StageRun } from '../job/job-stages.ts'
-import { findLiveEventsBefore } from '../job/live-before.ts'
+import { countLiveEventsBeforeSend } from '../job/live-before.ts'
 import { describeNextStep } from '../job/next-step.ts'
 import type { Job } from '../job/open-job.ts'
 import { formatAcceptOldCommand, formatOldEventsRemedy } from '../job/rehearsal-stop.ts'
@@ -36,7 +36,7 @@ import { isInterruption } from '../messages/interruption.ts'
 import { printJson, printLines } from '../messages/print.ts'
 import { findDayGaps } from '../service/covered-days.ts'
 import { checkTargetIsOwnProject } from '../service/known-project.ts'
-import { checkJobAcceptsEvents, createServiceApi, requireRecordedTarget } from '../service/target-api.ts'
+import { checkJobAcceptsEvents, createServiceApi, requireTrustedTarget } from '../service/target-api.ts'
 
 export interface SendJobOptions {
   /** Send although the project has live events of the same days. */
@@ -53,13 +53,13 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<I
   const { folder, plan, source, progress, signal, at } = run
   const approval = readApproval(folder)!
   const manifest = requireManifest(folder)
-  const target = requireRecordedTarget(run)
+  const target = requireTrustedTarget(run)
   const api = createServiceApi(target, signal, progress)
   const known = readServiceJob(folder)
   if (known === null) await checkTargetIsOwnProject(at, target, api)
   else await checkJobAcceptsEvents(at, known.id, api)
   const rehearsal = readRehearsal(folder)!
-  const liveBefore = await findLiveEventsBefore(run, api, rehearsal.range, options.overlapOk)
+  const liveBefore = await countLiveEventsBeforeSend(run, api, rehearsal.range, options.overlapOk)
   const serviceJob = await ensureServiceJob(
     folder,
     api,
@@ -74,7 +74,7 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<I
         range: rehearsal.range === null ? null : { ...rehearsal.range },
         gaps: findDayGaps(rehearsal.days.map(({ day }) => day)),
         timezone: manifest.sourceTimezone,
-        mapping_sha256: hashMapping(plan),
+        mapping_sha256: hashConversionSettings(plan),
         approval_sha256: approval.sha256,
         tool_version: plan.toolVersion,
       },
@@ -96,7 +96,7 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<I
     }
     await sendState('sending', readCheckpoint(folder))
     const sending = new ProgressReporter(() => sendState('sending', readCheckpoint(folder)), wallClock.nowMs)
-    const checkpoint = await sendStage({
+    const checkpoint = await runSendStage({
       onStep: step => step === 'committed' && sending.moved(),
       ...{ folder, job, progress, signal, clock: wallClock, source: plan.source },
       identity: {
@@ -104,7 +104,7 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<I
         serviceJobId: serviceJob.id,
         target: target.address,
         project: serviceJob.project,
-        mappingSha256: hashMapping(plan),
+        mappingSha256: hashConversionSettings(plan),
       },
       projectKey: target.projectKey,
       secretJobId: serviceJob.secretId,
@@ -115,7 +115,7 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<I
     await sending.ended()
     await sendState('verifying', checkpoint)
     const retried = openRetries({ folder, plan, manifest, source })
-    await verifyStage({
+    await runVerifyStage({
       ...{ folder, job, checkpoint, retried, api, progress, signal, liveBefore },
       source: plan.source,
       personOf: job.personOf,
@@ -150,7 +150,7 @@ async function reportLastFigures({ folder, plan }: StageRun, id: string, state: 
 
 /** The remedies when the service refused too many events. Another limit needs another approval. */
 function toRefusalStop({ message, refused, events }: TooManyRefused, at: string): JobStopped {
-  const share = formatSufficientShare(refused, events)
+  const share = formatSufficientRejectShare(refused, events)
   const adviseFor = (folder: string) =>
     `fix the cause, then pennon import run ${folder}; or allow more: pennon import run ${folder} --max-reject-share ${share}, and approve that; or undo it: pennon import discard ${folder}`
   return new JobStopped(`${message} Next: ${adviseFor(at)}`, { command: null, why: adviseFor('FOLDER') })
@@ -166,14 +166,14 @@ function addOldEventsRemedy(error: unknown, at: string): unknown {
 }
 
 /** @throws JobStopped if the stored events differ from the sent events, or the figures do not balance. */
-export async function printSent(job: Job, report: ImportReport, json: boolean): Promise<void> {
+export async function printSentReport(job: Job, report: ImportReport, json: boolean): Promise<void> {
   const { at } = job
   const sent = report.sent!
   const problem = findProblem(sent, at)
   if (json) printJson(report)
   else
     printLines([
-      ...describeSent(report, sent),
+      ...describeSentEvents(report, sent),
       'Nothing is visible until it is published.',
       ...(sent.balance.refused === 0 ? [] : [`The refused events: pennon import rejects ${at} --group`]),
       `Report: ${job.folder.file(reportNames.html)}`,

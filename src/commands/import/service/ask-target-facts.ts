@@ -1,7 +1,7 @@
 // Asks the target of a job which events of the same days and names it already has, for the report of the rehearsal. Only
 // reads; a rehearsal does not need an answer. Source: docs/wire/import.md §2.7.
 
-import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '#core/json.ts'
+import { getOwnValue, isJsonObject, type JsonObject, type JsonValue, readJsonNumber } from '#core/json.ts'
 import { readServiceJob } from '#importer/send/service-job.ts'
 import type { OverlapDay, TargetAnswer, TargetFacts } from '#importer/stages/report/import-report.ts'
 import type { AskedOfTarget } from '#importer/stages/report/target-facts.ts'
@@ -15,7 +15,7 @@ const timeoutMs = 120_000
 const namesMax = 500
 const daysMax = 50_000
 
-export async function askTargetFacts(
+export async function queryTargetFacts(
   { folder, plan, signal }: JobOfFolder & { readonly signal: AbortSignal },
   asked: AskedOfTarget,
 ): Promise<TargetAnswer> {
@@ -51,7 +51,7 @@ async function findTargetFacts(
   return {
     askedAt: new Date().toISOString(),
     timezone: typeof project.timezone === 'string' ? project.timezone : null,
-    dropsLiveOlderThanSeconds: numberOf(project.drop_events_older_than_seconds ?? null) ?? null,
+    dropsLiveOlderThanSeconds: readJsonNumber(project.drop_events_older_than_seconds ?? null) ?? null,
     hasEvents,
     overlap: hasEvents ? await findOverlap(api, days) : [],
     pendingJobs: (await api.list('/import_jobs/')).flatMap(job => toPendingJobs(job, days, ownJob)),
@@ -72,8 +72,8 @@ async function findOverlap(api: PrivateApi, days: readonly string[]): Promise<re
   return rows
     .map(([day, live, imported, jobs]) => ({
       day: String(day).slice(0, 10),
-      live: numberOf(live ?? null) ?? 0,
-      imported: numberOf(imported ?? null) ?? 0,
+      live: readJsonNumber(live ?? null) ?? 0,
+      imported: readJsonNumber(imported ?? null) ?? 0,
       jobs: Array.isArray(jobs) ? jobs.map(String) : [],
     }))
     .filter(({ day }) => wanted.has(day))
@@ -98,9 +98,11 @@ function toPendingJobs(
   ownJob: string | null,
 ): TargetFacts['pendingJobs'] {
   const isEnded = ['published', 'publishing', 'discarded', 'discarding'].includes(String(state))
-  const range = isJsonObject(plan) ? ownValue(plan as JsonObject, 'range') : undefined
+  const range = isJsonObject(plan) ? getOwnValue(plan as JsonObject, 'range') : undefined
   if (isEnded || String(number) === ownJob || !isJsonObject(range)) return []
-  const [first = '', last = ''] = ['first', 'last'].map(key => String(ownValue(range as JsonObject, key)).slice(0, 10))
+  const [first = '', last = ''] = ['first', 'last'].map(key =>
+    String(getOwnValue(range as JsonObject, key)).slice(0, 10),
+  )
   if (!days.some(day => first <= day && day <= last)) return []
   return [{ id: String(number), name: String(name), state: String(state) }]
 }

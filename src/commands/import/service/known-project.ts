@@ -41,7 +41,7 @@ export async function findProjectWithKey(api: PrivateApi, projectKey: string): P
  * plan stays as it is if the service does not reveal them.
  * @throws JobStopped if the project stores no persons: the rehearsal assumed that it does, and must run again.
  */
-export async function addKnownProject(folder: JobFolder, plan: ImportPlan): Promise<ImportPlan> {
+export async function addKnownProjectToPlan(folder: JobFolder, plan: ImportPlan): Promise<ImportPlan> {
   const { target, limits } = plan
   if (target === null || target.projectId !== null) return plan
   const found = await queryJobTarget({ folder, plan }, { project: '', timeoutMs, noKey: '' }, api =>

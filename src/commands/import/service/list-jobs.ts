@@ -1,7 +1,7 @@
 // `pennon import list`: lists the import jobs of a project from its instance, and the days they cover.
 // Source: docs/wire/import.md §2.8, §5.
 
-import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '#core/json.ts'
+import { getOwnValue, isJsonObject, type JsonObject, type JsonValue, readJsonNumber } from '#core/json.ts'
 import { toPrintable } from '#core/printable.ts'
 import { type ClientOptions, runClient } from '../../client/run-client.ts'
 import { type Column, formatTable } from '../../client/table.ts'
@@ -25,7 +25,7 @@ function toListedJob({ number, name, source, state, plan, progress, created_by, 
   const range = readMember(plan, 'range')
   return {
     // Not the job's id, which is a secret that allows adding events.
-    number: numberOf(number ?? null) ?? 0,
+    number: readJsonNumber(number ?? null) ?? 0,
     ...{ name: String(name), source: String(source), state: String(state), createdAt: String(created_at) },
     // Null if the importer did not report its days.
     range: readDaySpan(readMember(range, 'first'), readMember(range, 'last')),
@@ -37,11 +37,11 @@ function toListedJob({ number, name, source, state, plan, progress, created_by, 
 }
 
 function readMember(value: JsonValue | undefined, key: string): JsonValue | undefined {
-  return isJsonObject(value) ? ownValue(value, key) : undefined
+  return isJsonObject(value) ? getOwnValue(value, key) : undefined
 }
 
 function countOf(value: JsonValue | undefined): string {
-  return numberOf(value ?? null)?.toLocaleString('en') ?? ''
+  return readJsonNumber(value ?? null)?.toLocaleString('en') ?? ''
 }
 
 /** Discarded jobs cover nothing. */

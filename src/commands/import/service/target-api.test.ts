@@ -12,9 +12,9 @@ import { serve } from '../../../../tests/support/local-server.ts'
 import { testPersonalKey } from '../../../../tests/support/pennon.ts'
 import { tempDir } from '../../../../tests/support/temp-dir.ts'
 import { queryServiceJob } from './ask-service.ts'
-import { askTargetFacts } from './ask-target-facts.ts'
-import { addKnownProject } from './known-project.ts'
-import { describeEndedJob, requireRecordedTarget } from './target-api.ts'
+import { queryTargetFacts } from './ask-target-facts.ts'
+import { addKnownProjectToPlan } from './known-project.ts'
+import { describeEndedJob, requireTrustedTarget } from './target-api.ts'
 
 const project = { projectKey: 'phc_shop', projectId: null, projectName: null }
 
@@ -55,11 +55,11 @@ describe('the personal key', () => {
     const answer = await queryServiceJob({ folder, plan })
     assert.match(answer !== null && 'unknownBecause' in answer ? answer.unknownBecause : '', message)
     const signal = new AbortController().signal
-    const facts = await askTargetFacts({ folder, plan, signal }, { names: [], days: [] })
+    const facts = await queryTargetFacts({ folder, plan, signal }, { names: [], days: [] })
     assert.match('notAsked' in facts ? facts.notAsked : '', message)
-    assert.equal(await addKnownProject(folder, plan), plan)
+    assert.equal(await addKnownProjectToPlan(folder, plan), plan)
     assert.throws(
-      () => requireRecordedTarget({ folder, plan }),
+      () => requireTrustedTarget({ folder, plan }),
       (error: unknown) => error instanceof JobStopped && message.test(error.message),
     )
     assert.deepEqual(keys, [])
@@ -87,7 +87,7 @@ describe('the personal key', () => {
     const { folder, address, approveFor } = await aFolder(t)
     approveFor({ ...project, address })
     const known = { ...project, address, projectId: '7', projectName: 'Shop' }
-    assert.equal(requireRecordedTarget({ folder, plan: planTo(known) }), known)
+    assert.equal(requireTrustedTarget({ folder, plan: planTo(known) }), known)
   })
 })
 

@@ -38,7 +38,7 @@ export function findTargetMismatch({ folder, plan: { target } }: JobOfFolder): s
 }
 
 /** @returns the target of the plan. @throws JobStopped if the personal key must not be sent there. */
-export function requireRecordedTarget(job: JobOfFolder): ImportTarget {
+export function requireTrustedTarget(job: JobOfFolder): ImportTarget {
   const reason = findTargetMismatch(job)
   if (reason !== null) throw new JobStopped(reason)
   return job.plan.target!

@@ -1,7 +1,7 @@
 // Reads the stored tree of a dynamic cohort into types: groups, leaves and what they refer to, without evaluating
 // anything. A definition may be older than our validation or have skipped it. Source: docs/wire/evaluation.md 5.11.
 
-import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '../../json.ts'
+import { getOwnValue, isJsonObject, type JsonObject, type JsonValue, readJsonNumber } from '../../json.ts'
 import { operatorNames } from '../match/match-property.ts'
 import { parseDependencyId } from './flag-dependencies.ts'
 import { readStoredFilter, type StoredFilter, UnreadableFilters } from './flag-filters.ts'
@@ -41,7 +41,7 @@ const behaviorTypes: readonly JsonValue[] = ['behavioral', 'realtime', 'event', 
  * @throws UnreadableFilters for a shape that is not a tree, or a tree that is too deep.
  */
 export function readCohortTree(filters: JsonObject): CohortTree | null {
-  const properties = ownValue(filters, 'properties') ?? null
+  const properties = getOwnValue(filters, 'properties') ?? null
   if (properties === null) return null
   const cohortIds = new Set<number>()
   const flagIds = new Set<number>()
@@ -51,10 +51,10 @@ export function readCohortTree(filters: JsonObject): CohortTree | null {
   return { top, cohortIds: [...cohortIds], flagIds: [...flagIds], hasBehavior }
 
   function readGroup(group: JsonObject, groupsAbove: number): CohortEntry {
-    const type = ownValue(group, 'type')
+    const type = getOwnValue(group, 'type')
     if (type !== 'OR' && type !== 'AND' && type !== 'property')
       throw new UnreadableFilters(`a group is OR or AND, not ${formatValue(type)}`)
-    const values = ownValue(group, 'values')
+    const values = getOwnValue(group, 'values')
     if (!Array.isArray(values)) throw new UnreadableFilters('the "values" of a group are not a list')
     if (values.length > 0 && groupsAbove > groupsBetweenMax)
       throw new UnreadableFilters(`it is nested deeper than ${groupsBetweenMax} groups`)
@@ -64,7 +64,7 @@ export function readCohortTree(filters: JsonObject): CohortTree | null {
   function readEntry(value: JsonValue, groupsAbove: number): CohortEntry {
     if (!isJsonObject(value)) throw new UnreadableFilters('an entry of a group is not an object')
     if (isCohortGroup(value)) return readGroup(value, groupsAbove + 1)
-    if (behaviorTypes.includes(ownValue(value, 'type') ?? null)) {
+    if (behaviorTypes.includes(getOwnValue(value, 'type') ?? null)) {
       hasBehavior = true
       return { kind: 'behavior' }
     }
@@ -96,18 +96,18 @@ export function readCohortReference(filter: StoredFilter): { id: number | null; 
 
 /** Reads an id given as a whole number or as a text of digits; null for anything else. */
 export function cohortIdOf(value: JsonValue): number | null {
-  const id = typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : numberOf(value)
+  const id = typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : readJsonNumber(value)
   return id !== undefined && Number.isSafeInteger(id) ? id : null
 }
 
 /** Whether an entry is a group: property filters have neither these types nor a list of `values`. */
 export function isCohortGroup(entry: JsonObject): boolean {
-  const type = ownValue(entry, 'type')
-  return type === 'OR' || type === 'AND' || type === 'property' || Array.isArray(ownValue(entry, 'values'))
+  const type = getOwnValue(entry, 'type')
+  return type === 'OR' || type === 'AND' || type === 'property' || Array.isArray(getOwnValue(entry, 'values'))
 }
 
 function readNegation(leaf: JsonObject): boolean {
-  const negation = ownValue(leaf, 'negation') ?? false
+  const negation = getOwnValue(leaf, 'negation') ?? false
   if (typeof negation !== 'boolean') throw new UnreadableFilters('"negation" is not a boolean')
   return negation
 }

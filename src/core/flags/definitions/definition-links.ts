@@ -3,10 +3,10 @@
 // means.
 
 import { type GroupType, groupTypeCountMax } from '../../groups/group.ts'
-import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '../../json.ts'
+import { getOwnValue, isJsonObject, type JsonObject, type JsonValue, readJsonNumber } from '../../json.ts'
 import { cohortIdOf } from './cohort-tree.ts'
 import { parseDependencyId } from './flag-dependencies.ts'
-import { configVersion } from './read-rules.ts'
+import { readConfigVersion } from './read-rules.ts'
 
 export interface DefinitionReference {
   readonly kind: 'flag' | 'cohort' | 'group_type' | 'experiment'
@@ -39,16 +39,16 @@ export interface DefinitionLinks {
 /** The references in a flag and its condition sets, or rules. Source: docs/wire/evaluation.md 4.2, 5.11, 5.12, 11.2. */
 export function listReferencesOfFlag(filters: JsonValue): DefinitionReference[] {
   if (!isJsonObject(filters)) return []
-  if (configVersion(filters) === 2) return experimentsOfRules(filters)
+  if (readConfigVersion(filters) === 2) return experimentsOfRules(filters)
   const sets = ['groups', 'super_groups'].flatMap(list =>
-    listOf(ownValue(filters, list)).flatMap((set, index) => referencesOfSet(set, `filters.${list}.${index}`)),
+    listOf(getOwnValue(filters, list)).flatMap((set, index) => referencesOfSet(set, `filters.${list}.${index}`)),
   )
   return [...groupTypeOf(filters, 'aggregation_group_type_index', 'filters'), ...sets]
 }
 
 function experimentsOfRules(filters: JsonObject): DefinitionReference[] {
-  return listOf(ownValue(filters, 'rules')).flatMap((rule, index) => {
-    const id = isJsonObject(rule) ? numberOf(ownValue(rule, 'experiment_id') ?? null) : undefined
+  return listOf(getOwnValue(filters, 'rules')).flatMap((rule, index) => {
+    const id = isJsonObject(rule) ? readJsonNumber(getOwnValue(rule, 'experiment_id') ?? null) : undefined
     // Any other value makes the document unreadable, so it is not a reference.
     return Number.isSafeInteger(id)
       ? [{ kind: 'experiment', id: id!, path: `filters.rules.${index}.experiment_id` }]
@@ -58,7 +58,7 @@ function experimentsOfRules(filters: JsonObject): DefinitionReference[] {
 
 function referencesOfSet(set: JsonValue, path: string): DefinitionReference[] {
   if (!isJsonObject(set)) return []
-  const filters = listOf(ownValue(set, 'properties')).flatMap((filter, at) => {
+  const filters = listOf(getOwnValue(set, 'properties')).flatMap((filter, at) => {
     const filterPath = `${path}.properties.${at}`
     const groupType = isJsonObject(filter) ? groupTypeOf(filter, 'group_type_index', filterPath) : []
     return [...referenceOf(filter, filterPath), ...groupType]
@@ -70,13 +70,13 @@ function referencesOfSet(set: JsonValue, path: string): DefinitionReference[] {
 export function listReferencesOfCohort(filters: JsonObject): DefinitionReference[] {
   const references: DefinitionReference[] = []
   const open: { entry: JsonValue | undefined; path: string }[] = [
-    { entry: ownValue(filters, 'properties'), path: 'filters.properties' },
+    { entry: getOwnValue(filters, 'properties'), path: 'filters.properties' },
   ]
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     const { entry, path } = next
     if (!isJsonObject(entry)) continue
     references.push(...referenceOf(entry, path))
-    const values = ownValue(entry, 'values')
+    const values = getOwnValue(entry, 'values')
     if (!Array.isArray(values)) continue
     for (let index = values.length - 1; index >= 0; index--)
       open.push({ entry: values[index], path: `${path}.values.${index}` })
@@ -147,20 +147,20 @@ export function createLinkedDefinition(
 
 function referenceOf(filter: JsonValue, path: string): DefinitionReference[] {
   if (!isJsonObject(filter)) return []
-  const type = ownValue(filter, 'type')
+  const type = getOwnValue(filter, 'type')
   if (type === 'cohort') {
-    const id = cohortIdOf(ownValue(filter, 'value') ?? null)
+    const id = cohortIdOf(getOwnValue(filter, 'value') ?? null)
     return id === null ? [] : [{ kind: 'cohort', id, path: `${path}.value` }]
   }
   if (type !== 'flag') return []
-  const key = ownValue(filter, 'key')
+  const key = getOwnValue(filter, 'key')
   const id = typeof key === 'string' ? parseDependencyId(key) : null
   return id === null ? [] : [{ kind: 'flag', id, path: `${path}.key` }]
 }
 
 /** Ignores an index that no project can have: validation refuses it anyway. */
 function groupTypeOf(holder: JsonObject, field: string, path: string): DefinitionReference[] {
-  const index = numberOf(ownValue(holder, field) ?? null)
+  const index = readJsonNumber(getOwnValue(holder, field) ?? null)
   const isIndex = index !== undefined && Number.isInteger(index) && index >= 0 && index < groupTypeCountMax
   return isIndex ? [{ kind: 'group_type', id: index, path: `${path}.${field}` }] : []
 }

@@ -1,7 +1,7 @@
 // Reads the fields of one object of a flag document. Such an object is closed: any unknown field is a fault. Source:
 // docs/wire/evaluation.md 11.2.
 
-import { isJsonObject, isRawNumber, type JsonObject, type JsonValue, numberOf, ownValue } from '../../json.ts'
+import { getOwnValue, isJsonObject, isRawNumber, type JsonObject, type JsonValue, readJsonNumber } from '../../json.ts'
 import type { FlagIssue, FlagIssueCode } from './flag-issue.ts'
 
 const decimalsMax = 2
@@ -54,11 +54,11 @@ export class Fields {
 
   /** Whether the field is present and not null. */
   isSet(name: string): boolean {
-    return (ownValue(this.#object, name) ?? null) !== null
+    return (getOwnValue(this.#object, name) ?? null) !== null
   }
 
   required(name: string): JsonValue {
-    const value = ownValue(this.#object, name)
+    const value = getOwnValue(this.#object, name)
     if (value === undefined) throw new Fault(this.pathOf(name), 'required', 'This field is required.')
     return value
   }
@@ -91,13 +91,13 @@ export class Fields {
   integerOrNull(name: string): number | null {
     const value = this.required(name)
     if (value === null) return null
-    const number = numberOf(value)
+    const number = readJsonNumber(value)
     return Number.isSafeInteger(number) ? number! : this.#invalid(name, 'a whole number or null')
   }
 
   percentage(name: string): number {
     const value = this.required(name)
-    const number = numberOf(value)
+    const number = readJsonNumber(value)
     if (number === undefined) return this.#invalid(name, 'a number')
     const isInRange = number >= 0 && number <= 100 && decimalsOf(formatNumberLiteral(value)) <= decimalsMax
     return isInRange ? number : this.refuse(name, 'Must be between 0 and 100, with at most two decimals.')

@@ -2,7 +2,7 @@
 // `services/manage/payload-cipher.ts` encrypts them; `services/manage/seal-payloads.ts` decides which writes keep, seal
 // or refuse them.
 
-import { isJsonObject, type JsonObject, type JsonValue, ownValue, setOwn } from '../../json.ts'
+import { getOwnValue, isJsonObject, type JsonObject, type JsonValue, setOwnValue } from '../../json.ts'
 import type { Flag } from './flag.ts'
 
 /** The redaction marker: JSON text, like every payload. Source: PostHog's own marker, docs/wire/evaluation.md 7.3. */
@@ -15,7 +15,7 @@ export function redactEncryptedPayloads(flag: Pick<Flag, 'filters' | 'hasEncrypt
 
 /** The filters with the marker in place of every payload that is not empty. */
 export function redactPayloads(filters: JsonObject): JsonObject {
-  const payloads = ownValue(filters, 'payloads')
+  const payloads = getOwnValue(filters, 'payloads')
   if (!hasPayload(payloads)) return filters
   return replacePayloads(
     filters,
@@ -30,7 +30,7 @@ export function hasPayload<T extends JsonValue | undefined>(payload: T): payload
 
 export function replacePayloads(filters: JsonObject, payloads: JsonValue): JsonObject {
   const copy: JsonObject = {}
-  for (const key of Object.keys(filters)) setOwn(copy, key, filters[key]!)
+  for (const key of Object.keys(filters)) setOwnValue(copy, key, filters[key]!)
   copy.payloads = payloads
   return copy
 }
@@ -39,7 +39,7 @@ function mapPayloads(payloads: JsonObject, replace: (payload: JsonValue) => Json
   const mapped: JsonObject = {}
   for (const valueKey of Object.keys(payloads)) {
     const payload = payloads[valueKey]!
-    setOwn(mapped, valueKey, hasPayload(payload) ? replace(payload) : payload)
+    setOwnValue(mapped, valueKey, hasPayload(payload) ? replace(payload) : payload)
   }
   return mapped
 }

@@ -2,8 +2,8 @@
 // definition may be older than our validation or have skipped it; any fault in its shape makes the flag unreadable.
 // Source: docs/wire/evaluation.md 4.2.
 
-import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '../../json.ts'
-import { configVersion } from './read-rules.ts'
+import { getOwnValue, isJsonObject, type JsonObject, type JsonValue, readJsonNumber } from '../../json.ts'
+import { readConfigVersion } from './read-rules.ts'
 
 export const filterTypes = ['person', 'group', 'cohort', 'flag', 'person_metadata'] as const
 export type FilterType = (typeof filterTypes)[number]
@@ -43,7 +43,7 @@ export class UnreadableFilters extends Error {}
  * `read-rules.ts` reads documents of version 2.
  */
 export function readStoredFilters(filters: JsonObject): StoredFilters {
-  if (configVersion(filters) !== 1) throw new UnreadableFilters('"version" is not 1')
+  if (readConfigVersion(filters) !== 1) throw new UnreadableFilters('"version" is not 1')
   const multivariate = readOptional(filters, 'multivariate', readObject)
   return {
     sets: (readOptional(filters, 'groups', readList) ?? []).map(readSet),
@@ -60,7 +60,7 @@ export function readStoredFilters(filters: JsonObject): StoredFilters {
  * A set's filters in the order in which they are tested: cohort filters after all others, each kind in stored order.
  * Source: docs/wire/evaluation.md 5.4.
  */
-export function orderFiltersForTest({ filters }: Pick<StoredSet, 'filters'>): {
+export function separateCohortFilters({ filters }: Pick<StoredSet, 'filters'>): {
   readonly others: readonly StoredFilter[]
   readonly cohorts: readonly StoredFilter[]
 } {
@@ -70,7 +70,7 @@ export function orderFiltersForTest({ filters }: Pick<StoredSet, 'filters'>): {
 
 function readSet(value: JsonValue, index: number): StoredSet {
   const set = readObject(value, `groups[${index}]`)
-  const own = ownValue(set, 'aggregation_group_type_index')
+  const own = getOwnValue(set, 'aggregation_group_type_index')
   return {
     filters: (readOptional(set, 'properties', readList) ?? []).map(readStoredFilter),
     rolloutPercentage: readOptional(set, 'rollout_percentage', readNumber),
@@ -87,7 +87,7 @@ export function readStoredFilter(value: JsonValue): StoredFilter {
   return {
     type,
     key: readRequired(filter, 'key', readText),
-    value: ownValue(filter, 'value') ?? null,
+    value: getOwnValue(filter, 'value') ?? null,
     operator: readOptional(filter, 'operator', readText),
     groupTypeIndex: readOptional(filter, 'group_type_index', readInteger),
   }
@@ -118,12 +118,12 @@ type Reader<T> = (value: JsonValue, name: string) => T
 
 /** Reads a field; null when it is absent or null. */
 function readOptional<T>(object: JsonObject, name: string, read: Reader<T>): T | null {
-  const value = ownValue(object, name)
+  const value = getOwnValue(object, name)
   return value === undefined || value === null ? null : read(value, name)
 }
 
 function readRequired<T>(object: JsonObject, name: string, read: Reader<T>): T {
-  const value = ownValue(object, name)
+  const value = getOwnValue(object, name)
   if (value === undefined || value === null) throw new UnreadableFilters(`"${name}" is missing`)
   return read(value, name)
 }
@@ -149,7 +149,7 @@ function readBoolean(value: JsonValue, name: string): boolean {
 }
 
 function readNumber(value: JsonValue, name: string): number {
-  const number = numberOf(value)
+  const number = readJsonNumber(value)
   if (number === undefined) throw new UnreadableFilters(`"${name}" is not a number`)
   return number
 }

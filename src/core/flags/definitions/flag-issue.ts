@@ -21,12 +21,12 @@ export interface FlagIssue {
   readonly message: string
 }
 
-export function flagIssue(path: string, code: FlagIssueCode, message: string): FlagIssue {
+export function createFlagIssue(path: string, code: FlagIssueCode, message: string): FlagIssue {
   return { path, code, message }
 }
 
 /** The issue of a value that is present, not null, and not of the form that it must have. */
-export function createFormIssues(
+export function findShapeIssues(
   value: JsonValue | undefined,
   path: string,
   isOfForm: boolean,
@@ -34,5 +34,5 @@ export function createFormIssues(
 ): FlagIssue[] {
   return value === undefined || value === null || isOfForm
     ? []
-    : [flagIssue(path, 'invalid', `Must be ${form} or null.`)]
+    : [createFlagIssue(path, 'invalid', `Must be ${form} or null.`)]
 }

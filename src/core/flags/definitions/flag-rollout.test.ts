@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type JsonObject, type JsonValue, parseJson } from '../../json.ts'
-import { type FlagRollout, rolloutOf } from './flag-rollout.ts'
+import { type FlagRollout, readFlagRollout } from './flag-rollout.ts'
 
 const all = { properties: [], rollout_percentage: 100 }
 const some = { properties: [{ key: 'plan', type: 'person', value: 'pro' }], rollout_percentage: 100 }
@@ -79,10 +79,10 @@ const table: [what: string, filters: JsonValue, rollout: FlagRollout | undefined
 
 describe('the rollout of a flag', () => {
   for (const [what, filters, rollout] of table)
-    it(`is ${rollout!.kind} with ${what}`, () => assert.deepEqual(rolloutOf(filters as JsonObject), rollout))
+    it(`is ${rollout!.kind} with ${what}`, () => assert.deepEqual(readFlagRollout(filters as JsonObject), rollout))
 
   it('keeps percentages as they were written', () => {
     const written = parseJson('{"groups": [{"properties": [], "rollout_percentage": 100.0}]}') as JsonObject
-    assert.deepEqual(rolloutOf(written), everybody())
+    assert.deepEqual(readFlagRollout(written), everybody())
   })
 })

@@ -12,15 +12,15 @@ import {
   type StoredSet,
   UnreadableFilters,
 } from './flag-filters.ts'
-import { configVersion, readRules } from './read-rules.ts'
+import { readConfigVersion, readRules } from './read-rules.ts'
 
 /** `unreadable`: the definition has no readable shape, so answers leave the flag out or show it as failed. */
 export type FlagRollout =
   | { readonly kind: 'everybody'; readonly variant: string | null }
   | { readonly kind: 'nobody' | 'some' | 'unreadable' }
 
-export function rolloutOf(filters: JsonObject): FlagRollout {
-  if (configVersion(filters) !== 1) return { kind: readRules(filters).ok ? 'some' : 'unreadable' }
+export function readFlagRollout(filters: JsonObject): FlagRollout {
+  if (readConfigVersion(filters) !== 1) return { kind: readRules(filters).ok ? 'some' : 'unreadable' }
   try {
     return rolloutOfParsedFilters(readStoredFilters(filters))
   } catch (cause) {

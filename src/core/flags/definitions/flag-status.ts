@@ -4,7 +4,7 @@
 
 import { dayMs } from '../../time.ts'
 import type { Flag } from './flag.ts'
-import { rolloutOf } from './flag-rollout.ts'
+import { readFlagRollout } from './flag-rollout.ts'
 
 export const flagStatuses = ['ACTIVE', 'STALE', 'INACTIVE', 'ARCHIVED', 'DELETED'] as const
 export type FlagStatus = (typeof flagStatuses)[number]
@@ -34,7 +34,7 @@ export function statusOfFlag(
     return { status: 'STALE', reason: `The flag has not been called for ${describeDays(nowMs - lastCalledAtMs)}.` }
   const settledMs = nowMs - flag.conditionsSinceMs
   if (settledMs < staleAfterMs) return { status: 'ACTIVE', reason: `${call}.` }
-  const rollout = rolloutOf(flag.filters)
+  const rollout = readFlagRollout(flag.filters)
   if (rollout.kind === 'nobody')
     return {
       status: 'STALE',

@@ -1,9 +1,9 @@
 // The filters of a flag list that cannot be tested without the whole flag. Source: PostHog's list of feature flags.
 
 import { type Author, isSameAuthor } from '../../author.ts'
-import { isJsonObject, ownValue } from '../../json.ts'
+import { getOwnValue, isJsonObject } from '../../json.ts'
 import type { Flag } from './flag.ts'
-import { configVersion } from './read-rules.ts'
+import { readConfigVersion } from './read-rules.ts'
 
 export const flagTypes = ['boolean', 'multivariant', 'experiment', 'remote_config'] as const
 
@@ -54,7 +54,9 @@ function isOfType(flag: Flag, type: (typeof flagTypes)[number]): boolean {
 
 /** Whether it has other values than true and false. */
 function isMultivariant(filters: Flag['filters']): boolean {
-  return configVersion(filters) === 2 ? ownValue(filters, 'return_type') !== 'boolean' : countVariants(filters) > 0
+  return readConfigVersion(filters) === 2
+    ? getOwnValue(filters, 'return_type') !== 'boolean'
+    : countVariants(filters) > 0
 }
 
 /** PostHog's own bound. */
@@ -67,7 +69,7 @@ function mayBackExperiment({ filters }: Flag): boolean {
 
 /** How many variants filters of version 1 define; 0 for a flag that is just on or off, and for one with rules. */
 export function countVariants(filters: Flag['filters']): number {
-  const multivariate = ownValue(filters, 'multivariate')
-  const variants = isJsonObject(multivariate) ? ownValue(multivariate, 'variants') : undefined
+  const multivariate = getOwnValue(filters, 'multivariate')
+  const variants = isJsonObject(multivariate) ? getOwnValue(multivariate, 'variants') : undefined
   return Array.isArray(variants) ? variants.length : 0
 }

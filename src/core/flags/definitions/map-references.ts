@@ -1,7 +1,7 @@
 // Replaces what the filters of a flag or cohort refer to: ids for a copy in another project, names for a file. Everything
 // else stays as stored, readable or not. Source: docs/wire/evaluation.md 4.2, 5.11, 5.12.
 
-import { isJsonObject, type JsonObject, type JsonValue, numberOf, setOwn } from '../../json.ts'
+import { isJsonObject, type JsonObject, type JsonValue, readJsonNumber, setOwnValue } from '../../json.ts'
 import { cohortIdOf } from './cohort-tree.ts'
 import { parseDependencyId } from './flag-dependencies.ts'
 
@@ -23,8 +23,8 @@ export interface ReferenceValueMaps {
 const referringFields = ['groups', 'super_groups', 'properties', 'values']
 const groupTypeFields = ['aggregation_group_type_index', 'group_type_index']
 
-export function mapReferences(filters: JsonObject, maps: ReferenceMaps): JsonObject {
-  return mapReferenceValues(filters, {
+export function replaceReferences(filters: JsonObject, maps: ReferenceMaps): JsonObject {
+  return replaceReferenceValues(filters, {
     cohort: value => {
       const id = cohortIdOf(value)
       return id === null ? value : maps.cohort(id)
@@ -34,16 +34,16 @@ export function mapReferences(filters: JsonObject, maps: ReferenceMaps): JsonObj
       return id === null || id < 0 ? key : String(maps.flag(id))
     },
     groupType: value => {
-      const index = numberOf(value)
+      const index = readJsonNumber(value)
       return index === undefined ? value : maps.groupType(index)
     },
   })
 }
 
 /** References need not be ids: a file has names instead. */
-export function mapReferenceValues(filters: JsonObject, maps: ReferenceValueMaps, path = 'filters'): JsonObject {
+export function replaceReferenceValues(filters: JsonObject, maps: ReferenceValueMaps, path = 'filters'): JsonObject {
   const mapped: JsonObject = {}
-  for (const [name, value] of Object.entries(filters)) setOwn(mapped, name, mapField(name, value, maps, path))
+  for (const [name, value] of Object.entries(filters)) setOwnValue(mapped, name, mapField(name, value, maps, path))
   const { type, key, value } = filters
   if (type === 'cohort') {
     if (value !== undefined) mapped.value = maps.cohort(value, `${path}.value`)
@@ -55,7 +55,9 @@ function mapField(name: string, value: JsonValue, maps: ReferenceValueMaps, path
   const at = `${path}.${name}`
   if (groupTypeFields.includes(name)) return value === null ? value : maps.groupType(value, at)
   if (!referringFields.includes(name)) return value
-  if (isJsonObject(value)) return mapReferenceValues(value, maps, at)
+  if (isJsonObject(value)) return replaceReferenceValues(value, maps, at)
   if (!Array.isArray(value)) return value
-  return value.map((entry, index) => (isJsonObject(entry) ? mapReferenceValues(entry, maps, `${at}.${index}`) : entry))
+  return value.map((entry, index) =>
+    isJsonObject(entry) ? replaceReferenceValues(entry, maps, `${at}.${index}`) : entry,
+  )
 }

@@ -2,8 +2,8 @@
 // unknown fields are kept, but `group` for `groups`, `rollout` for a percentage or `operatr` in a filter would switch a
 // flag on for the wrong people.
 
-import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../../json.ts'
-import { findNearMiss } from '../../nearest-name.ts'
+import { getOwnValue, isJsonObject, type JsonObject, type JsonValue } from '../../json.ts'
+import { findTypoCandidate } from '../../nearest-name.ts'
 import type { FlagIssue } from './flag-issue.ts'
 
 /** One level of a definition: its known names, and wrong names with the names that were probably meant. */
@@ -62,20 +62,20 @@ export function findMisspeltFields(filters: JsonObject): FlagIssue[] {
   const fields = new MisspeltFields()
   fields.look(filters, filtersLevel, 'filters')
   for (const name of ['groups', 'super_groups']) {
-    for (const [set, path] of entriesWithPaths(ownValue(filters, name), `filters.${name}`)) {
+    for (const [set, path] of entriesWithPaths(getOwnValue(filters, name), `filters.${name}`)) {
       fields.look(set, setLevel, path)
-      const properties = isJsonObject(set) ? ownValue(set, 'properties') : undefined
+      const properties = isJsonObject(set) ? getOwnValue(set, 'properties') : undefined
       for (const [filter, at] of entriesWithPaths(properties, `${path}.properties`))
         fields.look(filter, filterLevel, at)
     }
   }
-  const multivariate = ownValue(filters, 'multivariate') ?? null
+  const multivariate = getOwnValue(filters, 'multivariate') ?? null
   fields.look(multivariate, multivariateLevel, 'filters.multivariate')
-  const variants = isJsonObject(multivariate) ? ownValue(multivariate, 'variants') : undefined
+  const variants = isJsonObject(multivariate) ? getOwnValue(multivariate, 'variants') : undefined
   for (const [variant, at] of entriesWithPaths(variants, 'filters.multivariate.variants'))
     fields.look(variant, variantLevel, at)
-  fields.look(ownValue(filters, 'holdout') ?? null, holdoutLevel, 'filters.holdout')
-  for (const [group, at] of entriesWithPaths(ownValue(filters, 'holdout_groups'), 'filters.holdout_groups'))
+  fields.look(getOwnValue(filters, 'holdout') ?? null, holdoutLevel, 'filters.holdout')
+  for (const [group, at] of entriesWithPaths(getOwnValue(filters, 'holdout_groups'), 'filters.holdout_groups'))
     fields.look(group, holdoutGroupLevel, at)
   return fields.issues
 }
@@ -111,7 +111,7 @@ export class MisspeltFields {
     if (remembered !== undefined) return remembered
     if (this.#unknownCount >= unknownCountMax) return null
     this.#unknownCount++
-    const meant = level.wrong.get(name.toLowerCase()) ?? findNearMiss(name, level.known)
+    const meant = level.wrong.get(name.toLowerCase()) ?? findTypoCandidate(name, level.known)
     ofLevel.set(name, meant)
     return meant
   }

@@ -2,10 +2,10 @@
 // it out to everyone. Each is a function from the flag as it was read to the fields that change. Source:
 // docs/wire/private-api.md 4.2.
 
-import { isJsonObject, type JsonObject, type JsonValue, mergeObjects, numberOf, ownValue } from '../../json.ts'
+import { getOwnValue, isJsonObject, type JsonObject, type JsonValue, mergeObjects, readJsonNumber } from '../../json.ts'
 import { err, ok, type Result } from '../../result.ts'
 import type { Flag } from './flag.ts'
-import { configVersion } from './read-rules.ts'
+import { readConfigVersion } from './read-rules.ts'
 
 export interface NarrowRefusal {
   readonly code: 'invalid_input' | 'unsupported_config_version'
@@ -36,7 +36,7 @@ export const unarchive: NarrowWrite = flag => ok(flag.archived ? { archived: fal
 
 export function setConditionRollout(conditionIndex: number, rolloutPercentage: number): NarrowWrite {
   return ({ filters }) => {
-    if (configVersion(filters) !== 1) return hasNoConditions
+    if (readConfigVersion(filters) !== 1) return hasNoConditions
     const sets = readListMember(filters, 'groups')
     const attr = 'condition_index'
     if (sets.length === 0) return refuseWrite(attr, 'This feature flag has no release conditions.')
@@ -45,7 +45,7 @@ export function setConditionRollout(conditionIndex: number, rolloutPercentage: n
     const set = sets[conditionIndex]
     if (!isJsonObject(set))
       return refuseWrite(attr, `Condition ${conditionIndex} is not an object. Repair the filters first.`)
-    if (numberOf(ownValue(set, 'rollout_percentage') ?? null) === rolloutPercentage) return ok({})
+    if (readJsonNumber(getOwnValue(set, 'rollout_percentage') ?? null) === rolloutPercentage) return ok({})
     const changed = mergeObjects(set, { rollout_percentage: rolloutPercentage })
     return ok({ filters: mergeObjects(filters, { groups: sets.with(conditionIndex, changed) }) })
   }
@@ -54,15 +54,15 @@ export function setConditionRollout(conditionIndex: number, rolloutPercentage: n
 /** @param variantKey the variant that everyone gets; null for a flag without variants. */
 export function rollOutToEveryone(variantKey: string | null): NarrowWrite {
   return ({ filters }) => {
-    if (configVersion(filters) !== 1) return hasNoConditions
+    if (readConfigVersion(filters) !== 1) return hasNoConditions
     const attr = 'variant_key'
-    const variantKeys = variantsOf(filters).map(variant => (isJsonObject(variant) ? ownValue(variant, 'key') : null))
+    const variantKeys = variantsOf(filters).map(variant => (isJsonObject(variant) ? getOwnValue(variant, 'key') : null))
     if (variantKey === null && variantKeys.length > 0)
       return refuseWrite(attr, `Name one of its variants: ${variantKeys.join(', ')}`)
     if (variantKey !== null && variantKeys.length === 0) return refuseWrite(attr, 'This feature flag has no variants.')
     if (variantKey !== null && !variantKeys.includes(variantKey))
       return refuseWrite(attr, `This feature flag has no variant '${variantKey}'.`)
-    if (ownValue(filters, 'feature_enrollment') === true)
+    if (getOwnValue(filters, 'feature_enrollment') === true)
       return refuseWrite(
         null,
         'This feature flag belongs to an early access feature: archive or delete that feature first.',
@@ -86,7 +86,7 @@ export function assignAllToVariant(filters: JsonObject, variantKey: string): Jso
   const variants = variantsOf(filters).map(variant =>
     isJsonObject(variant) ? mergeObjects(variant, { rollout_percentage: wantedShare(variant, variantKey) }) : variant,
   )
-  const multivariate = ownValue(filters, 'multivariate')
+  const multivariate = getOwnValue(filters, 'multivariate')
   return mergeObjects(filters, {
     multivariate: mergeObjects(isJsonObject(multivariate) ? multivariate : {}, { variants }),
   })
@@ -103,36 +103,36 @@ const hasNoConditions = err<NarrowRefusal>({
 })
 
 function readListMember(object: JsonObject, name: string): readonly JsonValue[] {
-  const list = ownValue(object, name)
+  const list = getOwnValue(object, name)
   return Array.isArray(list) ? list : []
 }
 
 export function variantsOf(filters: JsonObject): readonly JsonValue[] {
-  const multivariate = ownValue(filters, 'multivariate')
+  const multivariate = getOwnValue(filters, 'multivariate')
   return isJsonObject(multivariate) ? readListMember(multivariate, 'variants') : []
 }
 
 function wantedShare(variant: JsonObject, variantKey: string): number {
-  return ownValue(variant, 'key') === variantKey ? 100 : 0
+  return getOwnValue(variant, 'key') === variantKey ? 100 : 0
 }
 
 function isAllOnVariant(filters: JsonObject, variantKey: string): boolean {
   return variantsOf(filters).every(
     variant =>
       isJsonObject(variant) &&
-      numberOf(ownValue(variant, 'rollout_percentage') ?? null) === wantedShare(variant, variantKey),
+      readJsonNumber(getOwnValue(variant, 'rollout_percentage') ?? null) === wantedShare(variant, variantKey),
   )
 }
 
 /** Whether a set includes every subject that the flag is evaluated for, and leaves the variant to the percentages. */
 function isForEveryone(set: JsonValue | undefined, filters: JsonObject): boolean {
   if (!isJsonObject(set)) return false
-  const ofFlag = ownValue(filters, 'aggregation_group_type_index') ?? null
-  const ofSet = ownValue(set, 'aggregation_group_type_index')
+  const ofFlag = getOwnValue(filters, 'aggregation_group_type_index') ?? null
+  const ofSet = getOwnValue(set, 'aggregation_group_type_index')
   return (
     readListMember(set, 'properties').length === 0 &&
-    numberOf(ownValue(set, 'rollout_percentage') ?? 100) === 100 &&
-    (ownValue(set, 'variant') ?? null) === null &&
+    readJsonNumber(getOwnValue(set, 'rollout_percentage') ?? 100) === 100 &&
+    (getOwnValue(set, 'variant') ?? null) === null &&
     (ofSet === undefined || ofSet === ofFlag)
   )
 }

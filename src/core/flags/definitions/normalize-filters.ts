@@ -1,7 +1,7 @@
 // Converts filters from before `groups` to the current form before they are stored; the evaluator knows only `groups`.
 
-import { isJsonObject, type JsonObject, type JsonValue, ownValue, setOwn } from '../../json.ts'
-import { configVersion } from './read-rules.ts'
+import { getOwnValue, isJsonObject, type JsonObject, type JsonValue, setOwnValue } from '../../json.ts'
+import { readConfigVersion } from './read-rules.ts'
 
 /**
  * Returns filters with `groups`, even `groups: []`, unchanged. Other filters get a single set `{properties:
@@ -11,19 +11,19 @@ import { configVersion } from './read-rules.ts'
  * Source: docs/wire/evaluation.md 4.2.
  */
 export function normalizeFilters(filters: JsonObject, legacyRolloutPercentage: JsonValue | undefined): JsonObject {
-  if (ownValue(filters, 'groups') !== undefined || configVersion(filters) !== 1) return filters
-  const properties = ownValue(filters, 'properties') ?? []
+  if (getOwnValue(filters, 'groups') !== undefined || readConfigVersion(filters) !== 1) return filters
+  const properties = getOwnValue(filters, 'properties') ?? []
   const set: JsonObject = { properties: Array.isArray(properties) ? properties.map(withType) : properties }
   if (legacyRolloutPercentage !== undefined) set.rollout_percentage = legacyRolloutPercentage
   const normalized: JsonObject = { groups: [set] }
-  for (const key of Object.keys(filters)) if (key !== 'properties') setOwn(normalized, key, filters[key]!)
+  for (const key of Object.keys(filters)) if (key !== 'properties') setOwnValue(normalized, key, filters[key]!)
   return normalized
 }
 
 function withType(filter: JsonValue): JsonValue {
-  if (!isJsonObject(filter) || (ownValue(filter, 'type') ?? null) !== null) return filter
+  if (!isJsonObject(filter) || (getOwnValue(filter, 'type') ?? null) !== null) return filter
   const typed: JsonObject = {}
-  for (const [key, value] of Object.entries(filter)) setOwn(typed, key, value)
+  for (const [key, value] of Object.entries(filter)) setOwnValue(typed, key, value)
   typed.type = 'person'
   return typed
 }

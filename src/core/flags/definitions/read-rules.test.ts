@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type JsonObject, type JsonValue, parseJson } from '../../json.ts'
-import { configVersion, readRules } from './read-rules.ts'
+import { readConfigVersion, readRules } from './read-rules.ts'
 
 const id = '11111111-1111-4111-8111-111111111111'
 const otherId = '22222222-2222-4222-8222-222222222222'
@@ -41,7 +41,7 @@ function nested(levels: number): JsonValue {
   return levels === 0 ? 1 : levels % 2 === 0 ? [nested(levels - 1)] : { a: nested(levels - 1) }
 }
 
-describe('configVersion', () => {
+describe('readConfigVersion', () => {
   for (const [version, expected] of [
     ['{}', 1],
     ['{"version":1}', 1],
@@ -56,7 +56,7 @@ describe('configVersion', () => {
     ['{"version":[2]}', 'unsupported'],
   ] as const) {
     it(`is ${expected} for ${version}`, () => {
-      assert.equal(configVersion(parseJson(version) as JsonObject), expected)
+      assert.equal(readConfigVersion(parseJson(version) as JsonObject), expected)
     })
   }
 })

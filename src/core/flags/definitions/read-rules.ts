@@ -2,7 +2,7 @@
 // anything unknown fails the flag, because a rule that is half understood would serve the wrong value. Source:
 // docs/wire/evaluation.md 11.1, 11.2.
 
-import { isDeeperThan, isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '../../json.ts'
+import { getOwnValue, isDeeperThan, isJsonObject, type JsonObject, type JsonValue, readJsonNumber } from '../../json.ts'
 import { err, ok, type Result } from '../../result.ts'
 import { parseDateFilter } from '../match/match-date.ts'
 import { compileSemver, type SemverOperator, semverOperators } from '../match/match-semver.ts'
@@ -29,9 +29,9 @@ export const documentBytesMax = 512 * 1024
 export const valueDepthMax = 20
 
 /** The version of `filters`. Stored numbers may be literals: 2.0 is 2. Source: docs/wire/evaluation.md 11.1. */
-export function configVersion(filters: JsonObject): 1 | 2 | 'unsupported' {
-  const version = ownValue(filters, 'version')
-  const number = version === undefined ? 1 : numberOf(version)
+export function readConfigVersion(filters: JsonObject): 1 | 2 | 'unsupported' {
+  const version = getOwnValue(filters, 'version')
+  const number = version === undefined ? 1 : readJsonNumber(version)
   return number === 1 || number === 2 ? number : 'unsupported'
 }
 
@@ -49,7 +49,7 @@ export function readRules(filters: JsonObject): Result<RulesDocument, FlagIssue>
 }
 
 function readDocument(filters: JsonObject): RulesDocument {
-  if (configVersion(filters) !== 2) {
+  if (readConfigVersion(filters) !== 2) {
     throw new Fault('filters.version', 'unsupported_config_version', 'The version of a flag document must be 1 or 2.')
   }
   if (Buffer.byteLength(JSON.stringify(filters)) > documentBytesMax) {
@@ -244,7 +244,7 @@ function hasForm(form: Exclude<ValueForm, 'any'>, operator: string, value: JsonV
     case 'text':
       return typeof value === 'string'
     case 'number_or_text':
-      return typeof value === 'string' || numberOf(value) !== undefined
+      return typeof value === 'string' || readJsonNumber(value) !== undefined
     case 'list':
       return Array.isArray(value)
     case 'version':
@@ -266,7 +266,11 @@ function readValue(fields: Fields, returnType: ReturnType): JsonValue {
 /** @throws Fault for a value that is not of the document's type. */
 function checkValue(value: JsonValue, type: ReturnType, path: string): void {
   const isOfType =
-    type === 'number' ? numberOf(value) !== undefined : type === 'object' ? isJsonObject(value) : typeof value === type
+    type === 'number'
+      ? readJsonNumber(value) !== undefined
+      : type === 'object'
+        ? isJsonObject(value)
+        : typeof value === type
   if (!isOfType) throw new Fault(path, 'invalid', `The values of this flag must be of type ${type}.`)
   if (value === '') throw new Fault(path, 'invalid_input', 'A string must not be empty.')
   if (type === 'object' && isDeeperThan(value, valueDepthMax)) {
@@ -287,7 +291,7 @@ function checkNumbers(filters: JsonObject): void {
 }
 
 function isEveryNumber(value: JsonValue, holds: (number: number, literal: string) => boolean): boolean {
-  const number = numberOf(value)
+  const number = readJsonNumber(value)
   if (number !== undefined) return holds(number, formatNumberLiteral(value))
   if (Array.isArray(value)) return value.every(element => isEveryNumber(element, holds))
   return !isJsonObject(value) || Object.values<JsonValue>(value).every(member => isEveryNumber(member, holds))

@@ -2,8 +2,8 @@
 // `validate-filter.ts` checks single filters, `validate-references.ts` what they refer to. The evaluator does not rely
 // on any of it.
 
-import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../../json.ts'
-import { createFormIssues, type FlagIssue, type FlagIssueCode, flagIssue } from './flag-issue.ts'
+import { getOwnValue, isJsonObject, type JsonObject, type JsonValue } from '../../json.ts'
+import { createFlagIssue, type FlagIssue, type FlagIssueCode, findShapeIssues } from './flag-issue.ts'
 import { MisspeltFields } from './misspelt-fields.ts'
 import { createPatternBudget, validateFilter } from './validate-filter.ts'
 
@@ -24,14 +24,19 @@ const behaviouralTypes = ['behavioral', 'realtime']
  * are refused: ours.
  */
 export function validateCohortFilters(filters: JsonValue): FlagIssue[] {
-  if (!isJsonObject(filters)) return [flagIssue('filters', 'invalid', 'Filters must be an object.')]
+  if (!isJsonObject(filters)) return [createFlagIssue('filters', 'invalid', 'Filters must be an object.')]
   const path = 'filters.properties'
-  const top = ownValue(filters, 'properties')
+  const top = getOwnValue(filters, 'properties')
   if (top === undefined || top === null)
     return [
-      flagIssue(path, 'required', 'A cohort that is not static needs filters: {"properties": {"type", "values"}}.'),
+      createFlagIssue(
+        path,
+        'required',
+        'A cohort that is not static needs filters: {"properties": {"type", "values"}}.',
+      ),
     ]
-  if (!isJsonObject(top)) return [flagIssue(path, 'invalid', 'Must be an object with a type, OR or AND, and values.')]
+  if (!isJsonObject(top))
+    return [createFlagIssue(path, 'invalid', 'Must be an object with a type, OR or AND, and values.')]
   return new TreeValidation().validateTop(top, path)
 }
 
@@ -41,12 +46,18 @@ class TreeValidation {
   #entryCount = 0
 
   validateTop(top: JsonObject, path: string): FlagIssue[] {
-    const type = ownValue(top, 'type')
+    const type = getOwnValue(top, 'type')
     const isKnown = typeof type === 'string' && topTypes.includes(type)
     const issues = [
       ...(isKnown
         ? []
-        : [flagIssue(`${path}.type`, missingOrInvalidCode(type), 'The type of the filters of a cohort is OR or AND.')]),
+        : [
+            createFlagIssue(
+              `${path}.type`,
+              missingOrInvalidCode(type),
+              'The type of the filters of a cohort is OR or AND.',
+            ),
+          ]),
       ...this.#validateValues(top, path, 0),
     ]
     return [...this.#misspelt.issues, ...issues]
@@ -55,10 +66,10 @@ class TreeValidation {
   /** @param depth number of groups between the top group and the entries. */
   #validateValues(group: JsonObject, path: string, depth: number): FlagIssue[] {
     this.#misspelt.checkCohortEntry(group, 'group', path)
-    const values = ownValue(group, 'values')
+    const values = getOwnValue(group, 'values')
     if (!Array.isArray(values))
       return [
-        flagIssue(
+        createFlagIssue(
           `${path}.values`,
           missingOrInvalidCode(values),
           'A group of filters needs a list of values; it may be empty.',
@@ -67,7 +78,13 @@ class TreeValidation {
     if (depth > cohortDepthMax) {
       return values.length === 0
         ? []
-        : [flagIssue(`${path}.values`, 'invalid_input', `Groups may be nested at most ${cohortDepthMax} levels deep.`)]
+        : [
+            createFlagIssue(
+              `${path}.values`,
+              'invalid_input',
+              `Groups may be nested at most ${cohortDepthMax} levels deep.`,
+            ),
+          ]
     }
     const issues: FlagIssue[] = []
     for (const [index, entry] of values.entries()) {
@@ -82,39 +99,40 @@ class TreeValidation {
   }
 
   #validateEntry(entry: JsonValue, path: string, depth: number): FlagIssue[] {
-    if (!isJsonObject(entry)) return [flagIssue(path, 'invalid', 'A filter or a group of filters must be an object.')]
-    const type = ownValue(entry, 'type')
+    if (!isJsonObject(entry))
+      return [createFlagIssue(path, 'invalid', 'A filter or a group of filters must be an object.')]
+    const type = getOwnValue(entry, 'type')
     if (typeof type === 'string' && groupTypes.includes(type)) return this.#validateValues(entry, path, depth + 1)
     if (typeof type === 'string' && leafTypes.includes(type)) return this.#validateLeaf(entry, path)
     if (typeof type === 'string' && behaviouralTypes.includes(type)) {
       const message = `Filters of type ${type} are not supported: they would match no one.`
-      return [flagIssue(`${path}.type`, 'invalid_input', message)]
+      return [createFlagIssue(`${path}.type`, 'invalid_input', message)]
     }
     const message = `The type must be one of ${groupTypes.join(', ')} for a group, or ${leafTypes.join(', ')} for a filter.`
-    return [flagIssue(`${path}.type`, missingOrInvalidCode(type), message)]
+    return [createFlagIssue(`${path}.type`, missingOrInvalidCode(type), message)]
   }
 
   #validateLeaf(leaf: JsonObject, path: string): FlagIssue[] {
     // The evaluator treats any entry with a list of values as a group.
-    if (Array.isArray(ownValue(leaf, 'values')))
+    if (Array.isArray(getOwnValue(leaf, 'values')))
       return [
-        flagIssue(
+        createFlagIssue(
           `${path}.values`,
           'invalid_input',
           'A filter has a value; values belong to groups of type OR or AND.',
         ),
       ]
     this.#misspelt.checkCohortEntry(leaf, 'filter', path)
-    const negation = ownValue(leaf, 'negation')
+    const negation = getOwnValue(leaf, 'negation')
     return [
       ...validateFilter(leaf, path, this.#patterns),
-      ...createFormIssues(negation, `${path}.negation`, typeof negation === 'boolean', 'true, false'),
+      ...findShapeIssues(negation, `${path}.negation`, typeof negation === 'boolean', 'true, false'),
     ]
   }
 }
 
 function tooMany(path: string): FlagIssue {
-  return flagIssue(
+  return createFlagIssue(
     path,
     'invalid_input',
     `A cohort may have at most ${cohortEntryCountMax} filters and groups of filters.`,

@@ -1,12 +1,19 @@
 // Checks one filter of a condition set: its shape, its operator, and whether its value could ever match. This keeps
 // mistakes from being stored; the evaluator does not rely on it, since a stored filter may be anything.
 
-import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue, textOf } from '../../json.ts'
+import {
+  getOwnValue,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  readJsonNumber,
+  toComparableText,
+} from '../../json.ts'
 import { parseDateFilter } from '../match/match-date.ts'
 import { toNumber } from '../match/match-property.ts'
 import { compileSemver, type SemverOperator, semverOperators } from '../match/match-semver.ts'
 import { compileFlagRegex, countPatternUnits, patternUnitsMax } from '../match/regex-dialect.ts'
-import { type FlagIssue, flagIssue } from './flag-issue.ts'
+import { createFlagIssue, type FlagIssue } from './flag-issue.ts'
 
 const filterTypes = ['person', 'group', 'cohort', 'flag', 'person_metadata'] as const
 type FilterType = (typeof filterTypes)[number]
@@ -59,23 +66,27 @@ export function createPatternBudget(): PatternBudget {
  * mistakes are refused: ours.
  */
 export function validateFilter(filter: JsonValue, path: string, patterns: PatternBudget): FlagIssue[] {
-  if (!isJsonObject(filter)) return [flagIssue(path, 'invalid', 'A filter must be an object.')]
+  if (!isJsonObject(filter)) return [createFlagIssue(path, 'invalid', 'A filter must be an object.')]
   const issues: FlagIssue[] = []
-  const type = ownValue(filter, 'type')
+  const type = getOwnValue(filter, 'type')
   if (type === undefined || type === null) {
-    issues.push(flagIssue(`${path}.type`, 'required', `A filter needs a type: ${filterTypes.join(', ')}.`))
+    issues.push(createFlagIssue(`${path}.type`, 'required', `A filter needs a type: ${filterTypes.join(', ')}.`))
   } else if (!isFilterType(type)) {
     issues.push(
-      flagIssue(`${path}.type`, 'invalid_input', `The type of a filter must be one of ${filterTypes.join(', ')}.`),
+      createFlagIssue(
+        `${path}.type`,
+        'invalid_input',
+        `The type of a filter must be one of ${filterTypes.join(', ')}.`,
+      ),
     )
   }
   issues.push(...validateKey(filter, path), ...validateGroupTypeIndex(filter, path))
-  const operator = ownValue(filter, 'operator') ?? null
+  const operator = getOwnValue(filter, 'operator') ?? null
   if (operator !== null && typeof operator !== 'string') {
-    issues.push(flagIssue(`${path}.operator`, 'invalid', 'An operator must be a string.'))
+    issues.push(createFlagIssue(`${path}.operator`, 'invalid', 'An operator must be a string.'))
   } else if (operator !== null && !valueFormOf.has(operator) && !otherOperators.includes(operator)) {
     const message = `Unknown operator "${operator.slice(0, 80)}". The operators are ${flagOperators.join(', ')}.`
-    issues.push(flagIssue(`${path}.operator`, 'invalid_input', message))
+    issues.push(createFlagIssue(`${path}.operator`, 'invalid_input', message))
   } else if (type === 'cohort') issues.push(...validateCohortFilter(filter, operator, path))
   else if (type === 'flag') issues.push(...validateDependency(filter, operator, path))
   else issues.push(...validatePropertyFilter(filter, operator ?? 'exact', path, patterns))
@@ -83,51 +94,56 @@ export function validateFilter(filter: JsonValue, path: string, patterns: Patter
 }
 
 function validateKey(filter: JsonObject, path: string): FlagIssue[] {
-  const key = ownValue(filter, 'key')
-  if (key === undefined || key === null) return [flagIssue(`${path}.key`, 'required', 'A filter needs a key.')]
-  if (typeof key !== 'string') return [flagIssue(`${path}.key`, 'invalid', 'The key of a filter must be a string.')]
+  const key = getOwnValue(filter, 'key')
+  if (key === undefined || key === null) return [createFlagIssue(`${path}.key`, 'required', 'A filter needs a key.')]
+  if (typeof key !== 'string')
+    return [createFlagIssue(`${path}.key`, 'invalid', 'The key of a filter must be a string.')]
   return []
 }
 
 function validateGroupTypeIndex(filter: JsonObject, path: string): FlagIssue[] {
-  return findGroupTypeIndexIssues(ownValue(filter, 'group_type_index'), `${path}.group_type_index`)
+  return findGroupTypeIndexIssues(getOwnValue(filter, 'group_type_index'), `${path}.group_type_index`)
 }
 
 /** Checks that a group type index is absent, null or a whole number from 0 to 4. */
 export function findGroupTypeIndexIssues(value: JsonValue | undefined, path: string): FlagIssue[] {
   if (value === undefined || value === null) return []
-  const index = numberOf(value)
+  const index = readJsonNumber(value)
   if (index === undefined || !Number.isInteger(index)) {
-    return [flagIssue(path, 'invalid', 'A group type index must be a whole number.')]
+    return [createFlagIssue(path, 'invalid', 'A group type index must be a whole number.')]
   }
   return index >= 0 && index <= 4
     ? []
-    : [flagIssue(path, 'invalid_input', 'A group type index must be between 0 and 4.')]
+    : [createFlagIssue(path, 'invalid_input', 'A group type index must be between 0 and 4.')]
 }
 
 function validateCohortFilter(filter: JsonObject, operator: string | null, path: string): FlagIssue[] {
   const issues: FlagIssue[] = []
   if (operator !== null && operator !== 'in' && operator !== 'not_in') {
     issues.push(
-      flagIssue(`${path}.operator`, 'invalid_input', 'A cohort filter supports only the operators in and not_in.'),
+      createFlagIssue(
+        `${path}.operator`,
+        'invalid_input',
+        'A cohort filter supports only the operators in and not_in.',
+      ),
     )
   }
-  const value = ownValue(filter, 'value')
-  const id = typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : numberOf(value ?? null)
+  const value = getOwnValue(filter, 'value')
+  const id = typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : readJsonNumber(value ?? null)
   if (value === undefined || value === null) {
-    issues.push(flagIssue(`${path}.value`, 'required', 'A cohort filter needs the id of a cohort as its value.'))
+    issues.push(createFlagIssue(`${path}.value`, 'required', 'A cohort filter needs the id of a cohort as its value.'))
   } else if (id === undefined || !Number.isSafeInteger(id) || id < 0) {
-    issues.push(flagIssue(`${path}.value`, 'invalid_input', 'The value of a cohort filter must be a cohort id.'))
+    issues.push(createFlagIssue(`${path}.value`, 'invalid_input', 'The value of a cohort filter must be a cohort id.'))
   }
   return issues
 }
 
 function validateDependency(filter: JsonObject, operator: string | null, path: string): FlagIssue[] {
   const issues: FlagIssue[] = []
-  const key = ownValue(filter, 'key')
+  const key = getOwnValue(filter, 'key')
   if (typeof key === 'string' && !/^\d{1,15}$/.test(key)) {
     issues.push(
-      flagIssue(
+      createFlagIssue(
         `${path}.key`,
         'invalid_input',
         'The key of a flag filter must be the id of the other flag, as a string.',
@@ -135,12 +151,18 @@ function validateDependency(filter: JsonObject, operator: string | null, path: s
     )
   }
   if (operator !== 'flag_evaluates_to') {
-    issues.push(flagIssue(`${path}.operator`, 'invalid_input', 'A flag filter needs the operator flag_evaluates_to.'))
+    issues.push(
+      createFlagIssue(`${path}.operator`, 'invalid_input', 'A flag filter needs the operator flag_evaluates_to.'),
+    )
   }
-  const value = ownValue(filter, 'value')
+  const value = getOwnValue(filter, 'value')
   if (typeof value !== 'boolean' && typeof value !== 'string') {
     issues.push(
-      flagIssue(`${path}.value`, 'invalid_input', 'The value of a flag filter must be true, false or a variant key.'),
+      createFlagIssue(
+        `${path}.value`,
+        'invalid_input',
+        'The value of a flag filter must be true, false or a variant key.',
+      ),
     )
   }
   return issues
@@ -156,16 +178,20 @@ function validatePropertyFilter(
   if (form === undefined) {
     const place = operator === 'flag_evaluates_to' ? 'flag' : 'cohort'
     return [
-      flagIssue(`${path}.operator`, 'invalid_input', `The operator ${operator} is only for filters of type ${place}.`),
+      createFlagIssue(
+        `${path}.operator`,
+        'invalid_input',
+        `The operator ${operator} is only for filters of type ${place}.`,
+      ),
     ]
   }
   if (form === 'none') return []
-  const value = ownValue(filter, 'value')
+  const value = getOwnValue(filter, 'value')
   if (value === undefined || value === null) {
-    return [flagIssue(`${path}.value`, 'required', `The operator ${operator} needs a value.`)]
+    return [createFlagIssue(`${path}.value`, 'required', `The operator ${operator} needs a value.`)]
   }
   const problem = valueProblem(form, operator, value, patterns)
-  return problem === null ? [] : [flagIssue(`${path}.value`, 'invalid_input', problem)]
+  return problem === null ? [] : [createFlagIssue(`${path}.value`, 'invalid_input', problem)]
 }
 
 /** Why an operator can never match a value. If such a filter were stored, it would silently be false for everyone. */
@@ -190,7 +216,9 @@ function valueProblem(
         ? 'The value must be a string: a date such as 2026-01-31, a time such as 2026-01-31T10:00:00Z, or a span such as -7d.'
         : null
     case 'version':
-      return compileSemver(operator as SemverOperator, textOf(value)) === null ? versionProblem(operator) : null
+      return compileSemver(operator as SemverOperator, toComparableText(value)) === null
+        ? versionProblem(operator)
+        : null
     case 'range':
       return isRange(value) ? null : 'The value must be a list of two numbers, the smaller one first.'
     case 'regex':

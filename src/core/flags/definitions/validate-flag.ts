@@ -1,11 +1,11 @@
 // Decides whether a flag may be stored as written, and reports everything that is wrong with it. `validate-filter.ts`
 // checks single filters, and the store whether the key is free. The evaluator does not rely on any of this.
 
-import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '../../json.ts'
+import { getOwnValue, isJsonObject, type JsonObject, type JsonValue, readJsonNumber } from '../../json.ts'
 import type { FlagFields } from './flag.ts'
-import { createFormIssues, type FlagIssue, flagIssue } from './flag-issue.ts'
+import { createFlagIssue, type FlagIssue, findShapeIssues } from './flag-issue.ts'
 import { findMisspeltFields } from './misspelt-fields.ts'
-import { configVersion } from './read-rules.ts'
+import { readConfigVersion } from './read-rules.ts'
 import { createPatternBudget, findGroupTypeIndexIssues, type PatternBudget, validateFilter } from './validate-filter.ts'
 import { validateRules } from './validate-rules.ts'
 
@@ -32,7 +32,9 @@ export function validateFlag(flag: FlagToValidate, stored: JsonObject | null = n
   const issues: FlagIssue[] = flag.key === undefined ? [] : validateFlagKey(flag.key)
   const { evaluationRuntime, bucketingIdentifier } = flag
   if (evaluationRuntime !== undefined && !isOneOf(evaluationRuntimes, evaluationRuntime)) {
-    issues.push(flagIssue('evaluation_runtime', 'invalid_input', `Must be one of ${evaluationRuntimes.join(', ')}.`))
+    issues.push(
+      createFlagIssue('evaluation_runtime', 'invalid_input', `Must be one of ${evaluationRuntimes.join(', ')}.`),
+    )
   }
   if (
     bucketingIdentifier !== undefined &&
@@ -40,25 +42,26 @@ export function validateFlag(flag: FlagToValidate, stored: JsonObject | null = n
     !isOneOf(bucketingIdentifiers, bucketingIdentifier)
   ) {
     issues.push(
-      flagIssue('bucketing_identifier', 'invalid_input', `Must be one of ${bucketingIdentifiers.join(', ')}.`),
+      createFlagIssue('bucketing_identifier', 'invalid_input', `Must be one of ${bucketingIdentifiers.join(', ')}.`),
     )
   }
   const filters = flag.filters ?? stored
-  if (isJsonObject(filters) && configVersion(filters) === 2) issues.push(...issuesBesideRules(flag))
+  if (isJsonObject(filters) && readConfigVersion(filters) === 2) issues.push(...issuesBesideRules(flag))
   if (flag.filters === undefined) return issues
-  if (!isJsonObject(flag.filters)) return [...issues, flagIssue('filters', 'invalid', 'Filters must be an object.')]
+  if (!isJsonObject(flag.filters))
+    return [...issues, createFlagIssue('filters', 'invalid', 'Filters must be an object.')]
   return [...issues, ...validateDocument(flag.filters, stored)]
 }
 
 function validateDocument(filters: JsonObject, stored: JsonObject | null): FlagIssue[] {
-  const version = configVersion(filters)
+  const version = readConfigVersion(filters)
   const path = 'filters.version'
   if (version === 'unsupported') {
-    return [flagIssue(path, 'unsupported_config_version', 'The version of a flag document must be 1 or 2.')]
+    return [createFlagIssue(path, 'unsupported_config_version', 'The version of a flag document must be 1 or 2.')]
   }
-  const before = stored === null ? version : configVersion(stored)
+  const before = stored === null ? version : readConfigVersion(stored)
   if (before !== 'unsupported' && before !== version) {
-    return [flagIssue(path, 'invalid_input', `This is a version ${before} flag; the version cannot be changed.`)]
+    return [createFlagIssue(path, 'invalid_input', `This is a version ${before} flag; the version cannot be changed.`)]
   }
   return version === 2 ? validateRules(filters, stored) : validateFilters(filters)
 }
@@ -74,7 +77,7 @@ const notBesideRules = [
 function issuesBesideRules(flag: FlagToValidate): FlagIssue[] {
   return notBesideRules
     .filter(([field]) => (flag[field] ?? false) !== false)
-    .map(([, path]) => flagIssue(path, 'invalid_input', 'Not supported for version 2 flags.'))
+    .map(([, path]) => createFlagIssue(path, 'invalid_input', 'Not supported for version 2 flags.'))
 }
 
 /**
@@ -88,16 +91,22 @@ export function findArchivedIssues(
 ): FlagIssue[] {
   if (written.active !== true || !(written.archived ?? current.archived)) return []
   return [
-    flagIssue('active', 'invalid_input', 'An archived flag cannot be active. Unarchive it first: `archived: false`.'),
+    createFlagIssue(
+      'active',
+      'invalid_input',
+      'An archived flag cannot be active. Unarchive it first: `archived: false`.',
+    ),
   ]
 }
 
 function validateFlagKey(key: string): FlagIssue[] {
   if (key.length > flagKeyLengthMax) {
-    return [flagIssue('key', 'invalid_input', `A flag key may have at most ${flagKeyLengthMax} characters.`)]
+    return [createFlagIssue('key', 'invalid_input', `A flag key may have at most ${flagKeyLengthMax} characters.`)]
   }
   if (/^[a-zA-Z0-9_-]+$/.test(key)) return []
-  return [flagIssue('key', 'invalid_input', 'A flag key may only contain letters, digits, hyphens and underscores.')]
+  return [
+    createFlagIssue('key', 'invalid_input', 'A flag key may only contain letters, digits, hyphens and underscores.'),
+  ]
 }
 
 /** Of version 1. */
@@ -105,44 +114,44 @@ function validateFilters(filters: JsonObject): FlagIssue[] {
   const tooLong = tooManyEntries(filters)
   if (tooLong !== null) return [tooLong]
   const patterns = createPatternBudget()
-  const payloads = ownValue(filters, 'payloads') ?? null
+  const payloads = getOwnValue(filters, 'payloads') ?? null
   const booleanIssues = (name: string) => {
-    const value = ownValue(filters, name)
-    return createFormIssues(value, `filters.${name}`, typeof value === 'boolean', 'true, false')
+    const value = getOwnValue(filters, name)
+    return findShapeIssues(value, `filters.${name}`, typeof value === 'boolean', 'true, false')
   }
   return [
     ...findMisspeltFields(filters),
-    ...validateSets(ownValue(filters, 'groups'), 'filters.groups', { required: true, patterns }),
-    ...validateVariants(ownValue(filters, 'multivariate')),
-    ...createFormIssues(payloads, 'filters.payloads', isJsonObject(payloads), 'an object'),
+    ...validateSets(getOwnValue(filters, 'groups'), 'filters.groups', { required: true, patterns }),
+    ...validateVariants(getOwnValue(filters, 'multivariate')),
+    ...findShapeIssues(payloads, 'filters.payloads', isJsonObject(payloads), 'an object'),
     ...findGroupTypeIndexIssues(
-      ownValue(filters, 'aggregation_group_type_index'),
+      getOwnValue(filters, 'aggregation_group_type_index'),
       'filters.aggregation_group_type_index',
     ),
     ...booleanIssues('feature_enrollment'),
     ...booleanIssues('early_exit'),
-    ...validateSets(ownValue(filters, 'super_groups'), 'filters.super_groups', { required: false, patterns }),
-    ...validateHoldout(ownValue(filters, 'holdout')),
-    ...validateHoldoutGroups(ownValue(filters, 'holdout_groups')),
+    ...validateSets(getOwnValue(filters, 'super_groups'), 'filters.super_groups', { required: false, patterns }),
+    ...validateHoldout(getOwnValue(filters, 'holdout')),
+    ...validateHoldoutGroups(getOwnValue(filters, 'holdout_groups')),
   ]
 }
 
 /** Counted before anything is checked, so that long lists cost nothing. Null when there are not too many. */
 function tooManyEntries(filters: JsonObject): FlagIssue | null {
   let count = 0
-  const multivariate = ownValue(filters, 'multivariate') ?? null
-  const variants = isJsonObject(multivariate) ? ownValue(multivariate, 'variants') : undefined
+  const multivariate = getOwnValue(filters, 'multivariate') ?? null
+  const variants = isJsonObject(multivariate) ? getOwnValue(multivariate, 'variants') : undefined
   for (const [path, list] of [
-    ['groups', ownValue(filters, 'groups')],
+    ['groups', getOwnValue(filters, 'groups')],
     ['multivariate.variants', variants],
-    ['super_groups', ownValue(filters, 'super_groups')],
-    ['holdout_groups', ownValue(filters, 'holdout_groups')],
+    ['super_groups', getOwnValue(filters, 'super_groups')],
+    ['holdout_groups', getOwnValue(filters, 'holdout_groups')],
   ] as const) {
     if (!Array.isArray(list)) continue
     count += list.length
     if (count > flagEntryCountMax) return tooMany(path)
     for (const [index, entry] of list.entries()) {
-      const properties = isJsonObject(entry) ? ownValue(entry, 'properties') : undefined
+      const properties = isJsonObject(entry) ? getOwnValue(entry, 'properties') : undefined
       if (!Array.isArray(properties)) continue
       count += properties.length
       if (count > flagEntryCountMax) return tooMany(`${path}.${index}.properties`)
@@ -153,7 +162,7 @@ function tooManyEntries(filters: JsonObject): FlagIssue | null {
 
 function tooMany(path: string): FlagIssue {
   const most = `A flag may have at most ${flagEntryCountMax} condition sets, filters and variants in total.`
-  return flagIssue(`filters.${path}`, 'invalid_input', most)
+  return createFlagIssue(`filters.${path}`, 'invalid_input', most)
 }
 
 function validateSets(
@@ -162,22 +171,26 @@ function validateSets(
   options: { required: boolean; patterns: PatternBudget },
 ): FlagIssue[] {
   if (!options.required && (sets === undefined || sets === null)) return []
-  if (sets === undefined) return [flagIssue(path, 'required', 'Condition sets are required; an empty list is allowed.')]
-  if (!Array.isArray(sets)) return [flagIssue(path, 'invalid', 'Condition sets must be a list.')]
+  if (sets === undefined)
+    return [createFlagIssue(path, 'required', 'Condition sets are required; an empty list is allowed.')]
+  if (!Array.isArray(sets)) return [createFlagIssue(path, 'invalid', 'Condition sets must be a list.')]
   return sets.flatMap((set, index) => validateSet(set, `${path}.${index}`, options.patterns))
 }
 
 function validateSet(set: JsonValue, path: string, patterns: PatternBudget): FlagIssue[] {
-  if (!isJsonObject(set)) return [flagIssue(path, 'invalid', 'A condition set must be an object.')]
-  const properties = ownValue(set, 'properties') ?? []
-  const variant = ownValue(set, 'variant')
+  if (!isJsonObject(set)) return [createFlagIssue(path, 'invalid', 'A condition set must be an object.')]
+  const properties = getOwnValue(set, 'properties') ?? []
+  const variant = getOwnValue(set, 'variant')
   return [
     ...(Array.isArray(properties)
       ? properties.flatMap((filter, index) => validateFilter(filter, `${path}.properties.${index}`, patterns))
-      : [flagIssue(`${path}.properties`, 'invalid', 'Filters of a condition set must be a list.')]),
-    ...percentageIssues(ownValue(set, 'rollout_percentage'), `${path}.rollout_percentage`, { required: false }),
-    ...createFormIssues(variant, `${path}.variant`, typeof variant === 'string', 'a string'),
-    ...findGroupTypeIndexIssues(ownValue(set, 'aggregation_group_type_index'), `${path}.aggregation_group_type_index`),
+      : [createFlagIssue(`${path}.properties`, 'invalid', 'Filters of a condition set must be a list.')]),
+    ...percentageIssues(getOwnValue(set, 'rollout_percentage'), `${path}.rollout_percentage`, { required: false }),
+    ...findShapeIssues(variant, `${path}.variant`, typeof variant === 'string', 'a string'),
+    ...findGroupTypeIndexIssues(
+      getOwnValue(set, 'aggregation_group_type_index'),
+      `${path}.aggregation_group_type_index`,
+    ),
   ]
 }
 
@@ -185,68 +198,70 @@ function validateVariants(multivariate: JsonValue | undefined): FlagIssue[] {
   const path = 'filters.multivariate'
   if (multivariate === undefined || multivariate === null) return []
   if (!isJsonObject(multivariate))
-    return [flagIssue(path, 'invalid', 'Must be an object with a list of variants, or null.')]
-  const variants = ownValue(multivariate, 'variants') ?? []
-  if (!Array.isArray(variants)) return [flagIssue(`${path}.variants`, 'invalid', 'Variants must be a list.')]
+    return [createFlagIssue(path, 'invalid', 'Must be an object with a list of variants, or null.')]
+  const variants = getOwnValue(multivariate, 'variants') ?? []
+  if (!Array.isArray(variants)) return [createFlagIssue(`${path}.variants`, 'invalid', 'Variants must be a list.')]
   const issues: FlagIssue[] = []
   const keys = new Set<string>()
   let sum = 0
   for (const [index, variant] of variants.entries()) {
     const at = `${path}.variants.${index}`
     if (!isJsonObject(variant)) {
-      issues.push(flagIssue(at, 'invalid', 'A variant must be an object.'))
+      issues.push(createFlagIssue(at, 'invalid', 'A variant must be an object.'))
       continue
     }
     issues.push(...validateVariantKey(variant, keys, at))
-    const weight = ownValue(variant, 'rollout_percentage')
+    const weight = getOwnValue(variant, 'rollout_percentage')
     issues.push(...percentageIssues(weight, `${at}.rollout_percentage`, { required: true }))
-    sum += numberOf(weight ?? null) ?? 0
+    sum += readJsonNumber(weight ?? null) ?? 0
   }
   if (issues.length === 0 && variants.length > 0 && Math.abs(sum - 100) > weightTolerance) {
     issues.push(
-      flagIssue(`${path}.variants`, 'invalid_input', `The variants' percentages sum to ${sum} instead of 100.`),
+      createFlagIssue(`${path}.variants`, 'invalid_input', `The variants' percentages sum to ${sum} instead of 100.`),
     )
   }
   return issues
 }
 
 function validateVariantKey(variant: JsonObject, seen: Set<string>, path: string): FlagIssue[] {
-  const key = ownValue(variant, 'key')
-  if (key === undefined || key === null) return [flagIssue(`${path}.key`, 'required', 'A variant needs a key.')]
-  if (typeof key !== 'string') return [flagIssue(`${path}.key`, 'invalid', 'The key of a variant must be a string.')]
-  if (key === '') return [flagIssue(`${path}.key`, 'invalid_input', 'The key of a variant must not be empty.')]
-  if (seen.has(key)) return [flagIssue(`${path}.key`, 'invalid_input', 'Another variant has this key.')]
+  const key = getOwnValue(variant, 'key')
+  if (key === undefined || key === null) return [createFlagIssue(`${path}.key`, 'required', 'A variant needs a key.')]
+  if (typeof key !== 'string')
+    return [createFlagIssue(`${path}.key`, 'invalid', 'The key of a variant must be a string.')]
+  if (key === '') return [createFlagIssue(`${path}.key`, 'invalid_input', 'The key of a variant must not be empty.')]
+  if (seen.has(key)) return [createFlagIssue(`${path}.key`, 'invalid_input', 'Another variant has this key.')]
   seen.add(key)
   return []
 }
 
 function validateHoldout(holdout: JsonValue | undefined): FlagIssue[] {
   if (holdout === undefined || holdout === null) return []
-  if (!isJsonObject(holdout)) return [flagIssue('filters.holdout', 'invalid', 'A holdout must be an object or null.')]
+  if (!isJsonObject(holdout))
+    return [createFlagIssue('filters.holdout', 'invalid', 'A holdout must be an object or null.')]
   const path = 'filters.holdout.exclusion_percentage'
-  return percentageIssues(ownValue(holdout, 'exclusion_percentage'), path, { required: true })
+  return percentageIssues(getOwnValue(holdout, 'exclusion_percentage'), path, { required: true })
 }
 
 function validateHoldoutGroups(groups: JsonValue | undefined): FlagIssue[] {
   const path = 'filters.holdout_groups'
   if (groups === undefined || groups === null) return []
-  if (!Array.isArray(groups)) return [flagIssue(path, 'invalid', 'Holdout groups must be a list or null.')]
+  if (!Array.isArray(groups)) return [createFlagIssue(path, 'invalid', 'Holdout groups must be a list or null.')]
   return groups.flatMap((group, index) => {
     const at = `${path}.${index}`
-    if (!isJsonObject(group)) return [flagIssue(at, 'invalid', 'A holdout group must be an object.')]
-    return percentageIssues(ownValue(group, 'rollout_percentage'), `${at}.rollout_percentage`, { required: false })
+    if (!isJsonObject(group)) return [createFlagIssue(at, 'invalid', 'A holdout group must be an object.')]
+    return percentageIssues(getOwnValue(group, 'rollout_percentage'), `${at}.rollout_percentage`, { required: false })
   })
 }
 
 /** A percentage is between 0 and 100; fractions are allowed. */
 function percentageIssues(value: JsonValue | undefined, path: string, options: { required: boolean }): FlagIssue[] {
   if (value === undefined || value === null) {
-    return options.required ? [flagIssue(path, 'required', 'A percentage is required.')] : []
+    return options.required ? [createFlagIssue(path, 'required', 'A percentage is required.')] : []
   }
-  const percentage = numberOf(value)
-  if (percentage === undefined) return [flagIssue(path, 'invalid', 'A percentage must be a number.')]
+  const percentage = readJsonNumber(value)
+  if (percentage === undefined) return [createFlagIssue(path, 'invalid', 'A percentage must be a number.')]
   if (percentage >= 0 && percentage <= 100) return []
-  return [flagIssue(path, 'invalid_input', 'A percentage must be between 0 and 100.')]
+  return [createFlagIssue(path, 'invalid_input', 'A percentage must be between 0 and 100.')]
 }
 
 function isOneOf(list: readonly string[], value: string): boolean {

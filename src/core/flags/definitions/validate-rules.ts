@@ -1,7 +1,7 @@
 // Decides whether a document of version 2 may be stored as written: it must be readable, and must not contain anything that
 // is readable but certainly a mistake. Like `validate-flag.ts` it only restricts writes.
 
-import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../../json.ts'
+import { getOwnValue, isJsonObject, type JsonObject, type JsonValue } from '../../json.ts'
 import type { FlagIssue } from './flag-issue.ts'
 import { readRules } from './read-rules.ts'
 import type { RulesDocument } from './rules-document.ts'
@@ -74,7 +74,7 @@ function isPattern(operator: string): boolean {
 
 function metadataIssues(filters: JsonObject): FlagIssue[] {
   return rulesIn(filters).flatMap((rule, index) => {
-    const metadata = isJsonObject(rule) ? ownValue(rule, 'metadata') : undefined
+    const metadata = isJsonObject(rule) ? getOwnValue(rule, 'metadata') : undefined
     if (metadata === undefined || Buffer.byteLength(JSON.stringify(metadata)) <= metadataBytesMax) return []
     return [
       issue(`filters.rules.${index}.metadata`, `The metadata of a rule may have at most ${metadataBytesMax} bytes.`),
@@ -83,7 +83,7 @@ function metadataIssues(filters: JsonObject): FlagIssue[] {
 }
 
 function rulesIn(filters: JsonObject): readonly JsonValue[] {
-  const rules = ownValue(filters, 'rules')
+  const rules = getOwnValue(filters, 'rules')
   return Array.isArray(rules) ? rules : []
 }
 

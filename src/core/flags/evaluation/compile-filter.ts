@@ -6,7 +6,7 @@ import { err, type Result } from '../../result.ts'
 import { readCohortReference } from '../definitions/cohort-tree.ts'
 import { parseDependencyId } from '../definitions/flag-dependencies.ts'
 import { type StoredFilter, UnreadableFilters } from '../definitions/flag-filters.ts'
-import { type CompiledMatch, compileMatch, type MatchSettings } from '../match/match-property.ts'
+import { type CompiledMatch, compilePropertyMatch, type MatchSettings } from '../match/match-property.ts'
 import type { CompiledCohort, CompiledCohorts } from './compiled-cohort.ts'
 import type { FilterTest } from './filter-test.ts'
 import type { NeedsCollector } from './flag-needs.ts'
@@ -43,7 +43,7 @@ const neverHolds: FilterTest = () => false
 /** Compiles a filter of any type but `cohort`. @throws UnreadableFilters for an operator that does not exist. */
 export function compileFilter(filter: StoredFilter, setTypeIndex: number | null, compiler: FilterCompiler): FilterTest {
   if (filter.type === 'flag') return compileDependency(filter, compiler)
-  const match = compileMatch(filter.operator ?? 'exact', filter.value, compiler.settings)
+  const match = compilePropertyMatch(filter.operator ?? 'exact', filter.value, compiler.settings)
   if (match === null) throw new UnreadableFilters(`the operator "${filter.operator!.slice(0, 80)}" does not exist`)
   if (match.problem !== undefined) compiler.problem(`the filter on "${filter.key}" never matches: ${match.problem}`)
   if (filter.type === 'group') return compileGroupFilter(filter, setTypeIndex, match, compiler)

@@ -4,12 +4,12 @@
 import { computeVariantBounds } from '#core/flags/rollout/rollout.ts'
 import type { Flag } from '../definitions/flag.ts'
 import {
-  orderFiltersForTest,
   readStoredFilters,
   type StoredFilters,
   type StoredSet,
+  separateCohortFilters,
 } from '../definitions/flag-filters.ts'
-import { configVersion } from '../definitions/read-rules.ts'
+import { readConfigVersion } from '../definitions/read-rules.ts'
 import {
   type CohortTest,
   compileCohortFilter,
@@ -71,7 +71,7 @@ const known = new WeakMap<Flag, boolean>()
 export function isVersion1Flag(flag: Flag): boolean {
   const before = known.get(flag)
   if (before !== undefined) return before
-  const is = configVersion(flag.filters) === 1
+  const is = readConfigVersion(flag.filters) === 1
   known.set(flag, is)
   return is
 }
@@ -124,7 +124,7 @@ export function compileFlag(flag: Flag, shared: Omit<FilterCompiler, 'needs' | '
 
 function compileSet(set: StoredSet, flag: StoredFilters, compiler: FilterCompiler): CompiledSet {
   const groupTypeIndex = set.groupTypeIndex === undefined ? flag.groupTypeIndex : set.groupTypeIndex
-  const asked = orderFiltersForTest(set)
+  const asked = separateCohortFilters(set)
   return {
     groupTypeIndex,
     tests: asked.others.map(filter => compileFilter(filter, groupTypeIndex, compiler)),

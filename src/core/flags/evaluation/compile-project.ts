@@ -10,7 +10,7 @@ import { ProjectCohorts } from './compile-cohorts.ts'
 import { neverDecided, neverTested } from './compile-filter.ts'
 import { type CompiledFlag, compileFlag, isVersion1Flag } from './compile-flag.ts'
 import type { CompiledCohorts, ReachedCohort } from './compiled-cohort.ts'
-import { type FlagNeeds, mergeNeeds } from './flag-needs.ts'
+import { type FlagNeeds, mergeFlagNeeds } from './flag-needs.ts'
 import type { PersonKeys } from './person-properties.ts'
 import { type CompilationMemory, type FlagEntry, isFlagReusable, startCompilation } from './reused-flags.ts'
 
@@ -156,7 +156,7 @@ export function* compileProjectInSteps(
       .map(({ key }) => key),
     ...{ personKeys, cohorts, groupTypeNames, problems, compiledFlagCount },
     sharedTestCount: sharedTests.count,
-    needs: mergeNeeds(answered),
+    needs: mergeFlagNeeds(answered),
     readsGeoip: personKeys.readsGeoip(),
     memory: { settings, personKeys, sharedTests, cohorts, entries, compiledCount },
   }

@@ -6,7 +6,7 @@ import type { JsonObject, JsonValue } from '../../json.ts'
 import { readRules } from '../definitions/read-rules.ts'
 import type { Predicate, Rule } from '../definitions/rules-document.ts'
 import { toPropertyText } from '../match/fold-text.ts'
-import { compileMatch, toNumber } from '../match/match-property.ts'
+import { compilePropertyMatch, toNumber } from '../match/match-property.ts'
 import { compileFlagRegex } from '../match/regex-dialect.ts'
 import { compilePersonFilter, estimateFilterWeight, type FilterCompiler } from './compile-filter.ts'
 import type { FilterTest } from './filter-test.ts'
@@ -101,7 +101,7 @@ function outcomeOf(
 /** Unlike in version 1, a comparison that cannot be made fails the flag, negated or not. */
 function compilePredicate({ key, operator, value, negation }: Predicate, compiler: FilterCompiler): FilterTest {
   const filter = { key, operator, value: value ?? null }
-  const match = compileMatch(operator, filter.value, compiler.settings)!
+  const match = compilePropertyMatch(operator, filter.value, compiler.settings)!
   if (match.problem !== undefined) compiler.problem(`fails where it reads "${key}": ${match.problem}`)
   const holds = compilePersonFilter(filter, match, compiler)
   const fault = faultOf(operator, filter.value)

@@ -2,7 +2,14 @@
 // be loaded is an error here, never an empty value: a flag that reads such data becomes unknown; the other flags keep their
 // value. `services/flags/decide.ts` loads it.
 
-import { isRawNumber, type JsonObject, type JsonValue, ownValue, type PropertyBag, textOf } from '../../json.ts'
+import {
+  getOwnValue,
+  isRawNumber,
+  type JsonObject,
+  type JsonValue,
+  type PropertyBag,
+  toComparableText,
+} from '../../json.ts'
 import { ok, type Result } from '../../result.ts'
 import type { MatchSteps } from '../match/match-property.ts'
 import type { EvaluationTrace, ValueSource } from './evaluation-trace.ts'
@@ -188,7 +195,7 @@ export class SubjectReader {
    */
   groupKey(typeIndex: number): string {
     const name = this.#groupTypeNames[typeIndex]
-    const key = name === undefined ? '' : readUsableGroupKey(ownValue(this.subject.groups, name))
+    const key = name === undefined ? '' : readUsableGroupKey(getOwnValue(this.subject.groups, name))
     if (isLarge(key)) this.lookMask = 0
     return key
   }
@@ -200,7 +207,7 @@ export class SubjectReader {
    */
   groupValue(typeIndex: number, key: string): JsonValue | undefined {
     const name = this.#groupTypeNames[typeIndex]
-    const sentKey = name === undefined ? undefined : ownValue(this.subject.groups, name)
+    const sentKey = name === undefined ? undefined : getOwnValue(this.subject.groups, name)
     if (name === undefined || sentKey === undefined) return this.#groupRead(typeIndex, key, 'absent', undefined)
     if (isLarge(sentKey)) this.lookMask = 0
     if (key === '$group_key') return this.#groupRead(typeIndex, key, 'group_key', sentKey)
@@ -212,7 +219,7 @@ export class SubjectReader {
       this.failure = row.error
       return undefined
     }
-    const stored = row === undefined || row.value === null ? undefined : ownValue(row.value, key)
+    const stored = row === undefined || row.value === null ? undefined : getOwnValue(row.value, key)
     return this.#groupRead(typeIndex, key, storedSource(stored), stored)
   }
 
@@ -242,12 +249,12 @@ export function readRequestedGroupProperty(
   typeName: string,
   key: string,
 ): JsonValue | undefined {
-  const sent = ownValue(subject.groupProperties, typeName)
-  return sent === undefined ? undefined : ownValue(sent as JsonObject, key)
+  const sent = getOwnValue(subject.groupProperties, typeName)
+  return sent === undefined ? undefined : getOwnValue(sent as JsonObject, key)
 }
 
 /** A text unchanged, a number as its JSON text, '' for anything else. */
 export function readUsableGroupKey(value: JsonValue | undefined): string {
   if (typeof value === 'string') return value
-  return typeof value === 'number' || isRawNumber(value) ? textOf(value as JsonValue) : ''
+  return typeof value === 'number' || isRawNumber(value) ? toComparableText(value as JsonValue) : ''
 }

@@ -52,7 +52,7 @@ export class NeedsCollector implements FlagNeeds {
   }
 }
 
-export function mergeNeeds(flags: readonly { readonly needs: FlagNeeds }[]): FlagNeeds {
+export function mergeFlagNeeds(flags: readonly { readonly needs: FlagNeeds }[]): FlagNeeds {
   const union = new NeedsCollector()
   for (const flag of flags) union.add(flag.needs)
   return union

@@ -1,7 +1,7 @@
 // Finds the value of one flag, or the result of one condition, for stored persons and groups, with the evaluator that
 // requests use. The flag is compiled with just the definitions that it reaches, and need not be stored.
 
-import { type JsonObject, type JsonValue, type PropertyBag, setOwn } from '../../json.ts'
+import { type JsonObject, type JsonValue, type PropertyBag, setOwnValue } from '../../json.ts'
 import { parseWantedProperties } from '../../pick-properties.ts'
 import { err, ok, type Result } from '../../result.ts'
 import type { Cohort } from '../definitions/cohort.ts'
@@ -181,7 +181,7 @@ export function createSubjectOfGroup(
   const wantedKeys = () => unionOfSets(probes.map(probe => probe.groupKeyNames(type.index)))
   const properties: PropertyBag = parseWantedProperties(group.propertiesJson, wantedKeys)
   const groups: JsonObject = {}
-  setOwn(groups, type.name, group.key)
+  setOwnValue(groups, type.name, group.key)
   return {
     ...nothingSent,
     distinctId: '',

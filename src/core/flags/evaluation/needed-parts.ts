@@ -6,7 +6,7 @@ import type { JsonObject } from '../../json.ts'
 import type { Cohort } from '../definitions/cohort.ts'
 import { type CohortEntry, readCohortReference, readCohortTree } from '../definitions/cohort-tree.ts'
 import { readStoredFilters, type StoredFilter, type StoredSet, UnreadableFilters } from '../definitions/flag-filters.ts'
-import { configVersion } from '../definitions/read-rules.ts'
+import { readConfigVersion } from '../definitions/read-rules.ts'
 import { findPropertyTextParts, type TextParts } from '../match/exact-parts.ts'
 import { doesOperatorNeedValue } from '../match/match-property.ts'
 import { PersonKeys } from './person-properties.ts'
@@ -21,7 +21,7 @@ const listCountMax = 5
 /** @returns an empty list when nothing is known. */
 export function findNeededParts(filters: JsonObject, cohorts: ReadonlyMap<number, Cohort>): NeededParts {
   // Rules give a value even to subjects that no rule matches, so no part is needed.
-  if (configVersion(filters) !== 1) return []
+  if (readConfigVersion(filters) !== 1) return []
   const open = new Set<number>()
   try {
     const { sets, groupTypeIndex, featureEnrollment, holdout } = readStoredFilters(filters)

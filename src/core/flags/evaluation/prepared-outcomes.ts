@@ -2,7 +2,7 @@
 // text that it prepared for the outcome by its number. Outcomes are made when first picked, since a flag with a
 // thousand sets rarely needs them all.
 
-import { isRawNumber, type JsonObject, ownValue } from '../../json.ts'
+import { getOwnValue, isRawNumber, type JsonObject } from '../../json.ts'
 import type { FlagOutcome, PayloadText, UnknownReason } from './flag-outcome.ts'
 import { unknownReasons } from './flag-outcome.ts'
 
@@ -127,7 +127,7 @@ function variantOutcome(
  * Source: docs/wire/evaluation.md 2.7.
  */
 export function readPayloadText(payloads: JsonObject, valueKey: string): PayloadText | undefined {
-  const payload = ownValue(payloads, valueKey)
+  const payload = getOwnValue(payloads, valueKey)
   if (payload === undefined || payload === null || typeof payload === 'string') return payload
   return isRawNumber(payload) ? payload.rawJSON : JSON.stringify(payload)
 }

@@ -5,7 +5,7 @@
 import { isSurveyFlagKey } from '../../surveys/survey-flags.ts'
 import type { CompiledFlag } from './compile-flag.ts'
 import type { CompiledProject } from './compile-project.ts'
-import { type FlagNeeds, mergeNeeds } from './flag-needs.ts'
+import { type FlagNeeds, mergeFlagNeeds } from './flag-needs.ts'
 
 export interface FlagSelection {
   /** Null for all flags. */
@@ -87,8 +87,8 @@ function withDependencies(project: CompiledProject, flagKeys: readonly string[])
 }
 
 /** What the selected flags together may read. */
-export function findNeedsOfSelected(project: CompiledProject, selected: readonly boolean[] | null): FlagNeeds {
+export function findNeedsOfSelectedFlags(project: CompiledProject, selected: readonly boolean[] | null): FlagNeeds {
   if (selected === null) return project.needs
   const positions = project.order.filter(position => selected[position])
-  return mergeNeeds(positions.map(position => project.flags[position]!))
+  return mergeFlagNeeds(positions.map(position => project.flags[position]!))
 }

@@ -2,7 +2,7 @@
 // matches an `exact` filter. A store skips texts without these parts. A text that has the parts may still not match:
 // the evaluator decides. Source: docs/wire/evaluation.md 5.9.
 
-import { type JsonValue, textOf } from '../../json.ts'
+import { type JsonValue, toComparableText } from '../../json.ts'
 
 /** Parts of a text, in their order: ASCII in lower case. Each is searched for without regard to case. */
 export type TextParts = readonly string[]
@@ -42,7 +42,7 @@ export function findPropertyTextParts(key: string, exact: JsonValue | undefined)
 
 /** Null when boolean-like values are compared, since many values match then, or when there are too many texts. */
 function exactTexts(filter: JsonValue): readonly string[] | null {
-  const texts = (Array.isArray(filter) ? filter : [filter]).map(value => textOf(value).toLowerCase())
+  const texts = (Array.isArray(filter) ? filter : [filter]).map(value => toComparableText(value).toLowerCase())
   if (texts.length > alternativeCountMax || texts.every(text => text === 'true' || text === 'false')) return null
   return texts
 }

@@ -1,7 +1,7 @@
 // Folds the case of texts and searches texts. Works in linear time, since property values come from the public and may
 // be millions of characters long. Remembers the last long text, since many filters test the same property.
 
-import { type JsonValue, textOf } from '../../json.ts'
+import { type JsonValue, toComparableText } from '../../json.ts'
 
 /** Folding a shorter text again costs less than remembering it. */
 const longTextChars = 1_024
@@ -13,10 +13,10 @@ const longTextChars = 1_024
 const knownTexts = new WeakMap<object, string>()
 
 export function toPropertyText(value: JsonValue): string {
-  if (typeof value !== 'object' || value === null) return textOf(value)
+  if (typeof value !== 'object' || value === null) return toComparableText(value)
   let text = knownTexts.get(value)
   if (text === undefined) {
-    text = textOf(value)
+    text = toComparableText(value)
     knownTexts.set(value, text)
   }
   return text

@@ -2,10 +2,10 @@
 // For explanations only: `match-property.ts` decides what matches, and both use the same readers of numbers, dates and
 // versions. Source: docs/wire/evaluation.md 5.9.
 
-import { type JsonValue, textOf } from '../../json.ts'
+import { type JsonValue, toComparableText } from '../../json.ts'
 import { toPropertyText } from './fold-text.ts'
 import { dateOfProperty, parseDateFilter } from './match-date.ts'
-import { compileMatch, type MatchSettings, toNumber } from './match-property.ts'
+import { compilePropertyMatch, type MatchSettings, toNumber } from './match-property.ts'
 import { compileSemver, parseSemver, semverOperators } from './match-semver.ts'
 import { subjectBytesMax } from './regex-dialect.ts'
 
@@ -31,7 +31,7 @@ const numberOperators = ['gt', 'gte', 'lt', 'lte']
 
 function filterNote(operator: string, filter: JsonValue, settings: MatchSettings): string | null {
   if (operator === 'regex' || operator === 'not_regex') {
-    const problem = compileMatch(operator, filter, settings)?.problem
+    const problem = compilePropertyMatch(operator, filter, settings)?.problem
     return problem === undefined ? null : `never matches: ${problem}`
   }
   if (numberOperators.includes(operator)) return toNumber(filter) === null ? "the filter's value is not a number" : null
@@ -40,7 +40,7 @@ function filterNote(operator: string, filter: JsonValue, settings: MatchSettings
     return parseDateFilter(filter, settings.timezone) === null ? "the filter's value is not a date" : null
   const semver = semverOperators.find(name => name === operator)
   if (semver === undefined) return null
-  return compileSemver(semver, textOf(filter)) === null ? "the filter's value is not a version" : null
+  return compileSemver(semver, toComparableText(filter)) === null ? "the filter's value is not a version" : null
 }
 
 const rangeNote = "the filter's value is not a range: two numbers, the smaller one first"

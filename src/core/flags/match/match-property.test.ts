@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { compileMatch } from './match-property.ts'
+import { compilePropertyMatch } from './match-property.ts'
 
 const settings = { timezone: 'UTC', propertyMatchingVersion: 1 } as const
 
@@ -8,12 +8,12 @@ const settings = { timezone: 'UTC', propertyMatchingVersion: 1 } as const
 describe('operators of filters', () => {
   it('are not found under names that every object inherits', () => {
     for (const name of ['constructor', '__proto__', 'toString', 'EXACT', '']) {
-      assert.equal(compileMatch(name, 'a', settings), null)
+      assert.equal(compilePropertyMatch(name, 'a', settings), null)
     }
   })
 
   it('say why a pattern can never match', () => {
-    const compiled = compileMatch('regex', '(?=a)', settings)
+    const compiled = compilePropertyMatch('regex', '(?=a)', settings)
     assert.match(compiled?.problem ?? '', /look-ahead/)
   })
 
@@ -22,7 +22,7 @@ describe('operators of filters', () => {
       ['regex', true],
       ['not_regex', false],
     ] as const) {
-      const answer = compileMatch(operator, '^.{1,1000}$', settings)!.matches('a'.repeat(900), 0)
+      const answer = compilePropertyMatch(operator, '^.{1,1000}$', settings)!.matches('a'.repeat(900), 0)
       assert.ok(typeof answer === 'object')
       assert.deepEqual(answer.next(), { done: false, value: undefined })
       assert.deepEqual(answer.next(), { done: true, value: wanted })

@@ -1,7 +1,7 @@
 // The only table of property operators: how each operator compiles a filter's value into a test, and its answer for an
 // absent property. Callers read the property. Source: docs/wire/evaluation.md 5.9.
 
-import { isRawNumber, type JsonValue, textOf } from '../../json.ts'
+import { isRawNumber, type JsonValue, toComparableText } from '../../json.ts'
 import { parseFloatText } from './float-text.ts'
 import { containsAny, containsText, toAsciiFoldedText, toFoldedText, toPropertyText } from './fold-text.ts'
 import { dateOfProperty, parseDateFilter } from './match-date.ts'
@@ -83,7 +83,11 @@ export function doesOperatorNeedValue(operator: string): boolean {
 }
 
 /** @returns null for an operator that does not exist. */
-export function compileMatch(operator: string, filter: JsonValue, settings: MatchSettings): CompiledMatch | null {
+export function compilePropertyMatch(
+  operator: string,
+  filter: JsonValue,
+  settings: MatchSettings,
+): CompiledMatch | null {
   if (operator === 'is_set') return { matches: () => true, whenAbsent: false }
   if (operator === 'is_not_set') return { matches: matchNothing, whenAbsent: true }
   const known = operators.get(operator)
@@ -163,7 +167,7 @@ function compileEndsWith(filter: JsonValue): QuickMatches {
 
 /** With an invalid pattern or an over-long subject, both `regex` and `not_regex` are false. */
 function compileRegex(filter: JsonValue, wanted: boolean): Matches | string {
-  const regex = compileFlagRegex(textOf(filter))
+  const regex = compileFlagRegex(toComparableText(filter))
   if (!regex.ok) return `the pattern is not supported: ${regex.error}`
   return value => {
     const text = toPropertyText(value)
@@ -220,7 +224,7 @@ function compileDate(
 
 function semverCompiler(operator: SemverOperator): Operator['compile'] {
   return filter => {
-    const test = compileSemver(operator, textOf(filter))
+    const test = compileSemver(operator, toComparableText(filter))
     return test === null ? matchNothing : value => test(toPropertyText(value))
   }
 }

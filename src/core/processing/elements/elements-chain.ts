@@ -1,6 +1,6 @@
 // Writes the one-line text of the elements under a click from `$elements`. `elements-chain-parse.ts` reads it back.
 
-import { isJsonObject, type JsonObject, type JsonValue, ownValue, textOf } from '#core/json.ts'
+import { getOwnValue, isJsonObject, type JsonObject, type JsonValue, toComparableText } from '#core/json.ts'
 
 const textLengthMax = 400
 const hrefLengthMax = 2048
@@ -12,7 +12,7 @@ const byKey = new Intl.Collator('en').compare
  * Elements joined by `;`, innermost first: tag name, `.class` for each class (sorted), `:`, then `key="value"` by key.
  * Source: docs/wire/ingestion.md 6.8; vectors.
  */
-export function elementsChain(elements: readonly JsonValue[]): string {
+export function formatElementsChain(elements: readonly JsonValue[]): string {
   return escapeLoneSurrogates(elements.filter(isJsonObject).map(elementText).join(';'))
 }
 
@@ -20,27 +20,31 @@ function elementText(element: JsonObject): string {
   const classes = classesOf(element)
   const attributes = new Map<string, string>()
   for (const key of Object.keys(element))
-    if (key.startsWith('attr__') && element[key] !== null) attributes.set(key, textOf(element[key]!))
+    if (key.startsWith('attr__') && element[key] !== null) attributes.set(key, toComparableText(element[key]!))
   // A list of classes becomes the sorted names, as elsewhere in the text.
-  if (Array.isArray(ownValue(element, 'attr__class'))) attributes.set('attr__class', classes.join(','))
-  const text = ownValue(element, '$el_text')
+  if (Array.isArray(getOwnValue(element, 'attr__class'))) attributes.set('attr__class', classes.join(','))
+  const text = getOwnValue(element, '$el_text')
   if (typeof text === 'string' && text !== '') attributes.set('text', text.slice(0, textLengthMax))
-  const href = ownValue(element, 'attr__href')
+  const href = getOwnValue(element, 'attr__href')
   if (typeof href === 'string' && href !== '') attributes.set('href', href.slice(0, hrefLengthMax))
-  const id = ownValue(element, 'attr__id')
-  if (id !== undefined && id !== null && id !== '') attributes.set('attr_id', textOf(id))
-  attributes.set('nth-child', textOf(ownValue(element, 'nth_child') ?? 0))
-  attributes.set('nth-of-type', textOf(ownValue(element, 'nth_of_type') ?? 0))
+  const id = getOwnValue(element, 'attr__id')
+  if (id !== undefined && id !== null && id !== '') attributes.set('attr_id', toComparableText(id))
+  attributes.set('nth-child', toComparableText(getOwnValue(element, 'nth_child') ?? 0))
+  attributes.set('nth-of-type', toComparableText(getOwnValue(element, 'nth_of_type') ?? 0))
   const keys = [...attributes.keys()].sort(byKey)
-  const tagName = ownValue(element, 'tag_name')
+  const tagName = getOwnValue(element, 'tag_name')
   const tag = typeof tagName === 'string' ? tagName : ''
   const classText = classes.map(name => `.${name.replaceAll('"', '')}`).join('')
   return `${tag}${classText}:${keys.map(key => `${escapeQuotes(key)}="${escapeQuotes(attributes.get(key)!)}"`).join('')}`
 }
 
 function classesOf(element: JsonObject): string[] {
-  const value = ownValue(element, 'attr__class') ?? null
-  const classes = Array.isArray(value) ? value.map(textOf) : typeof value === 'string' ? value.split(/\s+/) : []
+  const value = getOwnValue(element, 'attr__class') ?? null
+  const classes = Array.isArray(value)
+    ? value.map(toComparableText)
+    : typeof value === 'string'
+      ? value.split(/\s+/)
+      : []
   return classes.filter(name => name !== '').sort()
 }
 

@@ -10,7 +10,7 @@ import { aHistoricEvent } from '../../../../tests/support/historic-events.ts'
 import { batchOf, committed, jobId, projectId, stagingState } from '../../../../tests/support/staging-state.ts'
 import { aProject } from '../../../../tests/support/values.ts'
 import { applyHistoryDifference, type DifferenceBatch } from './apply-difference.ts'
-import { foldWithAndWithoutJob } from './fold-history.ts'
+import { foldHistoryWithAndWithoutJob } from './fold-history.ts'
 import { type HistoricEvent, orderHistory } from './historic-event.ts'
 
 type Sent = readonly [id: string, changes: JsonObject, over?: Partial<HistoricEvent>]
@@ -31,7 +31,7 @@ function foldsOf(sent: readonly Sent[], of: 'persons' | 'groups') {
     }),
   )
   const items = orderHistory(events, new Map())
-  return { events, ...foldWithAndWithoutJob({ project: aProject(), groupTypes, of, items }, jobId) }
+  return { events, ...foldHistoryWithAndWithoutJob({ project: aProject(), groupTypes, of, items }, jobId) }
 }
 
 /** The stored state that is as in the fold. An id of another person has had an override. */

@@ -11,7 +11,7 @@ import {
   noImportChanges,
   type UndoRefusal,
 } from '#core/imports/import-changes.ts'
-import { type JsonObject, ownValue } from '#core/json.ts'
+import { getOwnValue, type JsonObject } from '#core/json.ts'
 import { isSameJson } from '#core/json-equal.ts'
 import type { DistinctIdMapping, Person, PropertyMark } from '#core/persons/person.ts'
 import { personUuid } from '#core/persons/person-uuid.ts'
@@ -277,7 +277,7 @@ class Difference {
       const isOfJob = ownMark(now, key)?.importJobId === this.#batch.importJobId
       if (!isAsBefore && (isOfJob || !isSameKey(was, wanted, key))) this.#note({ ...subject, key })
       if (!isAsBefore && !isOfJob) continue
-      const value = ownValue(wanted.properties, key)
+      const value = getOwnValue(wanted.properties, key)
       if (value === undefined) draft.removeProperty(key)
       else draft.setProperty(key, value)
       const mark = ownMark(wanted, key)
@@ -356,7 +356,7 @@ function ownMark({ marks }: Profile, key: string): PropertyMark | undefined {
 
 function isSameKey(a: Profile, b: Profile, key: string): boolean {
   return (
-    isSameJson(ownValue(a.properties, key), ownValue(b.properties, key)) &&
+    isSameJson(getOwnValue(a.properties, key), getOwnValue(b.properties, key)) &&
     isSameJson({ ...ownMark(a, key) }, { ...ownMark(b, key) })
   )
 }

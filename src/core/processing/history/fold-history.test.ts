@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it, test } from 'node:test'
 import fc from 'fast-check'
 import type { CapturedEvent } from '#core/events/captured-event.ts'
-import { trafficOf } from '#core/events/log-stream.ts'
+import { findTrafficOfLane } from '#core/events/log-stream.ts'
 import { usualOptions } from '#core/imports/import-job.ts'
 import type { JsonObject } from '#core/json.ts'
 import type { ProjectState } from '#core/processing/chunk-state.ts'
@@ -10,7 +10,7 @@ import { ids, imported, live, mixedActs, mixedLiveActs } from '../../../../tests
 import { runs } from '../../../../tests/support/nightly.ts'
 import { anEvent, anImportedEvent } from '../../../../tests/support/values.ts'
 import { aWorld, type World } from '../../../../tests/support/world/world.ts'
-import { foldHistory, foldWithAndWithoutJob, type History } from './fold-history.ts'
+import { foldHistory, foldHistoryWithAndWithoutJob, type History } from './fold-history.ts'
 import { type HistoricEvent, orderHistory, type PublishedJob } from './historic-event.ts'
 
 const groups = ['x', 'y'].flatMap(key => ['org', 'team'].map(typeName => ({ typeName, key })))
@@ -142,11 +142,11 @@ test('folding a history once with and without a job gives the same as folding it
       const events = [...before.map(live), large, ...during.map(imported(1)), ...after.map(live)]
       const world = await processed(events)
       const ofJobs = (event: HistoricEvent): HistoricEvent => {
-        if (trafficOf(event.lane) === 'live') return event
+        if (findTrafficOfLane(event.lane) === 'live') return event
         return { ...event, importJobId: event.logOffset % 2 === 0 ? 5 : 6, isOfJob: !isDay }
       }
       const histories = await historiesOf(world, ofJobs)
-      const both = histories.map(history => foldWithAndWithoutJob(history, 5))
+      const both = histories.map(history => foldHistoryWithAndWithoutJob(history, 5))
       const rest = histories.map(({ items, ...history }) => {
         const isOther = (item: (typeof items)[number]) =>
           (item.job === null ? item.event.importJobId : item.job.id) !== 5

@@ -4,7 +4,7 @@
 import { groupEventNames, mergeEventNames } from '#core/events/event-names.ts'
 import { readGroupIdentity } from '#core/events/group-identity.ts'
 import type { GroupType } from '#core/groups/group.ts'
-import { toStagingId } from '#core/imports/import-job.ts'
+import { toStagingProjectId } from '#core/imports/import-job.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '#core/json.ts'
 import type { PersonCut } from '#core/persons/person-repair.ts'
 import { emptyProfile, noKeys } from '#core/persons/profile.ts'
@@ -45,7 +45,7 @@ export function foldHistory(history: History): ProjectState {
 }
 
 /** @returns what the events make with the events of an import job, and without them. */
-export function foldWithAndWithoutJob(
+export function foldHistoryWithAndWithoutJob(
   history: History,
   importJobId: number,
 ): { with: ProjectState; without: ProjectState } {
@@ -95,7 +95,7 @@ class Fold {
     const applyEvent = this.#history.of === 'persons' ? applyToPerson : applyToGroup
     if (step.job === null) applyEvent(state, step.event, isCut(step.event.distinctId, step.event.linkedId))
     else {
-      const staging = new ProjectState(state.project, { id: toStagingId(step.job.id), of: state })
+      const staging = new ProjectState(state.project, { id: toStagingProjectId(step.job.id), of: state })
       for (const event of step.events) applyEvent(staging, event, false)
       publish(state, staging, step.job, isCut)
     }

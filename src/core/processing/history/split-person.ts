@@ -1,6 +1,6 @@
 // Splits a person: each of its distinct ids gets a separate person, with what the events of that id make. Pure.
 
-import { ownValue } from '#core/json.ts'
+import { getOwnValue } from '#core/json.ts'
 import { isSameJson } from '#core/json-equal.ts'
 import type { Person } from '#core/persons/person.ts'
 import type { PersonCut } from '#core/persons/person-repair.ts'
@@ -48,8 +48,8 @@ function pickIds(state: ProjectState, ids: readonly string[]): ProjectState {
 function assumePast(person: Person, ids: readonly string[], wanted: ProjectState): ProjectState {
   const persons = [...wanted.mappings.values()].map(mapping => mapping.person)
   const isMade = (key: string) => {
-    const value = ownValue(person.properties, key)
-    return persons.some(each => isSameJson(ownValue(each.properties, key), value))
+    const value = getOwnValue(person.properties, key)
+    return persons.some(each => isSameJson(getOwnValue(each.properties, key), value))
   }
   const pick = <Value>(from: Readonly<Record<string, Value>>) =>
     Object.fromEntries(Object.entries(from).filter(([key]) => isMade(key)))

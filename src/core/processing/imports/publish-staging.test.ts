@@ -21,7 +21,7 @@ import {
 } from '../../../../tests/support/staging-state.ts'
 import { aGroup } from '../../../../tests/support/values.ts'
 import {
-  countNotes,
+  groupNotesByReason,
   ProjectGoneError,
   publishGroups,
   publishImportLinks,
@@ -394,8 +394,8 @@ describe('publishing a staged group', () => {
 
 it('notes are counted by reason and keep their details', () => {
   const note = (reason: string, n: number) => ({ reason, details: { n } })
-  assert.deepEqual(countNotes(jobId, []), [])
-  assert.deepEqual(countNotes(jobId, [note('b', 1), note('a', 2), note('b', 3)]), [
+  assert.deepEqual(groupNotesByReason(jobId, []), [])
+  assert.deepEqual(groupNotesByReason(jobId, [note('b', 1), note('a', 2), note('b', 3)]), [
     { importJobId: jobId, reason: 'b', count: 2, samples: [{ n: 1 }, { n: 3 }] },
     { importJobId: jobId, reason: 'a', count: 1, samples: [{ n: 2 }] },
   ])

@@ -5,7 +5,7 @@
 import type { PersonIdOverride } from '#core/events/stored-event.ts'
 import type { Group } from '#core/groups/group.ts'
 import { type ImportChanges, type ImportLink, type ImportNote, noImportChanges } from '#core/imports/import-changes.ts'
-import { type ImportOptions, toStagingId, usualOptions } from '#core/imports/import-job.ts'
+import { type ImportOptions, toStagingProjectId, usualOptions } from '#core/imports/import-job.ts'
 import type { JsonObject } from '#core/json.ts'
 import type { Person } from '#core/persons/person.ts'
 import { noKeys } from '#core/persons/profile.ts'
@@ -114,7 +114,7 @@ export function mergeStagedGroups(
  */
 export function publishPersons(batch: JobBatch, distinctIds: readonly string[]): PublishedBatch {
   const { importJobId, loaded } = batch
-  const stagingId = toStagingId(importJobId)
+  const stagingId = toStagingProjectId(importJobId)
   const staged = new Map(loaded.persons.filter(row => row.projectId === stagingId).map(row => [row.uuid, row]))
   const uuidOf = new Map(loaded.mappings.filter(row => row.projectId === stagingId).map(row => [row.distinctId, row]))
   return publishBatch(batch, (state, notes) => {
@@ -148,7 +148,7 @@ export function publishGroups(
   typeNames: ReadonlyMap<number, string>,
 ): PublishedBatch {
   const { importJobId, loaded } = batch
-  const stagingId = toStagingId(importJobId)
+  const stagingId = toStagingProjectId(importJobId)
   const staged = new Map(
     loaded.groups.filter(row => row.projectId === stagingId).map(row => [`${row.typeIndex}:${row.key}`, row]),
   )
@@ -180,12 +180,12 @@ function publishBatch(
   const notes: Note[] = []
   const done = apply(state, notes)
   const { changes, overrides } = collectStateChanges(new Map([[projectId, state]]), publishedOverrides)
-  const imports = { ...noImportChanges, ...done, notes: countNotes(importJobId, notes) }
+  const imports = { ...noImportChanges, ...done, notes: groupNotesByReason(importJobId, notes) }
   return { changes: { ...changes, calledFlags: [], warnings: [], outcomes: [], imports }, overrides }
 }
 
 /** Notes by reason, with all details as samples: the store limits how many it keeps. */
-export function countNotes(importJobId: number, notes: readonly Note[]): ImportNote[] {
+export function groupNotesByReason(importJobId: number, notes: readonly Note[]): ImportNote[] {
   return Array.from(
     Map.groupBy(notes, ({ reason }) => reason),
     ([reason, ofReason]) => ({

@@ -2,7 +2,7 @@
 // same profile in any order. `import-registers.ts` has the state that each property keeps for that.
 
 import { type ImportOptions, usualOptions } from '#core/imports/import-job.ts'
-import { type JsonValue, ownValue } from '#core/json.ts'
+import { getOwnValue, type JsonValue } from '#core/json.ts'
 import { type ChangedProfile, type Profile, ProfileDraft, type ProfileUpdate } from '#core/persons/profile.ts'
 import {
   type ImportRegisters,
@@ -39,14 +39,14 @@ export function mergeProfiles(survivor: Profile, other: Profile, options: Import
   const draft = new ProfileDraft(survivor)
   const keys = new Set([...Object.keys(other.properties), ...Object.keys(other.marks)])
   for (const key of keys) {
-    const otherValue = ownValue(other.properties, key)
+    const otherValue = getOwnValue(other.properties, key)
     const otherMark = Object.hasOwn(other.marks, key) ? other.marks[key] : undefined
     if (isLive(draft, key)) {
       if (otherMark !== undefined && winsOverLive(draft, key, readRegisters(otherMark, otherValue), options))
         updateProperty(
           draft,
           key,
-          ownValue(draft.properties, key),
+          getOwnValue(draft.properties, key),
           markAsImported(draft, key, readRegisters(otherMark, otherValue)),
         )
       continue
@@ -89,7 +89,7 @@ function isLive(draft: ProfileDraft, key: string): boolean {
 function joinKey(draft: ProfileDraft, key: string, added: ImportRegisters): void {
   if (isLive(draft, key)) return
   const mark = draft.mark(key)
-  const value = ownValue(draft.properties, key)
+  const value = getOwnValue(draft.properties, key)
   const before = mark === undefined || mark.kind === 'live_once' ? noRegisters : readRegisters(mark, value)
   const joined = mergeRegisters(before, added)
   if (joined === before) return

@@ -1,7 +1,7 @@
 // The event properties that also describe the person, and those that change too often to be worth a separate write. Lifts
 // the former into `$set` and, as `$initial_…`, into `$set_once`; `person-update.ts` applies the maps.
 
-import { isJsonObject, type JsonObject, type JsonValue, setOwn } from '#core/json.ts'
+import { isJsonObject, type JsonObject, type JsonValue, setOwnValue } from '#core/json.ts'
 
 const liftedKeys = `$app_build $app_name $app_namespace $app_version $browser $browser_version $device_type $current_url
   $pathname $os $os_name $os_version $referring_domain $referrer $screen_height $screen_width $viewport_height
@@ -42,7 +42,7 @@ export function osFromOsName(properties: JsonObject): JsonValue | undefined {
  * The person maps of an event: the lifted properties, overwritten key by key by the client's own maps. When nothing is
  * lifted, the client's maps are returned unchanged. Source: docs/wire/ingestion.md 6.6; vectors.
  */
-export function buildPersonMaps(
+export function buildPersonSetMaps(
   properties: JsonObject,
   keys: readonly string[],
   clientSet: JsonObject | null,
@@ -73,7 +73,10 @@ export function buildPersonMaps(
 }
 
 /** An event's `$set` or `$set_once`: the map in the properties, overwritten by the top-level one; null without both. */
-export function readClientMap(inner: JsonObject[string] | undefined, topLevel: JsonObject | null): JsonObject | null {
+export function readClientSetMap(
+  inner: JsonObject[string] | undefined,
+  topLevel: JsonObject | null,
+): JsonObject | null {
   const innerMap = isJsonObject(inner) ? inner : null
   if (topLevel === null) return innerMap
   if (innerMap === null) return topLevel
@@ -84,5 +87,5 @@ export function readClientMap(inner: JsonObject[string] | undefined, topLevel: J
 
 /** Copies the own keys of `over` into `target`. */
 export function copyOwnKeys(target: JsonObject, over: JsonObject): void {
-  for (const key of Object.keys(over)) setOwn(target, key, over[key]!)
+  for (const key of Object.keys(over)) setOwnValue(target, key, over[key]!)
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { emptyProfile, type Profile } from '#core/persons/profile.ts'
 import { applyImportUpdate } from './import-update.ts'
-import { exceedsMarksLimit, trimMarks } from './marks-limit.ts'
+import { exceedsMarksLimit, trimPropertyMarks } from './marks-limit.ts'
 
 const update = (timestampMs: number, over: object) => ({
   ...{ timestampMs, uuid: `0199a000-0000-4000-8000-${String(timestampMs).padStart(12, '0')}`, importJobId: 7 },
@@ -18,9 +18,9 @@ describe('the stored marks that say how a person’s properties were set', () =>
     assert.ok(!exceedsMarksLimit(some.marks))
     const many = apply(some, 2, { unset: Array.from({ length: 12_000 }, (_, index) => `k${index}`) })
     assert.ok(exceedsMarksLimit(many.marks))
-    const trimmed = trimMarks(many)
+    const trimmed = trimPropertyMarks(many)
     assert.deepEqual([Object.keys(trimmed.marks), trimmed.properties], [['kept'], { kept: 1 }])
-    assert.equal(trimMarks(some), some)
+    assert.equal(trimPropertyMarks(some), some)
   })
 
   it('exceed the limit if hidden $set_once values are too large', () => {

@@ -29,7 +29,7 @@ export function exceedsUnsetLimit(unset: readonly string[]): boolean {
 }
 
 /** Drops the marks of keys without a value, so that two persons can be merged however many properties imports removed. */
-export function trimMarks(profile: Profile): Profile {
+export function trimPropertyMarks(profile: Profile): Profile {
   if (!exceedsMarksLimit(profile.marks)) return profile
   const draft = new ProfileDraft(profile)
   for (const key of Object.keys(profile.marks)) if (!Object.hasOwn(profile.properties, key)) draft.removeMark(key)

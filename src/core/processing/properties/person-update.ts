@@ -1,7 +1,7 @@
 // Applies an event's `$set`, `$set_once` and `$unset` to a person: for live events in order of arrival, for imported events
 // by the rules of imports. `mapped-properties.ts` has built the maps before.
 
-import { type JsonObject, type PropertyBag, setOwn } from '#core/json.ts'
+import { type JsonObject, type PropertyBag, setOwnValue } from '#core/json.ts'
 import type { PropertyMark } from '#core/persons/person.ts'
 import {
   type ChangedProfile,
@@ -142,7 +142,7 @@ export function trimProfile(profile: Profile): Profile {
     if (bytes <= trimTargetBytes) break
     if (protectedKeys.has(key)) continue
     const entry: JsonObject = {}
-    setOwn(entry, key, profile.properties[key]!)
+    setOwnValue(entry, key, profile.properties[key]!)
     bytes -= Buffer.byteLength(JSON.stringify(entry)) - 1
     draft.removeProperty(key)
     draft.removeMark(key)

@@ -9,7 +9,7 @@ import { memoryChunkStore } from '../../../../tests/support/memory/memory-chunk-
 import { memoryState } from '../../../../tests/support/memory/memory-state.ts'
 import { loadWhole } from '../../../../tests/support/state.ts'
 import { aCapturedEvent, aCapturedReject, aProject, recordsAt } from '../../../../tests/support/values.ts'
-import { createRejectOfDamage, createRejectOfEvent } from './rejects.ts'
+import { createRejectFromDamage, createRejectFromEvent } from './rejects.ts'
 
 const source: RejectSource = {
   kind: 'request',
@@ -30,7 +30,7 @@ describe('the reject of an accepted event', () => {
       setOnceJson: '{"m":1e2}',
       sentAtMs: 7,
     })
-    const reject = createRejectOfEvent({ stream: 'main', offset: 3 }, event, 'row_refused', 'why')
+    const reject = createRejectFromEvent({ stream: 'main', offset: 3 }, event, 'row_refused', 'why')
     assert.ok(reject.body.endsWith(',"$set":{"n":1.0},"$set_once":{"m":1e2},"properties":{"id":12345678901234567890}}'))
     const { event: name, uuid, distinct_id: distinctId, timestamp } = JSON.parse(reject.body)
     assert.deepEqual(
@@ -43,7 +43,7 @@ describe('the reject of an accepted event', () => {
   it('is marked if its body was truncated, even within a character', () => {
     for (let length = 65_300; length < 65_540; length++) {
       const propertiesJson = JSON.stringify({ a: `${'x'.repeat(length - 200)}é${'x'.repeat(300)}` })
-      const { body, source } = createRejectOfEvent(
+      const { body, source } = createRejectFromEvent(
         { stream: 'main', offset: 1 },
         aCapturedEvent(1, { propertiesJson }),
         'row_refused',
@@ -51,7 +51,7 @@ describe('the reject of an accepted event', () => {
       )
       assert.ok(source!.isCut && !body.includes('\ufffd'))
     }
-    const short = createRejectOfEvent({ stream: 'main', offset: 1 }, aCapturedEvent(1), 'row_refused', '')
+    const short = createRejectFromEvent({ stream: 'main', offset: 1 }, aCapturedEvent(1), 'row_refused', '')
     assert.equal(short.source!.isCut, false)
   })
 })
@@ -91,7 +91,7 @@ describe('the source of a reject', () => {
 describe('the id of a reject', () => {
   it('is derived from its place in the log, in every stream', () => {
     const idAt = (stream: string, offset: number) =>
-      createRejectOfEvent({ stream, offset }, aCapturedEvent(1), 'row_refused', '').rejectId
+      createRejectFromEvent({ stream, offset }, aCapturedEvent(1), 'row_refused', '').rejectId
     assert.equal(idAt('main/3', 7), idAt('main/3', 7))
     const ids = ['main', 'historical', 'main/3', 'main/4'].flatMap(stream => [7, 8].map(offset => idAt(stream, offset)))
     assert.equal(new Set(ids).size, 8)
@@ -102,7 +102,7 @@ describe('the id of a reject', () => {
     const damaged = { kind: 'damaged', body: new Uint8Array(), appendedAtMs: 1 } as const
     const ids = ['one', 'other'].flatMap(logId =>
       ['main', 'historical', 'main/3'].map(
-        stream => createRejectOfDamage({ stream, offset: 7 }, { logId, traffic: 'live' }, damaged).rejectId,
+        stream => createRejectFromDamage({ stream, offset: 7 }, { logId, traffic: 'live' }, damaged).rejectId,
       ),
     )
     assert.equal(new Set(ids).size, 6)

@@ -21,7 +21,7 @@ export type RejectReason = (typeof rejectReasons)[number]
  * The reject of an accepted event that was not stored. Its body is the whole event, so that it can be replayed.
  * @param field a readable description of the problem.
  */
-export function createRejectOfEvent(
+export function createRejectFromEvent(
   place: RecordPlace,
   event: CapturedEvent,
   reason: RejectReason,
@@ -77,7 +77,7 @@ export function anonymizeReject(reject: RejectedEvent, anonymousProjectIds: Read
 }
 
 /** The reject of a recording, without its snapshots: only their session, window, count and size are kept. */
-export function createRejectOfRecording(
+export function createRejectFromRecording(
   place: RecordPlace,
   recording: CapturedRecording,
   reason: RejectReason,
@@ -100,7 +100,7 @@ export function createRejectOfRecording(
   }
 }
 
-export function createRejectOfLoggedReject(place: RecordPlace, reject: CapturedReject): RejectedEvent {
+export function createRejectFromLogRecord(place: RecordPlace, reject: CapturedReject): RejectedEvent {
   return {
     rejectId: rejectUuid(place, reject.receivedAtMs),
     projectId: reject.projectId,
@@ -121,7 +121,7 @@ export function createRejectOfLoggedReject(place: RecordPlace, reject: CapturedR
  * The reject of a damaged record, which names no project. It counts as received when it was appended, at most seconds after
  * it really was.
  */
-export function createRejectOfDamage(
+export function createRejectFromDamage(
   place: RecordPlace,
   { logId, traffic }: { readonly logId: string; readonly traffic: Traffic },
   { body, appendedAtMs }: Extract<LogRecord, { readonly kind: 'damaged' }>,

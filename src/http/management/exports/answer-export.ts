@@ -19,7 +19,7 @@ import { type Answer, refusal } from '../kit/answers.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import type { ProjectCall, StreamAnswer } from '../kit/endpoint.ts'
 import { addDefaultValue, enumParam, type QuerySpec, unsupportedParam, wholeNumberParam } from '../kit/query-params.ts'
-import { accessEndDetails, findAccessEnd, streamHeaders } from '../kit/stream-answers.ts'
+import { accessEndDetails, findAccessLossReason, streamHeaders } from '../kit/stream-answers.ts'
 import { acceptsGzip, openExportResponse } from './export-target.ts'
 import { createParquetEncoder } from './parquet-encoder.ts'
 
@@ -118,7 +118,7 @@ export async function answerExport<Row>(
         batches,
         encoding: encoder,
         target: response,
-        findStopReason: () => findAccessEnd(deps, call, asked.scope),
+        findStopReason: () => findAccessLossReason(deps, call, asked.scope),
         ...{ limit, cursorOf, progress },
       })
       await response.end({

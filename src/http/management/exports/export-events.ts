@@ -5,7 +5,7 @@ import { omitUndefined } from '#core/omit-undefined.ts'
 import { err, ok } from '#core/result.ts'
 import type { EventExports, ExportCursor } from '#ports/events/event-queries.ts'
 import { type EventRow, eventColumns } from '#wire/exports/exported-columns.ts'
-import { answerFromEventStore, invalid, refusal } from '../kit/answers.ts'
+import { answerFromEventStore, createInvalidError, refusal } from '../kit/answers.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import { encodeEventCursor, eventFilters, parseEventCursor, readEventFilters } from '../kit/event-filters.ts'
@@ -65,7 +65,7 @@ export function exportCursorParam(): QueryParam<ExportCursor | undefined> {
   return optionalParam(schema, (text, name) => {
     const cursor = parseExportCursor(text)
     return cursor === null
-      ? err(invalid(name, 'Not a cursor: pass the value from the previous export unchanged.'))
+      ? err(createInvalidError(name, 'Not a cursor: pass the value from the previous export unchanged.'))
       : ok(cursor)
   })
 }

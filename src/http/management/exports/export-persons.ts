@@ -3,7 +3,7 @@
 import type { UnknownReason } from '#core/flags/evaluation/flag-outcome.ts'
 import type { Result } from '#core/result.ts'
 import { exportPersons, type PersonsToExport } from '#services/exports/export-persons.ts'
-import { createPersonTest } from '#services/scans/find-persons.ts'
+import { compilePersonTest } from '#services/scans/find-persons.ts'
 import { type PersonRow, personColumns, personCursorOf, toPersonRow } from '#wire/exports/exported-columns.ts'
 import { refusal } from '../kit/answers.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
@@ -36,7 +36,7 @@ export function exportPersonsRoutes(deps: ManagementDeps): ManagementRoute[] {
       if (!condition.ok) return refusal(condition.error)
       const probe = condition.value
       const filters = readPersonFilters(query, probe)
-      const test = probe === null ? null : createPersonTest(probe, deps.scans, deps.clock.nowMs())
+      const test = probe === null ? null : compilePersonTest(probe, deps.scans, deps.clock.nowMs())
       const persons: PersonsToExport = {
         ...{ projectId: project.id, filters, belowId: query.cursor ?? null },
         staticCohortIds: probe?.staticCohortIds ?? [],

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer, get, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { it, type TestContext } from 'node:test'
-import { createExportPlaces } from '#services/exports/export-places.ts'
+import { createExportSlots } from '#services/exports/export-places.ts'
 import { eventually } from '../../../../tests/support/eventually.ts'
 import { openExportResponse } from './export-target.ts'
 
@@ -14,7 +14,7 @@ async function stall(
   write: (target: ReturnType<typeof openExportResponse>, response: ServerResponse) => Promise<void>,
 ) {
   let nowMs = 0
-  const places = createExportPlaces({ inAllMax: 1, perProjectMax: 1, monotonicMs: () => nowMs })
+  const places = createExportSlots({ inAllMax: 1, perProjectMax: 1, monotonicMs: () => nowMs })
   const entered = places.enter(1)
   assert.ok(entered.ok)
   const { promise: ended, resolve: end } = Promise.withResolvers<string | undefined>()

@@ -5,7 +5,13 @@ import { type CopyRefusal, copyFlag } from '#services/manage/copy-flag.ts'
 import { flagSchema } from '#wire/management/flags/flags.ts'
 import { organizationId } from '#wire/management/projects.ts'
 import { idSchema } from '#wire/management/shapes.ts'
-import { answer, invalidInput, notFoundError, permissionDenied, refusal } from '../kit/answers.ts'
+import {
+  answer,
+  createInvalidInputError,
+  createNotFoundError,
+  createPermissionDeniedError,
+  refusal,
+} from '../kit/answers.ts'
 import { hasScope, mayUseProject } from '../kit/authenticate.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import { instanceRoutes, type ManagementRoute } from '../kit/endpoint.ts'
@@ -52,11 +58,11 @@ export function copyFlagsRoutes(deps: ManagementDeps): ManagementRoute[] {
     handle: async ({ caller, change, body }) => {
       if (body.copy_dependencies === true) return refusal(noDependencies)
       if (!mayUseProject(caller, body.from_project))
-        return refusal(permissionDenied('This API key has no access to this project.'))
+        return refusal(createPermissionDeniedError('This API key has no access to this project.'))
       const flag = await deps.management.findFlagByKey(body.from_project, body.feature_flag_key)
-      if (flag === null) return refusal(notFoundError('The project has no flag with this key.'))
+      if (flag === null) return refusal(createNotFoundError('The project has no flag with this key.'))
       if (body.target_project_ids.includes(body.from_project))
-        return refusal(invalidInput('target_project_ids', 'A flag cannot be copied onto itself.'))
+        return refusal(createInvalidInputError('target_project_ids', 'A flag cannot be copied onto itself.'))
       const success: object[] = []
       const failed: { project_id: number; errors: readonly string[] }[] = []
       const options = {
@@ -81,7 +87,7 @@ export function copyFlagsRoutes(deps: ManagementDeps): ManagementRoute[] {
   })
 }
 
-const noDependencies = invalidInput(
+const noDependencies = createInvalidInputError(
   'copy_dependencies',
   'Dependencies are not copied with the flag: copy the flags it depends on first.',
 )

@@ -15,7 +15,7 @@ import {
   updateEarlyAccessFeatureSchema,
 } from '#wire/management/flags/early-access.ts'
 import type { WireError } from '#wire/wire-error.ts'
-import { invalidInput } from '../kit/answers.ts'
+import { createInvalidInputError } from '../kit/answers.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import type { ManagementRoute, ProjectCall } from '../kit/endpoint.ts'
 import { flagNotWritable, loadLinkedFlags, toFlagOwnerError, toWriter } from '../kit/owned-flags.ts'
@@ -78,8 +78,8 @@ function isWebAddress(text: string | undefined): boolean {
   return text === undefined || text === '' || (/^https?:\/\//i.test(text) && URL.canParse(text))
 }
 
-const noWebAddress = invalidInput('documentation_url', 'Must be an http or https address, or empty.')
-const unfitError = (reason: string) => invalidInput('feature_flag_id', reason)
+const noWebAddress = createInvalidInputError('documentation_url', 'Must be an http or https address, or empty.')
+const unfitError = (reason: string) => createInvalidInputError('feature_flag_id', reason)
 const errors = {
   not_found: createNoSuchItemError('early_access_feature'),
   no_such_flag: unfitError('The project has no feature flag with this id.'),

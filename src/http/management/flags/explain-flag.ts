@@ -12,7 +12,7 @@ import { encodeExplanation } from '#wire/management/flags/explanation.ts'
 import { explanationSchema } from '#wire/management/flags/explanation-shapes.ts'
 import { nullable } from '#wire/management/shapes.ts'
 import type { WireError } from '#wire/wire-error.ts'
-import { answer, invalid, refusal, requiredError, stateUnavailable } from '../kit/answers.ts'
+import { answer, createInvalidError, createRequiredError, refusal, stateUnavailable } from '../kit/answers.ts'
 import { hasScope } from '../kit/authenticate.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import type { ManagementRoute } from '../kit/endpoint.ts'
@@ -110,8 +110,8 @@ export function readSubjectRequest(body: JsonObject, apiKey: string): Result<Sub
       address: typeof ip === 'string' ? ip : '',
     },
   )
-  if (!parsed.ok) return err(invalid(null, 'One of the fields has a type that /flags does not accept.'))
-  return hasDistinctId(parsed.value) ? ok(parsed.value) : err(requiredError('distinct_id'))
+  if (!parsed.ok) return err(createInvalidError(null, 'One of the fields has a type that /flags does not accept.'))
+  return hasDistinctId(parsed.value) ? ok(parsed.value) : err(createRequiredError('distinct_id'))
 }
 
 function hasDistinctId(request: EvaluationRequest): request is SubjectRequest {

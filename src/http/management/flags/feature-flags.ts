@@ -3,8 +3,15 @@
 import Type from 'typebox'
 import { statusOfFlag } from '#core/flags/definitions/flag-status.ts'
 import { flagTypes } from '#core/flags/definitions/flag-traits.ts'
-import { configVersion } from '#core/flags/definitions/read-rules.ts'
-import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue, toCompactJson } from '#core/json.ts'
+import { readConfigVersion } from '#core/flags/definitions/read-rules.ts'
+import {
+  getOwnValue,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  readJsonNumber,
+  toCompactJson,
+} from '#core/json.ts'
 import { omitUndefined } from '#core/omit-undefined.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { FlagSearch } from '#ports/state/flag-store.ts'
@@ -20,7 +27,7 @@ import {
 import { postHogFlagFields } from '#wire/management/posthog-fields.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'
 import type { WireError } from '#wire/wire-error.ts'
-import { answer, invalidInput, noContent, refusal, requiredError } from '../kit/answers.ts'
+import { answer, createInvalidInputError, createRequiredError, noContent, refusal } from '../kit/answers.ts'
 import { refuseSkippedValidation, skipValidationParam } from '../kit/definition-refusals.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
@@ -209,9 +216,9 @@ export function featureFlagsRoutes(deps: ManagementDeps): ManagementRoute[] {
         if (refused !== null) return refused
         const percentage = readLegacyPercentage(body, body.filters ?? flag.filters)
         if (!percentage.ok) return refusal(percentage.error)
-        const expectedVersion = numberOf(body.version ?? null)
-        const replacesRules = body.filters !== undefined && configVersion(flag.filters) === 2
-        if (replacesRules && expectedVersion === undefined && !skips) return refusal(requiredError('version'))
+        const expectedVersion = readJsonNumber(body.version ?? null)
+        const replacesRules = body.filters !== undefined && readConfigVersion(flag.filters) === 2
+        if (replacesRules && expectedVersion === undefined && !skips) return refusal(createRequiredError('version'))
         const updated = await updateFlag(deps, flag, decodeFlag(body), {
           ...percentage.value,
           ...(expectedVersion !== undefined && { expectedVersion }),
@@ -240,10 +247,10 @@ export function featureFlagsRoutes(deps: ManagementDeps): ManagementRoute[] {
  * which have always been accepted: of duplicate keys, the last one counts.
  */
 function uniqueKeysIn({ filters }: JsonObject): string | null {
-  return isJsonObject(filters) && configVersion(filters) === 2 ? 'filters' : null
+  return isJsonObject(filters) && readConfigVersion(filters) === 2 ? 'filters' : null
 }
 
-const percentageOfRules = invalidInput(
+const percentageOfRules = createInvalidInputError(
   'rollout_percentage',
   'A version 2 flag has no rollout percentage: each rule has one.',
 )
@@ -260,13 +267,16 @@ export function readLegacyPercentage(
   // The body came from parseJson, so the value is JSON.
   const percentage = body.rollout_percentage as JsonValue | undefined
   if (percentage === undefined) return ok({})
-  if (configVersion(filters) === 2) return percentage === null ? ok({}) : err(percentageOfRules)
-  const groups = ownValue(filters, 'groups')
+  if (readConfigVersion(filters) === 2) return percentage === null ? ok({}) : err(percentageOfRules)
+  const groups = getOwnValue(filters, 'groups')
   if (groups === undefined) return ok({ legacyRolloutPercentage: percentage })
   const first = Array.isArray(groups) ? groups[0] : undefined
-  const current = isJsonObject(first) ? (ownValue(first, 'rollout_percentage') ?? null) : null
+  const current = isJsonObject(first) ? (getOwnValue(first, 'rollout_percentage') ?? null) : null
   if (percentage === null || toCompactJson(percentage) === toCompactJson(current)) return ok({})
   return err(
-    invalidInput('rollout_percentage', 'Set the percentage in a condition set: filters.groups.0.rollout_percentage.'),
+    createInvalidInputError(
+      'rollout_percentage',
+      'Set the percentage in a condition set: filters.groups.0.rollout_percentage.',
+    ),
   )
 }

@@ -14,7 +14,7 @@ import { bulkFlagsMax, bulkFlagsSchema } from '#wire/management/flags/bulk-flags
 import { flagSchema } from '#wire/management/flags/flags.ts'
 import { jsonObjectSchema, nullable } from '#wire/management/shapes.ts'
 import type { WireError } from '#wire/wire-error.ts'
-import { answer, invalid, invalidInput, refusal, stateUnavailable } from '../kit/answers.ts'
+import { answer, createInvalidError, createInvalidInputError, refusal, stateUnavailable } from '../kit/answers.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, parseIdNumber, projectRoutes } from '../kit/endpoint.ts'
 import { encodeFlags, flagRoutes } from '../kit/flag-endpoint.ts'
@@ -172,7 +172,7 @@ export function flagActionsRoutes(deps: ManagementDeps): ManagementRoute[] {
         return answerWholeList([...evaluated.value.keys()], encodeRowsInBulk(encodeKeys), {
           ...{ signal, sliceRows: shownTogether },
           tooLarge: sizeMax =>
-            invalidInput(
+            createInvalidInputError(
               'flag_keys',
               `The flags exceed the response limit of ${sizeMax}: request some of them by key.`,
             ),
@@ -231,6 +231,8 @@ function groupsParam(): QueryParam<JsonObject | undefined> {
   const schema = Type.String({ description: 'JSON object of group keys by group type: {"company": "acme"}.' })
   return optionalParam(schema, (text, name) => {
     const groups = parseJsonOrUndefined(text)
-    return isJsonObject(groups) ? ok(groups) : err(invalid(name, 'Must be a JSON object such as {"company": "acme"}.'))
+    return isJsonObject(groups)
+      ? ok(groups)
+      : err(createInvalidError(name, 'Must be a JSON object such as {"company": "acme"}.'))
   })
 }

@@ -11,13 +11,13 @@ import { validateFlag } from '#core/flags/definitions/validate-flag.ts'
 import { findReferenceIssuesOf } from '#core/flags/definitions/validate-references.ts'
 import { createConditionProbe } from '#core/flags/evaluation/flag-probe.ts'
 import { type ReachCounts, ReachTally } from '#core/flags/evaluation/reach-tally.ts'
-import { type JsonObject, numberOf, ownValue } from '#core/json.ts'
+import { getOwnValue, type JsonObject, readJsonNumber } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { PortError } from '#ports/port-error.ts'
-import { draftFlag } from '#services/manage/draft-flag.ts'
+import { createFlagDraft } from '#services/manage/draft-flag.ts'
 import {
+  countAffectedSubjects,
   countMatchingSubjects,
-  countReach,
   findProbePopulation,
   prepareReachQuery,
   type ReachQuery,
@@ -28,9 +28,9 @@ import { decodeFlag, flagSchema } from '#wire/management/flags/flags.ts'
 import {
   blastRadiusBodySchema,
   blastRadiusSchema,
+  encodeAffectedCountError,
+  encodeAffectedCounts,
   encodeBlastRadius,
-  encodeReach,
-  encodeReachError,
   type ReachOf,
   reachBodySchema,
   reachLineSchema,
@@ -40,11 +40,11 @@ import type { WireError } from '#wire/wire-error.ts'
 import {
   answer,
   answerFromScan,
-  invalidInput,
-  notFoundError,
-  permissionDenied,
+  createInvalidInputError,
+  createNotFoundError,
+  createPermissionDeniedError,
+  createRequiredError,
   refusal,
-  requiredError,
   stateUnavailable,
 } from '../kit/answers.ts'
 import { type Caller, createMissingScopeError, hasScope } from '../kit/authenticate.ts'
@@ -54,7 +54,7 @@ import { type ManagementRoute, type ProjectCall, projectRoutes, type StreamAnswe
 import { keyTaken } from '../kit/flag-endpoint.ts'
 import { findUnacceptedField, listSchemaPropertyNames } from '../kit/misspelt.ts'
 import { booleanParam, type QuerySpec } from '../kit/query-params.ts'
-import { type AccessEnd, accessEndDetails, findAccessEnd, streamHeaders } from '../kit/stream-answers.ts'
+import { type AccessEnd, accessEndDetails, findAccessLossReason, streamHeaders } from '../kit/stream-answers.ts'
 import { readLegacyPercentage, wrongFlagNames } from './feature-flags.ts'
 
 /** Needs `person:read`, since counts for chosen conditions could reveal properties of single persons. */
@@ -83,10 +83,10 @@ export function flagReachRoutes(deps: ManagementDeps): ManagementRoute[] {
         if (issues.length > 0) return refuseInvalidDefinition(issues)
         const untaken = findUnacceptedField(condition, takenOfCondition)
         if (untaken !== null) return refusal({ ...untaken, attr: `condition.${untaken.attr}` })
-        const ownIndex = numberOf(ownValue(condition, 'aggregation_group_type_index') ?? null) ?? null
+        const ownIndex = readJsonNumber(getOwnValue(condition, 'aggregation_group_type_index') ?? null) ?? null
         const typeIndex = body.group_type_index ?? ownIndex
         if (ownIndex !== null && ownIndex !== typeIndex) return refusal(otherType)
-        const properties = ownValue(condition, 'properties') ?? []
+        const properties = getOwnValue(condition, 'properties') ?? []
         const population: Population = typeIndex === null ? { kind: 'persons' } : { kind: 'groups', typeIndex }
         const ask = () => {
           const served = deps.servedProject(project.id)
@@ -113,7 +113,7 @@ export function flagReachRoutes(deps: ManagementDeps): ManagementRoute[] {
             if (current === null) return refusal(stateUnavailable)
             const { definitions, probe, question } = current
             const ended = await findEnd(call, question)
-            if (ended !== null) return refusal(permissionDenied(accessEndDetails[ended]))
+            if (ended !== null) return refusal(createPermissionDeniedError(accessEndDetails[ended]))
             if (Array.isArray(properties) && properties.length === 0) {
               const total = await countSubjects(deps, project.id, population)
               return answer(200, encodeBlastRadius(total, total))
@@ -123,7 +123,9 @@ export function flagReachRoutes(deps: ManagementDeps): ManagementRoute[] {
             const watch = { nowMs: deps.clock.nowMs(), signal }
             const counted = await countMatchingSubjects(deps, definitions, { probe, population }, watch)
             if (!counted.ok)
-              return refusal(invalidInput('condition', `The condition cannot be evaluated: ${counted.error}.`))
+              return refusal(
+                createInvalidInputError('condition', `The condition cannot be evaluated: ${counted.error}.`),
+              )
             return answer(200, encodeBlastRadius(counted.value.holding, counted.value.all))
           }),
         )
@@ -150,11 +152,11 @@ export function flagReachRoutes(deps: ManagementDeps): ManagementRoute[] {
         // The digits of an id may also be the key of another flag.
         if (id !== undefined && stored?.id !== id) return refusal(noSuchFlag)
         const key = definition.key ?? stored?.key
-        if (key === undefined) return refusal(requiredError('definition.key'))
+        if (key === undefined) return refusal(createRequiredError('definition.key'))
         const percentage = readLegacyPercentage(definition, definition.filters ?? stored?.filters ?? {})
         if (!percentage.ok) return refusal(pointErrorAtDefinition(percentage.error))
         const fields = { ...decodeFlag(definition), key }
-        const draft = await draftFlag(deps, project.id, stored, fields, { ...percentage.value, keepsIdentity })
+        const draft = await createFlagDraft(deps, project.id, stored, fields, { ...percentage.value, keepsIdentity })
         if (!draft.ok)
           return draft.error.kind === 'key_taken'
             ? refusal(pointErrorAtDefinition(keyTaken))
@@ -187,10 +189,12 @@ export function flagReachRoutes(deps: ManagementDeps): ManagementRoute[] {
     version: number | null,
   ): Promise<Result<Flag | null, WireError>> {
     if (stored === null)
-      return version === null ? ok(null) : err(invalidInput('base', 'A new flag has no versions to compare with.'))
+      return version === null
+        ? ok(null)
+        : err(createInvalidInputError('base', 'A new flag has no versions to compare with.'))
     if (version === null) return ok(flags.find(({ id }) => id === stored.id) ?? stored)
     const found = await deps.management.findFlagVersion(stored.projectId, stored.id, version)
-    return found === null ? err(invalidInput('base', `The flag has no version ${version}.`)) : ok(found.flag)
+    return found === null ? err(createInvalidInputError('base', `The flag has no version ${version}.`)) : ok(found.flag)
   }
 
   /** Resolves when the count runs or is queued. Earlier failures are ordinary answers. */
@@ -239,10 +243,14 @@ export function flagReachRoutes(deps: ManagementDeps): ManagementRoute[] {
       nextLineMs = deps.monotonicNowMs() + lineMs
       await requireAccess(call, question)
       // Slow readers get fewer lines, but always the last line.
-      if (!response.writableNeedDrain) response.write(encodeReach(reach, countsNow(), false))
+      if (!response.writableNeedDrain) response.write(encodeAffectedCounts(reach, countsNow(), false))
     }
-    const counts = await countReach(deps, definitions, question, { nowMs: deps.clock.nowMs(), signal, onPage })
-    response.end(encodeReach(reach, counts, true))
+    const counts = await countAffectedSubjects(deps, definitions, question, {
+      nowMs: deps.clock.nowMs(),
+      signal,
+      onPage,
+    })
+    response.end(encodeAffectedCounts(reach, counts, true))
   }
 
   function endWith(
@@ -254,7 +262,7 @@ export function flagReachRoutes(deps: ManagementDeps): ManagementRoute[] {
     const [code, detail] = describeFailure(error)
     if (!(error instanceof CountEndedError))
       deps.logger.warn({ err: error, requestId: request.id, projectId: project.id }, 'flag reach count aborted')
-    response.end(encodeReachError(code, detail))
+    response.end(encodeAffectedCountError(code, detail))
   }
 
   async function requireAccess(call: ProjectCall<QuerySpec, unknown>, question: ReachQuery): Promise<void> {
@@ -263,7 +271,7 @@ export function flagReachRoutes(deps: ManagementDeps): ManagementRoute[] {
   }
 
   function findEnd(call: ProjectCall<QuerySpec, unknown>, question: ReachQuery): Promise<AccessEnd | null> {
-    return findAccessEnd(deps, call, scope, key => findMissingScope(key, question) === null)
+    return findAccessLossReason(deps, call, scope, key => findMissingScope(key, question) === null)
   }
 }
 
@@ -286,7 +294,7 @@ function beginLineResponse(reply: Reply, { question, baseVersion }: AskedReach):
     ...streamHeaders,
   })
   const nothing = new ReachTally(question.after?.conditionCount() ?? 0).counts()
-  response.write(encodeReach({ population: question.population, baseVersion, of: 0 }, nothing, false))
+  response.write(encodeAffectedCounts({ population: question.population, baseVersion, of: 0 }, nothing, false))
   return response
 }
 
@@ -336,26 +344,27 @@ function findMissingScope(caller: Pick<Caller, 'scopes'>, { population, before, 
     : null
 }
 
-const otherType = invalidInput(
+const otherType = createInvalidInputError(
   'group_type_index',
   'The condition has another aggregation_group_type_index: omit one of them.',
 )
-const noSuchFlag = notFoundError('The project has no flag with the id of this definition.')
+const noSuchFlag = createNotFoundError('The project has no flag with the id of this definition.')
 
 const refusals: Readonly<Record<ReachRefusal, (attr: string) => WireError>> = {
-  unreadable: attr => invalidInput(attr, 'The stored filters of the flag are invalid: save the flag with new filters.'),
+  unreadable: attr =>
+    createInvalidInputError(attr, 'The stored filters of the flag are invalid: save the flag with new filters.'),
   by_device: attr =>
-    invalidInput(
+    createInvalidInputError(
       attr,
       'This flag, or one it depends on, hashes the device id of the request, and persons have no stored device id.',
     ),
   mixed: attr =>
-    invalidInput(
+    createInvalidInputError(
       attr,
       'The flag targets both persons and groups, or several group types, directly or through its cohorts and flags: these cannot be counted together.',
     ),
   other_population: attr =>
-    invalidInput(
+    createInvalidInputError(
       attr,
       'The version to compare with targets a different kind of subject (persons, or groups of a type) than the draft.',
     ),

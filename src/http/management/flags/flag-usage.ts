@@ -9,7 +9,7 @@ import {
   flagUsageSchema,
 } from '#wire/management/flags/flag-usage.ts'
 import type { WireError } from '#wire/wire-error.ts'
-import { answer, answerFromEventStore, invalidInput, refusal } from '../kit/answers.ts'
+import { answer, answerFromEventStore, createInvalidInputError, refusal } from '../kit/answers.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import type { ManagementRoute } from '../kit/endpoint.ts'
 import { flagRoutes } from '../kit/flag-endpoint.ts'
@@ -75,9 +75,9 @@ function toCallRange(query: {
 function rangeError(issue: FlagCallRangeIssue): WireError {
   switch (issue.kind) {
     case 'dates':
-      return invalidInput(`date_${issue.issue.field}`, issue.issue.message)
+      return createInvalidInputError(`date_${issue.issue.field}`, issue.issue.message)
     case 'too_many_buckets':
-      return invalidInput(
+      return createInvalidInputError(
         'date_from',
         `The result would have more than ${issue.bucketsMax} buckets: request a shorter range or a longer interval.`,
       )

@@ -13,7 +13,7 @@ import {
   writtenFlagSchema,
 } from '#wire/management/flags/flags.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'
-import { type Answer, answer, invalidInput, notFoundError, refusal } from '../kit/answers.ts'
+import { type Answer, answer, createInvalidInputError, createNotFoundError, refusal } from '../kit/answers.ts'
 import { refuseSkippedValidation, skipValidationParam } from '../kit/definition-refusals.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import { type Call, type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
@@ -22,7 +22,7 @@ import { answerCountedList, encodeObjects, encodeRowsInBulk, type PageRequest } 
 import { pageParams, wholeNumberParam } from '../kit/query-params.ts'
 import { buildFlagActivity, buildProjectActivity, diffFlags } from './flag-activity.ts'
 
-const noSuchVersion = notFoundError('The flag has no such version; its versions are listed at …/versions/.')
+const noSuchVersion = createNotFoundError('The flag has no such version; its versions are listed at …/versions/.')
 
 export function flagVersionsRoutes(deps: ManagementDeps): ManagementRoute[] {
   return [
@@ -137,7 +137,8 @@ async function answerActivity(
   encode: (versions: readonly FlagVersion[]) => Promise<FlagActivityJson[]>,
 ): Promise<Answer> {
   const { limit, offset, page } = call.query
-  if (page !== undefined && offset > 0) return refusal(invalidInput('page', 'Send either page or offset, not both.'))
+  if (page !== undefined && offset > 0)
+    return refusal(createInvalidInputError('page', 'Send either page or offset, not both.'))
   const start = page === undefined ? offset : (page - 1) * limit
   return answerCountedList(call, { limit, offset: start }, read, encodeRowsInBulk(encode))
 }

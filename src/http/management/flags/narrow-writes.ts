@@ -19,7 +19,7 @@ import {
   disabledDependencies,
   type NarrowWriteRefusal,
   type Obstacle,
-  writeNarrowChange,
+  writeSingleFlagChange,
 } from '#services/manage/write-narrowly.ts'
 import { writtenFlagSchema } from '#wire/management/flags/flags.ts'
 import { nullable } from '#wire/management/shapes.ts'
@@ -72,7 +72,7 @@ export function narrowWritesRoutes(deps: ManagementDeps): ManagementRoute[] {
         ignoresBody: true,
         handle: async ({ caller, change, item: flag }) => {
           const options = { change, ...(obstacle && { obstacle }) }
-          return answerWrite(deps, caller, await writeNarrowChange(deps, flag, write, options))
+          return answerWrite(deps, caller, await writeSingleFlagChange(deps, flag, write, options))
         },
       }),
     ),
@@ -83,7 +83,7 @@ export function narrowWritesRoutes(deps: ManagementDeps): ManagementRoute[] {
       handle: async ({ caller, change, item: flag, body }) => {
         const write = setConditionRollout(body.condition_index, body.rollout_percentage)
         const options = { sentVersion: body.version, change }
-        return answerWrite(deps, caller, await writeNarrowChange(deps, flag, write, options), body.version)
+        return answerWrite(deps, caller, await writeSingleFlagChange(deps, flag, write, options), body.version)
       },
     }),
     ...flagRoutes(deps, {
@@ -94,7 +94,7 @@ export function narrowWritesRoutes(deps: ManagementDeps): ManagementRoute[] {
       handle: async ({ caller, change, item: flag, body }) => {
         const write = rollOutToEveryone(body.variant_key ?? null)
         const options = { sentVersion: body.version, change }
-        return answerWrite(deps, caller, await writeNarrowChange(deps, flag, write, options), body.version)
+        return answerWrite(deps, caller, await writeSingleFlagChange(deps, flag, write, options), body.version)
       },
     }),
   ]

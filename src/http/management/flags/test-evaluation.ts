@@ -10,7 +10,13 @@ import { encodeExplanation } from '#wire/management/flags/explanation.ts'
 import { encodeTestEvaluation, testEvaluationSchema } from '#wire/management/flags/test-evaluation.ts'
 import { jsonObjectSchema, nullable } from '#wire/management/shapes.ts'
 import type { WireError } from '#wire/wire-error.ts'
-import { invalidInput, notFoundError, refusal, requiredError, stateUnavailable } from '../kit/answers.ts'
+import {
+  createInvalidInputError,
+  createNotFoundError,
+  createRequiredError,
+  refusal,
+  stateUnavailable,
+} from '../kit/answers.ts'
 import { hasScope } from '../kit/authenticate.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import type { ManagementRoute } from '../kit/endpoint.ts'
@@ -81,9 +87,9 @@ function applyOverrides(storedJson: string, overrides: JsonObject): string {
   return `{${members.join(',')}}`
 }
 
-const deletedFlag = notFoundError('This flag is deleted and no longer served.')
+const deletedFlag = createNotFoundError('This flag is deleted and no longer served.')
 
-const noPast = invalidInput(
+const noPast = createInvalidInputError(
   'timestamp',
   'Past states of persons are not stored, so past flag values cannot be computed. …/explain/ accepts `at`, the time for relative dates.',
 )
@@ -95,9 +101,9 @@ async function findSubject(
   { distinct_id: distinctId, person_id: personId }: { readonly distinct_id?: string; readonly person_id?: string },
 ): Promise<Result<{ readonly distinctId: string; readonly person: PersonView | null }, WireError>> {
   if (distinctId !== undefined && personId !== undefined)
-    return err(invalidInput('person_id', 'Send distinct_id or person_id, not both.'))
+    return err(createInvalidInputError('person_id', 'Send distinct_id or person_id, not both.'))
   if (personId === undefined) {
-    if (distinctId === undefined || distinctId === '') return err(requiredError('distinct_id'))
+    if (distinctId === undefined || distinctId === '') return err(createRequiredError('distinct_id'))
     const { results } = await persons.listPersons(projectId, { distinctId, limit: 1, offset: 0 })
     return ok({ distinctId, person: results[0] ?? null })
   }

@@ -41,15 +41,15 @@ import {
   type Answer,
   answer,
   answerFromEventStore,
-  invalidInput,
+  createInvalidInputError,
+  createNotFoundError,
   listAnswer,
-  notFoundError,
   refusal,
 } from '../kit/answers.ts'
 import { type Caller, hasScope } from '../kit/authenticate.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import { itemRoutes, type ManagementRoute, type ProjectItem, projectRoutes } from '../kit/endpoint.ts'
-import { answerCountedList, buildAddressWith, encodeObjects, encodeRows } from '../kit/full-page.ts'
+import { answerCountedList, buildUrlWithParams, encodeObjects, encodeRows } from '../kit/full-page.ts'
 import { cursorParam, pageParams, requiredParam, textParam } from '../kit/query-params.ts'
 
 const uuidCountMax = 200
@@ -59,11 +59,11 @@ const tooManyJobs: Readonly<Record<TooManyJobs, string>> = {
   too_many_per_day: `The project created ${jobsPerDayMax} import jobs within 24 hours: wait before you create the next one, or send several files in one job.`,
 }
 /** Source: docs/wire/import.md §3.10. */
-const noDestinations = invalidInput(
+const noDestinations = createInvalidInputError(
   'replay_side_effects',
   'Pennon sends events to no destinations, webhooks or workflows: leave the list empty.',
 )
-const noSuchJob = notFoundError('The project has no import job with this id.')
+const noSuchJob = createNotFoundError('The project has no import job with this id.')
 
 export function importJobsRoutes(deps: ManagementDeps): ManagementRoute[] {
   const { management, events } = deps
@@ -164,7 +164,7 @@ export function importJobsRoutes(deps: ManagementDeps): ManagementRoute[] {
           const rows = await events.countImportedRows(project.id, job.id, signal)
           const { counts, cursor } = await findCountsPage(events, { job, cursor: null }, signal)
           const next =
-            cursor === null ? null : buildAddressWith(request, { cursor }).replace(/\/report\/?\?/, '/counts/?')
+            cursor === null ? null : buildUrlWithParams(request, { cursor }).replace(/\/report\/?\?/, '/counts/?')
           return answer(200, encodeImportJobReport(job, rows, { counts, next }, notes, shown))
         })
       },
@@ -179,7 +179,10 @@ export function importJobsRoutes(deps: ManagementDeps): ManagementRoute[] {
       handle: ({ request, item: job, query, signal }) =>
         answerFromEventStore(async () => {
           const { counts, cursor } = await findCountsPage(events, { job, cursor: query.cursor ?? null }, signal)
-          return answer(200, { next: cursor === null ? null : buildAddressWith(request, { cursor }), results: counts })
+          return answer(200, {
+            next: cursor === null ? null : buildUrlWithParams(request, { cursor }),
+            results: counts,
+          })
         }),
     }),
     ...projectRoutes(deps, {
@@ -192,7 +195,7 @@ export function importJobsRoutes(deps: ManagementDeps): ManagementRoute[] {
       handle: async ({ project, params, query, signal }) => {
         const uuids = query.uuids.toLowerCase().split(',')
         if (uuids.length > uuidCountMax || !uuids.every(isUuid))
-          return refusal(invalidInput('uuids', `At most ${uuidCountMax} UUIDs, separated by commas.`))
+          return refusal(createInvalidInputError('uuids', `At most ${uuidCountMax} UUIDs, separated by commas.`))
         const job = await jobs.find(project.id, params.jobId!)
         if (job === null) return refusal(noSuchJob)
         return answerFromEventStore(async () =>
@@ -265,7 +268,7 @@ function dropsOldEventsError(seconds: number) {
 function findTooLongField(body: { readonly plan?: JsonObject; readonly progress?: JsonObject }): Answer | null {
   for (const key of ['plan', 'progress'] as const)
     if (body[key] !== undefined && Buffer.byteLength(JSON.stringify(body[key])) > importJobTextBytesMax)
-      return refusal(invalidInput(key, `At most ${importJobTextBytesMax} bytes of JSON.`))
+      return refusal(createInvalidInputError(key, `At most ${importJobTextBytesMax} bytes of JSON.`))
   return null
 }
 

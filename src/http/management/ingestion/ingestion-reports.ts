@@ -22,7 +22,7 @@ import {
   warningsSchema,
 } from '#wire/management/status.ts'
 import { wireError } from '#wire/wire-error.ts'
-import { answer, invalidInput, permissionDenied, refusal } from '../kit/answers.ts'
+import { answer, createInvalidInputError, createPermissionDeniedError, refusal } from '../kit/answers.ts'
 import { isLimitedToProjects } from '../kit/authenticate.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import { instanceRoutes, type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
@@ -102,7 +102,7 @@ export function ingestionReportsRoutes(deps: ManagementDeps): ManagementRoute[] 
         const to = query.date_to === undefined ? ok(zone.nowMs) : readInstant(query.date_to, 'date_to', zone)
         if (!to.ok) return refusal(to.error)
         if (to.value - from.value > usageDaysMax * dayMs)
-          return refusal(invalidInput('date_from', `At most ${usageDaysMax} days.`))
+          return refusal(createInvalidInputError('date_from', `At most ${usageDaysMax} days.`))
         const rows = await deps.management.listUsage(project.id, utcDay(from.value), utcDay(to.value))
         // The worker also counts days before the project was created, for late events; those days are hidden unless they
         // have events.
@@ -167,5 +167,7 @@ function encodeLoss(loss: LogLoss): LostRecordsJson {
   }
 }
 
-const limitedKey = permissionDenied('This key is limited to some projects; lost records concern all projects.')
+const limitedKey = createPermissionDeniedError(
+  'This key is limited to some projects; lost records concern all projects.',
+)
 const logUnavailable = wireError(503, 'transient_error', 'The log is temporarily unavailable: repeat the request.')

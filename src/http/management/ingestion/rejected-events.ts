@@ -5,7 +5,7 @@ import type { NewActivity } from '#core/activity.ts'
 import { lanes } from '#core/events/captured-event.ts'
 import { isUuid } from '#core/events/uuid.ts'
 import { diffJson } from '#core/json-diff.ts'
-import { findNearMiss } from '#core/nearest-name.ts'
+import { findTypoCandidate } from '#core/nearest-name.ts'
 import { omitUndefined } from '#core/omit-undefined.ts'
 import type { Project } from '#core/project.ts'
 import { err, ok, type Result } from '#core/result.ts'
@@ -23,11 +23,18 @@ import {
 import { uncountedPageSchema } from '#wire/management/shapes.ts'
 import { knownRejectReasons } from '#wire/rejects/reject-reasons.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
-import { type Answer, answer, answerFromEventStore, invalidInput, notFoundError, refusal } from '../kit/answers.ts'
+import {
+  type Answer,
+  answer,
+  answerFromEventStore,
+  createInvalidInputError,
+  createNotFoundError,
+  refusal,
+} from '../kit/answers.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, type ProjectCall, projectRoutes } from '../kit/endpoint.ts'
 import { answerCursorList, encodeObjects } from '../kit/full-page.ts'
-import { encodeTimeBoundParams, readBounds, timeBoundParams } from '../kit/instants.ts'
+import { encodeTimeBoundParams, readTimeBounds, timeBoundParams } from '../kit/instants.ts'
 import { asFilter } from '../kit/list-filters.ts'
 import { listSchemaPropertyNames } from '../kit/misspelt.ts'
 import {
@@ -129,7 +136,7 @@ async function findRejected(
   return found === undefined ? refusal(noSuchReject) : answer(200, encodeRejectedEvent(found))
 }
 
-const noSuchReject = notFoundError(
+const noSuchReject = createNotFoundError(
   'The project has no reject with this id. Rejects are deleted after PENNON_REJECT_RETENTION_DAYS.',
 )
 
@@ -140,10 +147,13 @@ async function replayRejects(
   const { ids, filter, limit = replayLimitMax, cursor, dry_run: isDryRun = false, partial: isPartial = false } = body
   if ((ids === undefined) === (filter === undefined))
     return refusal(
-      invalidInput('ids', 'Send either ids or a filter; {"filter": {}} matches every reject not replayed yet.'),
+      createInvalidInputError(
+        'ids',
+        'Send either ids or a filter; {"filter": {}} matches every reject not replayed yet.',
+      ),
     )
   if (ids !== undefined && (cursor !== undefined || body.limit !== undefined))
-    return refusal(invalidInput(cursor === undefined ? 'limit' : 'cursor', 'Allowed only with a filter.'))
+    return refusal(createInvalidInputError(cursor === undefined ? 'limit' : 'cursor', 'Allowed only with a filter.'))
   const beyond = listQuery.cursor.read(cursor, 'cursor')
   if (!beyond.ok) return refusal(beyond.error)
   const read = ids === undefined ? readFilter(deps, project, { replayed: false, ...filter }, 'filter.') : ok({ ids })
@@ -214,21 +224,22 @@ function readFilter(
   prefix = '',
 ): Result<Omit<RejectedFilter, 'projectId'>, WireError> {
   const zone = { timezone: project.timezone, nowMs: deps.clock.nowMs() }
-  const bounds = readBounds(named, zone, prefix)
+  const bounds = readTimeBounds(named, zone, prefix)
   if (!bounds.ok) return bounds
   const { reason, field, event, distinct_id: distinctId, lane, search, replayed } = named
   const uuid = named.uuid?.toLowerCase()
   for (const [name, value] of Object.entries(named))
     if (typeof value === 'string' && value.includes('\0'))
-      return err(invalidInput(`${prefix}${name}`, 'Must not contain NUL characters.'))
+      return err(createInvalidInputError(`${prefix}${name}`, 'Must not contain NUL characters.'))
   const meant = reason === undefined ? null : suggestReason(reason)
-  if (meant !== null) return err(invalidInput(`${prefix}reason`, `Unknown reason ${reason}. Did you mean ${meant}?`))
+  if (meant !== null)
+    return err(createInvalidInputError(`${prefix}reason`, `Unknown reason ${reason}. Did you mean ${meant}?`))
   return ok(omitUndefined({ reason, field, event, distinctId, uuid, search, replayed, ...bounds.value, lane }))
 }
 
 /** The suggestion for a misspelt reason. Null if it resembles no known reason: another version may have stored it. */
 function suggestReason(reason: string): string | null {
-  return knownRejectReasons.includes(reason) ? null : findNearMiss(reason, knownRejectReasons)
+  return knownRejectReasons.includes(reason) ? null : findTypoCandidate(reason, knownRejectReasons)
 }
 
 function parseCursor(text: string): RejectedCursor | null {

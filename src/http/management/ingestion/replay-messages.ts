@@ -1,6 +1,6 @@
 // Read-only access to recordings: messages by session, and their snapshots until they expire. There is no player.
 
-import { unpackItems } from '#core/capture/packed-items.ts'
+import { decompressItems } from '#core/capture/packed-items.ts'
 import { isUuid } from '#core/events/uuid.ts'
 import { omitUndefined } from '#core/omit-undefined.ts'
 import { ok } from '#core/result.ts'
@@ -16,7 +16,7 @@ import { type Answer, answerFromEventStore, notFoundHere, refusal } from '../kit
 import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, type ProjectCall, projectRoutes } from '../kit/endpoint.ts'
 import { answerCursorList, encodeObjects } from '../kit/full-page.ts'
-import { encodeTimeBoundParams, readBounds, timeBoundParams } from '../kit/instants.ts'
+import { encodeTimeBoundParams, readTimeBounds, timeBoundParams } from '../kit/instants.ts'
 import { cursorParam, limitParam, textParam, unsupportedOffsetParams } from '../kit/query-params.ts'
 
 const tag = 'replay'
@@ -56,7 +56,7 @@ export function replayMessagesRoutes(deps: ManagementDeps): ManagementRoute[] {
           const found = isUuid(uuid) ? await deps.events.findRecording(project.id, uuid.toLowerCase(), signal) : null
           if (found === null) return refusal(notFoundHere)
           const { recording, items } = found
-          const json = items === null ? null : await unpackItems(items, recording.itemsBytes)
+          const json = items === null ? null : await decompressItems(items, recording.itemsBytes)
           return { status: 200, json: encodeReplayMessageWithItems(recording, json) }
         }),
     }),
@@ -66,7 +66,7 @@ export function replayMessagesRoutes(deps: ManagementDeps): ManagementRoute[] {
 async function listRecordings(deps: ManagementDeps, call: ProjectCall<typeof listQuery, unknown>): Promise<Answer> {
   const { project, query, signal } = call
   const zone = { timezone: project.timezone, nowMs: deps.clock.nowMs() }
-  const bounds = readBounds(query, zone)
+  const bounds = readTimeBounds(query, zone)
   if (!bounds.ok) return refusal(bounds.error)
   const filters = omitUndefined({ sessionId: query.session_id, distinctId: query.distinct_id })
   return answerCursorList<RecordingView, RecordingCursor>(

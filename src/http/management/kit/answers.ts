@@ -42,24 +42,24 @@ export function refusal(error: WireError, extra?: object): Answer {
   return { status: error.status, json: body, ...(error.status === 503 ? { retryAfterSeconds: 1 } : {}) }
 }
 
-export function requiredError(attr: string): WireError {
+export function createRequiredError(attr: string): WireError {
   return wireError(400, 'required', 'This field is required.', attr)
 }
 
 /** The error for a value that has the wrong type or cannot be read as the right type. */
-export function invalid(attr: string | null, detail: string): WireError {
+export function createInvalidError(attr: string | null, detail: string): WireError {
   return wireError(400, 'invalid', detail, attr)
 }
 
 /** The error for a value of the right type that is not acceptable. */
-export function invalidInput(attr: string, detail: string): WireError {
+export function createInvalidInputError(attr: string, detail: string): WireError {
   return wireError(400, 'invalid_input', detail, attr)
 }
 
 export const notFoundHere = wireError(404, 'not_found', 'Not found.')
 
 /** A 404. @param detail names the missing item, and another way to find it. */
-export function notFoundError(detail: string): WireError {
+export function createNotFoundError(detail: string): WireError {
   return wireError(404, 'not_found', detail)
 }
 
@@ -72,7 +72,7 @@ export const changedAtOnce = wireError(
   'Other requests kept changing data that this one depends on. Try again.',
 )
 
-export function permissionDenied(detail: string): WireError {
+export function createPermissionDeniedError(detail: string): WireError {
   return wireError(403, 'permission_denied', detail)
 }
 

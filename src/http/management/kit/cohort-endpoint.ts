@@ -7,7 +7,7 @@ import type { Result } from '#core/result.ts'
 import type { CohortRefusal, MemberReport, WrittenCohort } from '#services/manage/manage-cohorts.ts'
 import type { flagWarningSchema } from '#wire/management/flags/flags.ts'
 import { encodeCohort, encodeMemberReport } from '#wire/management/persons/cohorts.ts'
-import { type Answer, answer, invalidInput, notFoundError, notFoundHere, refusal } from './answers.ts'
+import { type Answer, answer, createInvalidInputError, createNotFoundError, notFoundHere, refusal } from './answers.ts'
 import { refuseInvalidDefinition, refuseStaleVersion } from './definition-refusals.ts'
 import type { ManagementDeps } from './deps.ts'
 import { type ItemEndpoint, itemRoutes, type ManagementRoute, parseIdNumber } from './endpoint.ts'
@@ -25,7 +25,7 @@ export function cohortRoutes<Q extends QuerySpec, S extends TSchema>(
   return itemRoutes(deps, { param: 'cohortId', find, missing: noSuchCohort }, endpoint)
 }
 
-export const noSuchCohort = notFoundError('The project has no cohort with this id.')
+export const noSuchCohort = createNotFoundError('The project has no cohort with this id.')
 
 /**
  * Answers with the cohort after a write, the outcome for the ids, and, when validation was skipped, the issues that it
@@ -68,7 +68,7 @@ export function refuseCohort(error: CohortRefusal): Answer {
       return refusal(notFoundHere)
     case 'not_static':
       return refusal(
-        invalidInput(
+        createInvalidInputError(
           'is_static',
           'Members can only be set for a static cohort that is not deleted. Send is_static: true when you create it.',
         ),

@@ -3,7 +3,7 @@
 
 import type { FlagIssue } from '#core/flags/definitions/flag-issue.ts'
 import { wireError } from '#wire/wire-error.ts'
-import { type Answer, permissionDenied, refusal } from './answers.ts'
+import { type Answer, createPermissionDeniedError, refusal } from './answers.ts'
 import { type Caller, hasScope } from './authenticate.ts'
 import { booleanParam } from './query-params.ts'
 
@@ -34,5 +34,5 @@ export const skipValidationParam = booleanParam(
 /** Returns the refusal; null when the request does not skip validation or the key allows it. */
 export function refuseSkippedValidation(skips: boolean, caller: Caller): Answer | null {
   if (!skips || hasScope(caller, '*')) return null
-  return refusal(permissionDenied("skip_validation needs a personal API key with all scopes ('*')."))
+  return refusal(createPermissionDeniedError("skip_validation needs a personal API key with all scopes ('*')."))
 }

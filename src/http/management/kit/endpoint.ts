@@ -14,7 +14,14 @@ import { type WireError, wireError } from '#wire/wire-error.ts'
 import { createDisconnectSignal } from '../../bodies/client-gone.ts'
 import type { Route, RouteGroup } from '../../shared/route.ts'
 import type { NoteStateAway } from '../../shared/state-away.ts'
-import { type Answer, changedAtOnce, notFoundError, permissionDenied, refusal, stateUnavailable } from './answers.ts'
+import {
+  type Answer,
+  changedAtOnce,
+  createNotFoundError,
+  createPermissionDeniedError,
+  refusal,
+  stateUnavailable,
+} from './answers.ts'
 import { type Caller, isLimitedToProjects, mayUseProject, readCaller } from './authenticate.ts'
 import { type BaseUrlOf, rememberBaseUrl } from './base-url.ts'
 import { type QuerySpec, type QueryValues, readQueryParams } from './query-params.ts'
@@ -138,14 +145,14 @@ export function projectRoutes<Q extends QuerySpec, S extends TSchema>(
       const project = await findRequestedProject(deps.management, caller, request)
       if (project === null) return refusal(noSuchProject)
       if (!mayUseProject(caller, project.id))
-        return refusal(permissionDenied('This API key has no access to this project.'))
+        return refusal(createPermissionDeniedError('This API key has no access to this project.'))
       const call = await read(request, signal)
       return 'status' in call ? call : endpoint.handle({ ...call, project })
     }),
   )
 }
 
-const noSuchProject = notFoundError(
+const noSuchProject = createNotFoundError(
   'This project does not exist. @current is the first project that this key can access.',
 )
 

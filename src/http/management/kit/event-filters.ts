@@ -4,8 +4,8 @@ import Type from 'typebox'
 import { isUuid } from '#core/events/uuid.ts'
 import { err, ok } from '#core/result.ts'
 import type { EventCursor } from '#ports/events/event-queries.ts'
-import { invalidInput } from './answers.ts'
-import { readBounds, timeBoundParams, type Zone } from './instants.ts'
+import { createInvalidInputError } from './answers.ts'
+import { readTimeBounds, timeBoundParams, type Zone } from './instants.ts'
 import { parseJsonOrUndefined, propertiesParam } from './property-filters.ts'
 import { cursorParam, optionalParam, type QueryParam, type QueryValues, textParam, uuidParam } from './query-params.ts'
 
@@ -25,7 +25,7 @@ export const eventFilters = {
 
 /** The filters in the form of the store, and the time bounds separately; undefined for a filter that is not set. */
 export function readEventFilters(query: Omit<QueryValues<typeof eventFilters>, 'cursor'>, zone: Zone) {
-  const bounds = readBounds(query, zone)
+  const bounds = readTimeBounds(query, zone)
   if (!bounds.ok) return bounds
   const filters = {
     event: query.event,
@@ -45,7 +45,7 @@ function orderParam(): QueryParam<'timestamp' | '-timestamp' | undefined> {
     const list = text.startsWith('[') ? parseJsonOrUndefined(text) : [text]
     const [order, ...others] = Array.isArray(list) ? list : []
     if ((order === 'timestamp' || order === '-timestamp') && others.length === 0) return ok(order)
-    return err(invalidInput(name, 'Must be ["-timestamp"] or ["timestamp"].'))
+    return err(createInvalidInputError(name, 'Must be ["-timestamp"] or ["timestamp"].'))
   })
 }
 

@@ -7,9 +7,9 @@ import type { Result } from '#core/result.ts'
 import type { FlagRefusal, WrittenFlag } from '#services/manage/manage-flags.ts'
 import type { FlagDependent } from '#services/manage/retire-flags.ts'
 import type { BulkErrorJson } from '#wire/management/flags/bulk-flags.ts'
-import { encodeFlagInUse, type FlagJson } from '#wire/management/flags/flags.ts'
+import { encodeFlagWithStatus, type FlagJson } from '#wire/management/flags/flags.ts'
 import { wireError } from '#wire/wire-error.ts'
-import { type Answer, answer, notFoundError, notFoundHere, refusal } from './answers.ts'
+import { type Answer, answer, createNotFoundError, notFoundHere, refusal } from './answers.ts'
 import { type Caller, hasScope } from './authenticate.ts'
 import { refuseInvalidDefinition, refuseStaleVersion } from './definition-refusals.ts'
 import type { ManagementDeps } from './deps.ts'
@@ -25,7 +25,9 @@ export function flagRoutes<Q extends QuerySpec, S extends TSchema>(
   return itemRoutes(deps, { param: 'flagId', find, missing: noSuchFlag }, endpoint)
 }
 
-const noSuchFlag = notFoundError('The project has no flag with this id or key. Deleted flags are found by id only.')
+const noSuchFlag = createNotFoundError(
+  'The project has no flag with this id or key. Deleted flags are found by id only.',
+)
 
 /** Flags of one project with their owners, calls and status; features are shown only to a key that may read them. */
 export async function encodeFlags(
@@ -43,7 +45,7 @@ export async function encodeFlags(
   const calls = await management.listLastCalls(projectId, ids)
   const callOf = new Map(calls.map(({ flagId, calledAtMs }) => [flagId, calledAtMs]))
   const nowMs = clock.nowMs()
-  return flags.map(flag => encodeFlagInUse(flag, ownersOf.get(flag.id), callOf.get(flag.id) ?? null, nowMs))
+  return flags.map(flag => encodeFlagWithStatus(flag, ownersOf.get(flag.id), callOf.get(flag.id) ?? null, nowMs))
 }
 
 /**

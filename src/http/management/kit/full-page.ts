@@ -7,7 +7,7 @@ import type { FastifyRequest } from 'fastify'
 import { err, ok, type Result } from '#core/result.ts'
 import { runInSlices } from '#services/shared/in-slices.ts'
 import type { WireError } from '#wire/wire-error.ts'
-import { type Answer, encodeEachInSteps, invalidInput, listAnswer, refusal } from './answers.ts'
+import { type Answer, createInvalidInputError, encodeEachInSteps, listAnswer, refusal } from './answers.ts'
 import { readBaseUrl } from './base-url.ts'
 
 /** The default number of rows per read. */
@@ -86,7 +86,7 @@ function sumChars(texts: readonly string[]): number {
 }
 
 function tooLargeError(fittingCount: number): WireError {
-  return invalidInput(
+  return createInvalidInputError(
     'limit',
     `The page exceeds ${pageCharsMax / 2 ** 20} MiB: request fewer rows at a time. limit=${fittingCount} fits.`,
   )
@@ -139,7 +139,7 @@ export async function answerCountedList<T>(
   )
   if (!filled.ok) return refusal(filled.error)
   const { texts } = filled.value
-  return listAnswer(encodeCountAndNeighbours(request, page, count, texts.length), texts)
+  return listAnswer(encodeCountAndPageLinks(request, page, count, texts.length), texts)
 }
 
 /**
@@ -181,7 +181,7 @@ export async function answerUncountedList<T>(
   )
   if (!filled.ok) return refusal(filled.error)
   const { texts, next } = filled.value
-  return listAnswer(encodeUncountedNeighbours(request, page, next !== null, texts.length), texts)
+  return listAnswer(encodeUncountedPageLinks(request, page, next !== null, texts.length), texts)
 }
 
 /**
@@ -213,7 +213,7 @@ export async function answerCursorList<T, C>(
   const filled = await fillPage<T, C | undefined>({ start: cursor, limit, mayBeShort, signal }, read, encode.rows)
   if (!filled.ok) return refusal(filled.error)
   const { texts, next } = filled.value
-  const address = next == null ? null : buildAddressWith(request, { ...pinned, cursor: encode.cursor(next) })
+  const address = next == null ? null : buildUrlWithParams(request, { ...pinned, cursor: encode.cursor(next) })
   return listAnswer({ next: address, ...encode.head }, texts)
 }
 
@@ -223,7 +223,7 @@ export interface PageRequest {
 }
 
 /** `{"count","next","previous"}` of a page of a list with `count` items. */
-export function encodeCountAndNeighbours(
+export function encodeCountAndPageLinks(
   request: FastifyRequest,
   page: PageRequest,
   count: number,
@@ -235,7 +235,7 @@ export function encodeCountAndNeighbours(
 }
 
 /** `{"next","previous"}` for a list that is not counted. */
-export function encodeUncountedNeighbours(
+export function encodeUncountedPageLinks(
   request: FastifyRequest,
   page: PageRequest,
   hasMore: boolean,
@@ -245,7 +245,7 @@ export function encodeUncountedNeighbours(
 }
 
 /** The request's own address with some parameters changed; null removes one. */
-export function buildAddressWith(request: FastifyRequest, changes: Readonly<Record<string, string | null>>): string {
+export function buildUrlWithParams(request: FastifyRequest, changes: Readonly<Record<string, string | null>>): string {
   const [path, query = ''] = splitOnce(request.url, '?')
   const params = new URLSearchParams(query)
   for (const [name, value] of Object.entries(changes)) {
@@ -261,7 +261,7 @@ function encodeNeighbourAddresses(request: FastifyRequest, { limit, offset }: Pa
   const before = Math.max(0, offset - limit)
   // The other pages of a list requested by `page` are addressed by offset.
   const pageAddress = (from: number) =>
-    buildAddressWith(request, { page: null, limit: String(limit), offset: from === 0 ? null : String(from) })
+    buildUrlWithParams(request, { page: null, limit: String(limit), offset: from === 0 ? null : String(from) })
   return {
     next: nextOffset === null ? null : pageAddress(nextOffset),
     previous: offset === 0 ? null : pageAddress(before),

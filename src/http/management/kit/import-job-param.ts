@@ -5,7 +5,7 @@ import { type ImportJob, type ImportJobState, isJobPending } from '#core/imports
 import { err } from '#core/result.ts'
 import { findJob, type ManageJobsDeps } from '#services/imports/manage-jobs.ts'
 import { wireError } from '#wire/wire-error.ts'
-import { type Answer, invalidInput, notFoundError, refusal } from './answers.ts'
+import { type Answer, createInvalidInputError, createNotFoundError, refusal } from './answers.ts'
 import { createMissingScopeError, hasScope } from './authenticate.ts'
 import type { ProjectCall } from './endpoint.ts'
 import { type QueryParam, wholeNumberParam } from './query-params.ts'
@@ -21,7 +21,7 @@ function jobParam(): QueryParam<number | undefined> {
     isFilter: true,
     // Refuses a second job, which would be ignored.
     readAll: (texts, name) =>
-      texts.length > 1 ? err(invalidInput(name, 'Name one import job.')) : one.read(texts[0], name),
+      texts.length > 1 ? err(createInvalidInputError(name, 'Name one import job.')) : one.read(texts[0], name),
   }
 }
 
@@ -46,7 +46,7 @@ export async function answerWithJob(
   return after !== null && isJobPending(after) ? answered : refusal(notPendingError(after?.state ?? 'discarded'))
 }
 
-const noSuchJob = notFoundError('The project has no import job with this number or id.')
+const noSuchJob = createNotFoundError('The project has no import job with this number or id.')
 
 const whyNotPending: Partial<Record<ImportJobState, string>> = {
   publishing: 'is being published: once that is done, its events are visible without import_job.',

@@ -4,7 +4,7 @@ import { storableBeforeMs, storableFromMs } from '#core/events/storable-time.ts'
 import { parseDateFilter } from '#core/flags/match/match-date.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { WireError } from '#wire/wire-error.ts'
-import { invalid } from './answers.ts'
+import { createInvalidError } from './answers.ts'
 import { textParam } from './query-params.ts'
 
 /** The context for times without a zone and for spans. */
@@ -21,7 +21,7 @@ export function readInstant(text: string, name: string, zone: Zone): Result<numb
   const filter = parseDateFilter(text, zone.timezone)
   const instant = filter === null || filter.kind === 'fixed' ? filter?.instant : filter.at(zone.nowMs)
   if (instant === undefined || instant === null) {
-    return err(invalid(name, 'Must be a time such as 2026-01-31T12:00:00Z, a date, or a span such as -7d.'))
+    return err(createInvalidError(name, 'Must be a time such as 2026-01-31T12:00:00Z, a date, or a span such as -7d.'))
   }
   return ok(Number(instant / 1_000_000n))
 }
@@ -52,7 +52,7 @@ export interface TimeBounds {
  * Leaves out a bound that is absent or beyond every event.
  * @param prefix prefix of the names in errors, for parameters that are part of a body.
  */
-export function readBounds(
+export function readTimeBounds(
   written: { readonly after?: string | undefined; readonly before?: string | undefined },
   zone: Zone,
   prefix = '',

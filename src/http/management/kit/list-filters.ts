@@ -6,7 +6,7 @@ import { isUuid } from '#core/events/uuid.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { FlagStore } from '#ports/state/flag-store.ts'
 import type { WireError } from '#wire/wire-error.ts'
-import { invalid, invalidInput } from './answers.ts'
+import { createInvalidError, createInvalidInputError } from './answers.ts'
 import { parseJsonOrUndefined } from './property-filters.ts'
 import { filterParam, type QueryParam } from './query-params.ts'
 
@@ -17,7 +17,9 @@ export function namesParam(description: string): QueryParam<readonly string[] | 
   return filterParam(Type.String({ description }), (text, name) => {
     const names = parseJsonOrUndefined(text)
     const isList = Array.isArray(names) && names.every(item => typeof item === 'string')
-    return isList ? checkNames(names, name) : err(invalid(name, 'Must be a JSON list of names, such as ["paid"].'))
+    return isList
+      ? checkNames(names, name)
+      : err(createInvalidError(name, 'Must be a JSON list of names, such as ["paid"].'))
   })
 }
 
@@ -27,9 +29,9 @@ export function commaListParam(description: string): QueryParam<readonly string[
 }
 
 function checkNames(names: readonly string[], name: string): Result<readonly string[], WireError> {
-  if (names.length > namesMax) return err(invalidInput(name, `At most ${namesMax} names.`))
+  if (names.length > namesMax) return err(createInvalidInputError(name, `At most ${namesMax} names.`))
   return names.some(one => one.length > 1_000 || one.includes('\0'))
-    ? err(invalidInput(name, 'A name has at most 1,000 characters and no NUL.'))
+    ? err(createInvalidInputError(name, 'A name has at most 1,000 characters and no NUL.'))
     : ok(names)
 }
 
@@ -37,8 +39,8 @@ function checkNames(names: readonly string[], name: string): Result<readonly str
 export function uuidsParam(description: string): QueryParam<readonly string[] | undefined> {
   return filterParam(Type.String({ description }), (text, name) => {
     const ids = text.split(',').map(id => id.trim().toLowerCase())
-    if (ids.length > namesMax) return err(invalidInput(name, `At most ${namesMax} ids.`))
-    return ids.every(isUuid) ? ok(ids) : err(invalid(name, 'Must be comma-separated UUIDs.'))
+    if (ids.length > namesMax) return err(createInvalidInputError(name, `At most ${namesMax} ids.`))
+    return ids.every(isUuid) ? ok(ids) : err(createInvalidError(name, 'Must be comma-separated UUIDs.'))
   })
 }
 
@@ -52,8 +54,8 @@ export function authorsParam(): QueryParam<readonly number[] | undefined> {
     const ids = Array.isArray(list)
       ? list.map(id => (/^\d{1,15}$/.test(String(id).trim()) ? Number(id) : null))
       : [null]
-    if (ids.length > namesMax) return err(invalidInput(name, `At most ${namesMax} ids.`))
-    return ids.includes(null) ? err(invalid(name, 'Must be author ids.')) : ok(ids as number[])
+    if (ids.length > namesMax) return err(createInvalidInputError(name, `At most ${namesMax} ids.`))
+    return ids.includes(null) ? err(createInvalidError(name, 'Must be author ids.')) : ok(ids as number[])
   })
 }
 

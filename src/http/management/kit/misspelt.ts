@@ -3,11 +3,11 @@
 // in `query-params.ts`.
 
 import type { TSchema } from 'typebox'
-import { isJsonObject, type JsonObject, ownValue } from '#core/json.ts'
-import { findNearMiss, shortenName } from '#core/nearest-name.ts'
+import { getOwnValue, isJsonObject, type JsonObject } from '#core/json.ts'
+import { findAbbreviatedName, findTypoCandidate } from '#core/nearest-name.ts'
 import { isEmptyOrOff, type PostHogFields } from '#wire/management/posthog-fields.ts'
 import type { WireError } from '#wire/wire-error.ts'
-import { invalidInput } from './answers.ts'
+import { createInvalidInputError } from './answers.ts'
 
 /** A query full of unknown names must not block the event loop. */
 const unknownCountMax = 200
@@ -55,12 +55,12 @@ export function findUnacceptedField(sent: JsonObject, taken: TakenFields): WireE
     if (known.includes(name) || ofPostHog.withoutEffect.includes(name)) continue
     if (ofPostHog.onlyOff.includes(name)) {
       if (isEmptyOrOff(value)) continue
-      return invalidInput(name, 'This field is not supported, so it is not stored. Omit it.')
+      return createInvalidInputError(name, 'This field is not supported, so it is not stored. Omit it.')
     }
     if (answered.has(name)) continue
     const meant = Object.hasOwn(wrong, name) ? wrong[name]! : suggestName(name, known)
     if (meant !== null) return misspeltError('field', name, meant)
-    return invalidInput(formatName(name), `Unknown field ${formatName(name)}: it would have no effect.`)
+    return createInvalidInputError(formatName(name), `Unknown field ${formatName(name)}: it would have no effect.`)
   }
   return null
 }
@@ -72,7 +72,7 @@ export function findUnacceptedField(sent: JsonObject, taken: TakenFields): WireE
 export function findMisspeltMember(sent: JsonObject, schema: TSchema): WireError | null {
   const fields = ('properties' in schema ? schema.properties : {}) as Readonly<Record<string, TSchema>>
   for (const [field, fieldSchema] of Object.entries(fields)) {
-    const value = ownValue(sent, field)
+    const value = getOwnValue(sent, field)
     if (!isJsonObject(value)) continue
     const object = findObjectSchema(fieldSchema)
     const known = listSchemaPropertyNames(object)
@@ -89,7 +89,7 @@ export function listSchemaPropertyNames(schema: TSchema): readonly string[] {
 }
 
 function misspeltError(kind: 'field' | 'parameter', name: string, meant: string): WireError {
-  return invalidInput(name, `Unknown ${kind} ${name}. Did you mean ${meant}?`)
+  return createInvalidInputError(name, `Unknown ${kind} ${name}. Did you mean ${meant}?`)
 }
 
 /** The most characters of a name that a message shows, far more than any field's name has. */
@@ -100,12 +100,14 @@ function formatName(name: string): string {
 }
 
 function suggestName(name: string, known: readonly string[]): string | null {
-  return findNearMiss(name, known) ?? shortenName(name, known)
+  return findTypoCandidate(name, known) ?? findAbbreviatedName(name, known)
 }
 
 function findUnknown(sent: JsonObject, known: readonly string[]): WireError | null {
   const name = Object.keys(sent).find(name => !known.includes(name))
-  return name === undefined ? null : invalidInput(name, `Unknown field ${name}. Known fields: ${known.join(', ')}.`)
+  return name === undefined
+    ? null
+    : createInvalidInputError(name, `Unknown field ${name}. Known fields: ${known.join(', ')}.`)
 }
 
 /** The object schema of a value that may also be null. */

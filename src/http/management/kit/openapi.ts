@@ -9,7 +9,7 @@ import { organizationId } from '#wire/management/projects.ts'
 import { buildComponentSchemas, toDocumentedSchema } from '../../openapi/components.ts'
 import { type Json, ref } from '../../openapi/shapes.ts'
 import { type WireOperation, wireOperations } from '../../openapi/wire-operations.ts'
-import { listAcceptedPackings } from '../../shared/accepted-packings.ts'
+import { listAcceptedCompressions } from '../../shared/accepted-packings.ts'
 import { type Route, type RouteAccess, sendJson } from '../../shared/route.ts'
 import type { ManagementRoute, Operation } from './endpoint.ts'
 
@@ -34,7 +34,7 @@ export function openApiRoutes(deps: OpenApiDeps): Route[] {
     bodyLimitBytes: 1_024,
     handler: async (request, reply) => {
       document ??= Buffer.from(JSON.stringify(buildOpenApiDocument(deps)))
-      const [packing] = listAcceptedPackings(request.headers['accept-encoding'])
+      const [packing] = listAcceptedCompressions(request.headers['accept-encoding'])
       reply.header('vary', 'Accept-Encoding')
       if (packing === undefined) return sendJson(reply, 200, document)
       packed[packing] ??= pack[packing](document)

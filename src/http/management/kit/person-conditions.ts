@@ -7,11 +7,11 @@ import { validateFlag } from '#core/flags/definitions/validate-flag.ts'
 import { findReferenceIssuesOf } from '#core/flags/definitions/validate-references.ts'
 import type { UnknownReason } from '#core/flags/evaluation/flag-outcome.ts'
 import { createConditionProbe, type FlagProbe } from '#core/flags/evaluation/flag-probe.ts'
-import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
+import { getOwnValue, isJsonObject, type JsonObject, type JsonValue } from '#core/json.ts'
 import type { Project } from '#core/project.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
-import { invalid, invalidInput, stateUnavailable } from './answers.ts'
+import { createInvalidError, createInvalidInputError, stateUnavailable } from './answers.ts'
 import { type Caller, createMissingScopeError, hasScope } from './authenticate.ts'
 import type { ManagementDeps } from './deps.ts'
 import { asFilter } from './list-filters.ts'
@@ -70,7 +70,7 @@ export async function readPersonCondition(
  * The error for a condition on a cohort that cannot be evaluated; nothing else makes a condition impossible to evaluate.
  */
 export function createNotEvaluableError(reason: UnknownReason): WireError {
-  return invalidInput('properties', `The filters cannot be evaluated: ${reason}.`)
+  return createInvalidInputError('properties', `The filters cannot be evaluated: ${reason}.`)
 }
 
 function personPropertiesParam(): QueryParam<readonly JsonObject[] | undefined> {
@@ -84,10 +84,13 @@ function readProperties(text: string, name: string): Result<readonly JsonObject[
   if (!sent.ok) return sent
   const filters: JsonObject[] = []
   for (const [index, filter] of sent.value.entries()) {
-    if (!isJsonObject(filter)) return err(invalid(`${name}.${index}`, 'A filter must be an object with key and value.'))
-    const type = ownValue(filter, 'type') ?? 'person'
+    if (!isJsonObject(filter))
+      return err(createInvalidError(`${name}.${index}`, 'A filter must be an object with key and value.'))
+    const type = getOwnValue(filter, 'type') ?? 'person'
     if (!types.includes(type))
-      return err(invalidInput(`${name}.${index}.type`, `The type of a filter must be one of ${types.join(', ')}.`))
+      return err(
+        createInvalidInputError(`${name}.${index}.type`, `The type of a filter must be one of ${types.join(', ')}.`),
+      )
     filters.push({ ...filter, type })
   }
   const [issue] = validateFlag({ filters: { groups: [{ properties: filters }] } })

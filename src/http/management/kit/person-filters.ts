@@ -5,7 +5,7 @@ import type { FlagProbe } from '#core/flags/evaluation/flag-probe.ts'
 import { omitUndefined } from '#core/omit-undefined.ts'
 import type { CohortMemberStore } from '#ports/state/cohort-store.ts'
 import type { PersonStore, PersonView } from '#ports/state/person-store.ts'
-import { notFoundError } from './answers.ts'
+import { createNotFoundError } from './answers.ts'
 import { parseIdNumber } from './endpoint.ts'
 import { personConditions } from './person-conditions.ts'
 import { type QueryValues, searchParam, textParam, uuidParam } from './query-params.ts'
@@ -41,6 +41,6 @@ export async function findPersonById(store: PersonFinder, projectId: number, id:
   return results[0]?.id === number ? results[0] : null
 }
 
-export const noSuchPerson = notFoundError(
+export const noSuchPerson = createNotFoundError(
   'The project has no person with this uuid or id. To search by distinct id: /persons/?distinct_id=…',
 )

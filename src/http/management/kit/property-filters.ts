@@ -1,12 +1,12 @@
 // Filters on event properties in a query string: equalities, written as a JSON list of PostHog's property filters.
 
 import Type from 'typebox'
-import { isJsonObject, type JsonValue, ownValue, parseJson } from '#core/json.ts'
+import { getOwnValue, isJsonObject, type JsonValue, parseJson } from '#core/json.ts'
 import { isNestedDeeperThan } from '#core/json-text.ts'
 import type { PropertyEquality } from '#core/live/live-filter.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { WireError } from '#wire/wire-error.ts'
-import { invalid, invalidInput } from './answers.ts'
+import { createInvalidError, createInvalidInputError } from './answers.ts'
 import { filterParam, type QueryParam } from './query-params.ts'
 
 const filterCountMax = 20
@@ -32,23 +32,24 @@ function readProperties(text: string, name: string): Result<readonly PropertyEqu
 /** Reads a JSON list of filters without checking them. @param example an accepted list, for the error. */
 export function readFilterList(text: string, name: string, example: string): Result<readonly JsonValue[], WireError> {
   const filters = parseJsonOrUndefined(text)
-  if (!Array.isArray(filters)) return err(invalid(name, `Must be a JSON list such as ${example}.`))
-  if (filters.length > filterCountMax) return err(invalidInput(name, `At most ${filterCountMax} filters.`))
+  if (!Array.isArray(filters)) return err(createInvalidError(name, `Must be a JSON list such as ${example}.`))
+  if (filters.length > filterCountMax) return err(createInvalidInputError(name, `At most ${filterCountMax} filters.`))
   return ok(filters)
 }
 
 function readEquality(filter: JsonValue, path: string): Result<PropertyEquality, WireError> {
-  if (!isJsonObject(filter)) return err(invalid(path, 'A filter must be an object with key and value.'))
-  const key = ownValue(filter, 'key')
-  if (typeof key !== 'string' || key === '') return err(invalid(`${path}.key`, 'A filter needs a key.'))
-  const operator = ownValue(filter, 'operator') ?? 'exact'
-  if (operator !== 'exact') return err(invalidInput(`${path}.operator`, 'Only exact is supported here.'))
-  const type = ownValue(filter, 'type') ?? 'event'
-  if (type !== 'event') return err(invalidInput(`${path}.type`, 'Only event properties are supported here.'))
-  const sent = ownValue(filter, 'value')
+  if (!isJsonObject(filter)) return err(createInvalidError(path, 'A filter must be an object with key and value.'))
+  const key = getOwnValue(filter, 'key')
+  if (typeof key !== 'string' || key === '') return err(createInvalidError(`${path}.key`, 'A filter needs a key.'))
+  const operator = getOwnValue(filter, 'operator') ?? 'exact'
+  if (operator !== 'exact') return err(createInvalidInputError(`${path}.operator`, 'Only exact is supported here.'))
+  const type = getOwnValue(filter, 'type') ?? 'event'
+  if (type !== 'event') return err(createInvalidInputError(`${path}.type`, 'Only event properties are supported here.'))
+  const sent = getOwnValue(filter, 'value')
   const value = Array.isArray(sent) && sent.length === 1 ? sent[0] : sent
-  if (value === undefined || value === null) return err(invalid(`${path}.value`, 'A filter needs a value.'))
-  if (Array.isArray(value)) return err(invalidInput(`${path}.value`, 'Only a single value is supported here.'))
+  if (value === undefined || value === null) return err(createInvalidError(`${path}.value`, 'A filter needs a value.'))
+  if (Array.isArray(value))
+    return err(createInvalidInputError(`${path}.value`, 'Only a single value is supported here.'))
   return ok({ key, value })
 }
 

@@ -7,7 +7,7 @@ import Type, { type TSchema } from 'typebox'
 import { isUuid } from '#core/events/uuid.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { WireError } from '#wire/wire-error.ts'
-import { invalid, invalidInput, requiredError } from './answers.ts'
+import { createInvalidError, createInvalidInputError, createRequiredError } from './answers.ts'
 import { findMisspeltName } from './misspelt.ts'
 
 export interface QueryParam<T> {
@@ -35,7 +35,7 @@ export function readQueryParams(spec: QuerySpec, query: object): Result<Record<s
     const texts = [sent].flat().filter(text => typeof text === 'string')
     const last = texts.at(-1)
     if (param.isFilter && texts.includes(''))
-      return err(invalidInput(name, 'Must not be empty: omit it to apply no filter.'))
+      return err(createInvalidInputError(name, 'Must not be empty: omit it to apply no filter.'))
     const read =
       param.readAll?.(
         texts.filter(text => text !== ''),
@@ -65,7 +65,7 @@ function findUnknownParam(spec: QuerySpec, query: object): WireError | null {
   for (const [name, sent] of Object.entries(query)) {
     if (known.includes(name) || (Object.hasOwn(idleParams, name) && idleParams[name]!([sent].flat()))) continue
     const read = known.filter(each => !('deprecated' in spec[each]!.schema)).join(', ')
-    return invalidInput(
+    return createInvalidInputError(
       name,
       `Unknown parameter ${name}. ${read === '' ? 'This endpoint has no parameters' : `Known parameters: ${read}`}.`,
     )
@@ -108,7 +108,7 @@ export function requiredParam<T>(param: QueryParam<T | undefined>): QueryParam<T
     read(text, name) {
       const read = param.read(text, name)
       if (!read.ok) return read
-      return read.value === undefined ? err(requiredError(name)) : ok(read.value)
+      return read.value === undefined ? err(createRequiredError(name)) : ok(read.value)
     },
   }
 }
@@ -126,15 +126,16 @@ export function searchParam(description: string): QueryParam<string | undefined>
 }
 
 function readText(text: string, name: string): Result<string, WireError> {
-  if (text.length > textLengthMax) return err(invalidInput(name, `Must have at most ${textLengthMax} characters.`))
-  return text.includes('\0') ? err(invalidInput(name, 'Must not contain NUL characters.')) : ok(text)
+  if (text.length > textLengthMax)
+    return err(createInvalidInputError(name, `Must have at most ${textLengthMax} characters.`))
+  return text.includes('\0') ? err(createInvalidInputError(name, 'Must not contain NUL characters.')) : ok(text)
 }
 
 /** Texts as in `textParam`, one for each time the parameter appears; undefined when it never does. */
 export function textListParam(description: string, countMax = 100): QueryParam<readonly string[] | undefined> {
   const one = textParam(description)
   const readAll = (texts: readonly string[], name: string): Result<readonly string[] | undefined, WireError> => {
-    if (texts.length > countMax) return err(invalidInput(name, `At most ${countMax} values.`))
+    if (texts.length > countMax) return err(createInvalidInputError(name, `At most ${countMax} values.`))
     for (const text of texts) {
       const read = one.read(text, name)
       if (!read.ok) return read
@@ -160,9 +161,10 @@ export function wholeNumberParam(options: {
   const schema = Type.Integer({ description, minimum, maximum: maximum ?? Number.MAX_SAFE_INTEGER })
   return optionalParam(schema, (text, name) => {
     const value = /^-?\d{1,18}$/.test(text) ? Number(text) : Number.NaN
-    if (Number.isNaN(value)) return err(invalid(name, 'A valid whole number is required.'))
-    if (value < minimum) return err(invalidInput(name, `Must be at least ${minimum}.`))
-    if (maximum !== undefined && value > maximum) return err(invalidInput(name, `Must be at most ${maximum}.`))
+    if (Number.isNaN(value)) return err(createInvalidError(name, 'A valid whole number is required.'))
+    if (value < minimum) return err(createInvalidInputError(name, `Must be at least ${minimum}.`))
+    if (maximum !== undefined && value > maximum)
+      return err(createInvalidInputError(name, `Must be at most ${maximum}.`))
     return ok(value)
   })
 }
@@ -178,7 +180,9 @@ export function choiceParam<const T extends string>(
   )
   return optionalParam(schema, (text, name) => {
     const chosen = choices.find(choice => choice === text)
-    return chosen === undefined ? err(invalidInput(name, `Must be one of ${choices.join(', ')}.`)) : ok(chosen)
+    return chosen === undefined
+      ? err(createInvalidInputError(name, `Must be one of ${choices.join(', ')}.`))
+      : ok(chosen)
   })
 }
 
@@ -192,7 +196,7 @@ export function booleanParam(description: string): QueryParam<boolean | undefine
     const folded = text.toLowerCase()
     if (folded === 'true' || folded === '1') return ok(true)
     if (folded === 'false' || folded === '0') return ok(false)
-    return err(invalid(name, 'Must be true or false.'))
+    return err(createInvalidError(name, 'Must be true or false.'))
   })
 }
 
@@ -203,7 +207,7 @@ export function unsupportedParam(instead: string): QueryParam<undefined> {
     // Only empty texts are allowed, which count as absent.
     schema: Type.String({ description, deprecated: true, maxLength: 0 }),
     required: false,
-    read: (text, name) => (text === undefined ? ok(undefined) : err(invalidInput(name, description))),
+    read: (text, name) => (text === undefined ? ok(undefined) : err(createInvalidInputError(name, description))),
   }
 }
 
@@ -229,14 +233,16 @@ export function cursorParam<C>(parse: (text: string) => C | null): QueryParam<C 
   const schema = Type.String({ description: 'Position after the previous page; part of `next`.' })
   return optionalParam(schema, (text, name) => {
     const cursor = parse(text)
-    return cursor === null ? err(invalid(name, 'Not a cursor: use the URL in `next` unchanged.')) : ok(cursor)
+    return cursor === null
+      ? err(createInvalidError(name, 'Not a cursor: use the URL in `next` unchanged.'))
+      : ok(cursor)
   })
 }
 
 /** A UUID in lower case. */
 export function uuidParam(description: string): QueryParam<string | undefined> {
   return filterParam(Type.String({ format: 'uuid', description }), (text, name) =>
-    isUuid(text) ? ok(text.toLowerCase()) : err(invalid(name, 'Must be a valid UUID.')),
+    isUuid(text) ? ok(text.toLowerCase()) : err(createInvalidError(name, 'Must be a valid UUID.')),
   )
 }
 

@@ -1,11 +1,11 @@
 // Turns a multipart/form-data body, from a browser's form or a script's file upload, into the same fields in JSON.
 
 import type { TSchema } from 'typebox'
-import { type JsonObject, type JsonValue, parseJson, setOwn } from '#core/json.ts'
+import { type JsonObject, type JsonValue, parseJson, setOwnValue } from '#core/json.ts'
 import { hasMoreFieldsThan, hasMoreValuesThan, isNestedDeeperThan } from '#core/json-text.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { WireError } from '#wire/wire-error.ts'
-import { invalid } from './answers.ts'
+import { createInvalidError } from './answers.ts'
 
 /**
  * Reading thousands of tiny parts, or a megabyte of part headers, would block the event loop; our forms have a handful of
@@ -43,18 +43,18 @@ export async function parseForm(
   const boundary = /;\s*boundary=(?:"([^"]{1,70})"|([^\s;"]{1,70}))/i.exec(contentType)
   if (boundary === null) return err(unreadable)
   const tooMuch = findFormSizeProblem(bytes, `--${boundary[1] ?? boundary[2]}`)
-  if (tooMuch !== null) return err(invalid(null, tooMuch))
+  if (tooMuch !== null) return err(createInvalidError(null, tooMuch))
   const form = await readForm(bytes, contentType)
   if (form === null) return err(unreadable)
   const object: JsonObject = {}
   for (const [name, value] of form) {
     const text = typeof value === 'string' ? value : decodeFileText(new Uint8Array(await value.arrayBuffer()))
-    setOwn(object, name, wantsText(schema, name) ? text : parseJsonOrText(text))
+    setOwnValue(object, name, wantsText(schema, name) ? text : parseJsonOrText(text))
   }
   return ok(object)
 }
 
-const unreadable = invalid(null, 'The request body is not valid multipart/form-data.')
+const unreadable = createInvalidError(null, 'The request body is not valid multipart/form-data.')
 
 /** Reads the form with Node's own reader; null when it cannot read the body. */
 async function readForm(bytes: Buffer, contentType: string): Promise<FormData | null> {

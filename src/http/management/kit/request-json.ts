@@ -6,7 +6,7 @@ import { findRepeatedKey, isNestedDeeperThan } from '#core/json-text.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { PostHogFields } from '#wire/management/posthog-fields.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
-import { invalid, invalidInput, requiredError } from './answers.ts'
+import { createInvalidError, createInvalidInputError, createRequiredError } from './answers.ts'
 import { findMisspeltMember, findUnacceptedField, listSchemaPropertyNames, type TakenFields } from './misspelt.ts'
 import { isMultipart, isTooMuchToParse, jsonLimits, parseForm } from './request-form.ts'
 import { type CompileSchema, findFirstProblems, type SchemaProblem } from './schema-problems.ts'
@@ -53,7 +53,7 @@ export function createBodyParser(
     const strictField = isForm ? null : (options.uniqueKeysIn?.(parsed.value) ?? null)
     const repeated = strictField === null ? null : findRepeatedKey(bytes.toString('utf8'))
     if (repeated !== null)
-      return err(invalidInput(strictField!, `An object contains the key "${repeated.slice(0, 80)}" twice.`))
+      return err(createInvalidInputError(strictField!, `An object contains the key "${repeated.slice(0, 80)}" twice.`))
     const untaken = findUnacceptedField(parsed.value, taken) ?? findMisspeltMember(parsed.value, schema)
     if (untaken !== null) return err(untaken)
     compiled ??= loadCompiler()
@@ -93,14 +93,15 @@ const tooMuchToParse = wireError(
 function parseBody(bytes: Buffer): Result<JsonObject, WireError> {
   const text = bytes.toString('utf8')
   if (text.trim() === '') return ok({})
-  if (isNestedDeeperThan(text, nestingMax)) return err(invalid(null, 'The request body is nested too deeply.'))
+  if (isNestedDeeperThan(text, nestingMax))
+    return err(createInvalidError(null, 'The request body is nested too deeply.'))
   if (isTooMuchToParse(text)) return err(tooMuchToParse)
   try {
     const value = parseJson(text)
-    return isJsonObject(value) ? ok(value) : err(invalid(null, 'The request body must be a JSON object.'))
+    return isJsonObject(value) ? ok(value) : err(createInvalidError(null, 'The request body must be a JSON object.'))
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error
-    return err(invalid(null, `The request body is not valid JSON${describeSyntaxError(error)}.`))
+    return err(createInvalidError(null, `The request body is not valid JSON${describeSyntaxError(error)}.`))
   }
 }
 
@@ -121,13 +122,13 @@ function toFirstError(problems: readonly SchemaProblem[]): WireError {
   const place = first.instancePath.slice(1).replaceAll('/', '.')
   if (first.keyword === 'required') {
     const [property] = (first.params as { requiredProperties: string[] }).requiredProperties
-    return requiredError(place === '' ? property! : `${place}.${property}`)
+    return createRequiredError(place === '' ? property! : `${place}.${property}`)
   }
   const here = problems.filter(problem => problem.instancePath === first.instancePath)
   const limit = here.find(problem => !['type', 'anyOf', 'const'].includes(problem.keyword))
-  if (limit !== undefined) return invalidInput(place, `This value ${limit.message}.`)
+  if (limit !== undefined) return createInvalidInputError(place, `This value ${limit.message}.`)
   const allowed = here.flatMap(({ params }) => ('allowedValue' in params ? [String(params.allowedValue)] : []))
-  if (allowed.length > 0) return invalidInput(place, `Must be one of: ${allowed.join(', ')}.`)
+  if (allowed.length > 0) return createInvalidInputError(place, `Must be one of: ${allowed.join(', ')}.`)
   const types = here.flatMap(({ params }) => ('type' in params ? [String(params.type)] : []))
-  return invalid(place, `Must be of type ${types.join(' or ')}.`)
+  return createInvalidError(place, `Must be of type ${types.join(' or ')}.`)
 }

@@ -13,7 +13,7 @@ import { type PostHogFields, postHogCommonFields } from '#wire/management/postho
 import { buildBodySchemas, buildItemSchema, encodeItem } from '#wire/management/resource-json.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'
 import type { WireError } from '#wire/wire-error.ts'
-import { answer, changedAtOnce, noContent, notFoundError, refusal } from './answers.ts'
+import { answer, changedAtOnce, createNotFoundError, noContent, refusal } from './answers.ts'
 import type { Caller } from './authenticate.ts'
 import {
   type EndpointDeps,
@@ -188,7 +188,7 @@ export function resourceRoutes<
 }
 
 export function createNoSuchItemError(resource: ResourceName): WireError {
-  return notFoundError(`The project has no ${resource.replaceAll('_', ' ')} with this id.`)
+  return createNotFoundError(`The project has no ${resource.replaceAll('_', ' ')} with this id.`)
 }
 
 function plainEndpoints<N extends ResourceName>({ management, definitionsReady, newUuid }: ResourceDeps, name: N) {

@@ -2,7 +2,7 @@
 // microseconds each, so its fast check locates the first faulty value, and only that value is reported.
 
 import type { TSchema } from 'typebox'
-import { isJsonObject, type JsonValue, ownValue } from '#core/json.ts'
+import { getOwnValue, isJsonObject, type JsonValue } from '#core/json.ts'
 
 /** TypeBox's report of one place that does not match. */
 export interface SchemaProblem {
@@ -49,7 +49,7 @@ export function findFirstProblems(
     const missing = required.filter(name => !Object.hasOwn(value, name))
     if (missing.length === 0) {
       for (const [name, property] of Object.entries(properties)) {
-        const own = ownValue(value, name)
+        const own = getOwnValue(value, name)
         if (own !== undefined && !fits(property, own))
           return findFirstProblems(property, own, compile, `${path}/${name}`)
       }

@@ -4,7 +4,7 @@
 import { err, ok, type Result } from '#core/result.ts'
 import { TooManyScansError } from '#services/scans/subject-scans.ts'
 import type { WireError } from '#wire/wire-error.ts'
-import { type Answer, answerFromScan, invalidInput } from './answers.ts'
+import { type Answer, answerFromScan, createInvalidInputError } from './answers.ts'
 import { answerCursorList, type PageCall } from './full-page.ts'
 import { type QueryParam, wholeNumberParam } from './query-params.ts'
 
@@ -80,7 +80,7 @@ export function answerSearchedList(
 
 /** An error, since a caller without a cursor may take a short page for the last page. */
 function foundFewError(what: string, count: number): WireError {
-  return invalidInput(
+  return createInvalidInputError(
     'limit',
     `The search stopped after ${searchMsMax / 1_000} s with ${count} ${what}; there may be more. Send cursor=0 and follow \`next\` until it is null; pages may then be short.`,
   )

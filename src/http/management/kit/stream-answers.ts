@@ -18,7 +18,7 @@ export type AccessEnd = keyof typeof accessEndDetails
  * Why the caller may no longer read the answer; null while it may. @param scopes the endpoint's scopes, separated by
  * spaces.
  */
-export async function findAccessEnd(
+export async function findAccessLossReason(
   { keyCheck, servedProject }: Pick<ManagementDeps, 'keyCheck' | 'servedProject'>,
   { request, caller, project }: Pick<ProjectCall<QuerySpec, unknown>, 'request' | 'caller' | 'project'>,
   scopes: string,

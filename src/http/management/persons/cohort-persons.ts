@@ -29,11 +29,11 @@ import {
   type Answer,
   answer,
   answerFromScan,
+  createInvalidInputError,
+  createRequiredError,
   encodeEachInSteps,
-  invalidInput,
   listAnswer,
   refusal,
-  requiredError,
   stateUnavailable,
 } from '../kit/answers.ts'
 import { answerCohortWrite, cohortRoutes, noSuchCohort } from '../kit/cohort-endpoint.ts'
@@ -153,7 +153,7 @@ export function cohortPersonsRoutes(deps: ManagementDeps, counter: CohortCounter
     action: 'add' | 'remove',
     members: readonly MemberIds[],
   ): Promise<Answer> {
-    if (members.length === 0) return refusal(requiredError(action === 'add' ? 'person_ids' : 'person_id'))
+    if (members.length === 0) return refusal(createRequiredError(action === 'add' ? 'person_ids' : 'person_id'))
     return answerCohortWrite(200, await changeMembers(deps, cohort, action, members, change), {
       withWarnings: false,
       isCalculating: counter.isCounting(cohort.id),
@@ -163,7 +163,7 @@ export function cohortPersonsRoutes(deps: ManagementDeps, counter: CohortCounter
 
 function notEvaluableError(reason: NoMembers): WireError {
   if (reason === 'not_served') return stateUnavailable
-  return invalidInput('filters', `The cohort cannot be evaluated: ${reason}.`)
+  return createInvalidInputError('filters', `The cohort cannot be evaluated: ${reason}.`)
 }
 
 const countBusy = wireError(503, 'state_unavailable', 'Too many cohorts are queued for counting. Try again.')

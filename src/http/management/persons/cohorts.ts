@@ -28,7 +28,7 @@ import { readMemberTable } from '#wire/management/persons/member-csv.ts'
 import { postHogCohortFields } from '#wire/management/posthog-fields.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'
 import type { WireError } from '#wire/wire-error.ts'
-import { type Answer, answer, invalidInput, noContent, refusal } from '../kit/answers.ts'
+import { type Answer, answer, createInvalidInputError, noContent, refusal } from '../kit/answers.ts'
 import { answerCohortWrite, cohortRoutes, refuseCohort } from '../kit/cohort-endpoint.ts'
 import { refuseSkippedValidation, skipValidationParam } from '../kit/definition-refusals.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
@@ -148,8 +148,8 @@ async function readMembers(body: UpdateCohortJson): Promise<Result<MemberIds[], 
   const members = decodeCohortMembers({ persons: body._create_static_person_ids, distinctIds: body.distinct_ids })
   if (body.csv === undefined) return ok(members)
   const table = await runInSlices(readMemberTable(body.csv))
-  if (!table.ok) return err(invalidInput('csv', table.error))
+  if (!table.ok) return err(createInvalidInputError('csv', table.error))
   return table.value.ids.length > 0
     ? ok([...members, table.value])
-    : err(invalidInput('csv', 'The table has no ids: it is empty or has only a header row.'))
+    : err(createInvalidInputError('csv', 'The table has no ids: it is empty or has only a header row.'))
 }

@@ -11,7 +11,7 @@ import {
   encodeDeletionStatus,
 } from '#wire/management/persons/erasures.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'
-import { answer, invalidInput, refusal, requiredError } from '../kit/answers.ts'
+import { answer, createInvalidInputError, createRequiredError, refusal } from '../kit/answers.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import { answerCountedList, encodeObjects } from '../kit/full-page.ts'
@@ -33,9 +33,9 @@ export function erasePersonsRoutes(deps: ManagementDeps): ManagementRoute[] {
       success: { status: 202, schema: bulkErasedSchema },
       handle: async ({ change, project, body }) => {
         const { ids, distinct_ids: distinctIds } = body
-        if (ids === undefined && distinctIds === undefined) return refusal(requiredError('ids'))
+        if (ids === undefined && distinctIds === undefined) return refusal(createRequiredError('ids'))
         if (ids !== undefined && distinctIds !== undefined)
-          return refusal(invalidInput('distinct_ids', 'Send ids or distinct_ids, not both.'))
+          return refusal(createInvalidInputError('distinct_ids', 'Send ids or distinct_ids, not both.'))
         const terms = readErasureTerms(body)
         if (terms === null) return refusal(keepsEverything)
         const persons =
@@ -99,7 +99,10 @@ export function erasePersonsRoutes(deps: ManagementDeps): ManagementRoute[] {
   ]
 }
 
-const keepsEverything = invalidInput('keep_person', 'Nothing to erase: set delete_events or delete_recordings.')
+const keepsEverything = createInvalidInputError(
+  'keep_person',
+  'Nothing to erase: set delete_events or delete_recordings.',
+)
 
 function readErasureTerms(asked: {
   readonly delete_events?: boolean | undefined

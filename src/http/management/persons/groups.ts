@@ -6,7 +6,7 @@ import { err } from '#core/result.ts'
 import { deleteGroupType } from '#services/manage/delete-group-type.ts'
 import { encodeGroup, encodeGroupType, groupSchema, groupTypeSchema } from '#wire/management/persons/groups.ts'
 import { uncountedPageSchema } from '#wire/management/shapes.ts'
-import { answer, invalidInput, noContent, notFoundError, refusal } from '../kit/answers.ts'
+import { answer, createInvalidInputError, createNotFoundError, noContent, refusal } from '../kit/answers.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import { answerUncountedList, encodeRows } from '../kit/full-page.ts'
@@ -15,7 +15,7 @@ import { pageParams, requiredParam, searchParam, textParam, wholeNumberParam } f
 const tag = 'groups'
 const typeIndex = requiredParam(wholeNumberParam({ description: 'Index of the group type.', minimum: 0, maximum: 4 }))
 
-const noSuchType = notFoundError('The project has no group type with this index.')
+const noSuchType = createNotFoundError('The project has no group type with this index.')
 
 function inUseMessage(flagKeys: readonly string[]): string {
   const named = flagKeys.slice(0, namedFlagsMax).join(', ')
@@ -25,7 +25,7 @@ function inUseMessage(flagKeys: readonly string[]): string {
 
 const namedFlagsMax = 20
 
-const usedByImport = invalidInput(
+const usedByImport = createInvalidInputError(
   'group_type_index',
   'Events of an import job use this group type: publish or discard the job first.',
 )
@@ -60,7 +60,7 @@ export function groupsRoutes(deps: ManagementDeps): ManagementRoute[] {
         if (deleted.ok) return noContent
         if (deleted.error === 'not_found') return refusal(noSuchType)
         if (deleted.error === 'used_by_import') return refusal(usedByImport)
-        return refusal(invalidInput('group_type_index', inUseMessage(deleted.error.usedBy)))
+        return refusal(createInvalidInputError('group_type_index', inUseMessage(deleted.error.usedBy)))
       },
     }),
     ...projectRoutes(deps, {
@@ -96,7 +96,7 @@ export function groupsRoutes(deps: ManagementDeps): ManagementRoute[] {
       handle: async ({ project, query }) => {
         const group = await deps.management.findStoredGroup(project.id, query.group_type_index, query.group_key)
         return group === null
-          ? refusal(notFoundError('No group of this type has this key.'))
+          ? refusal(createNotFoundError('No group of this type has this key.'))
           : { status: 200, json: encodeGroup(group) }
       },
     }),

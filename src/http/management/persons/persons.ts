@@ -1,27 +1,34 @@
 // Reads persons, which come from events; `erase-persons.ts` erases them.
 
 import Type from 'typebox'
-import { type ImportJob, toStagingId } from '#core/imports/import-job.ts'
+import { type ImportJob, toStagingProjectId } from '#core/imports/import-job.ts'
 import { omitUndefined } from '#core/omit-undefined.ts'
 import type { Project } from '#core/project.ts'
 import { err, ok } from '#core/result.ts'
 import type { PersonFilters, PersonView } from '#ports/state/person-store.ts'
 import { joinStagedPersons, listPersonsWithJob } from '#services/imports/persons-with-job.ts'
-import { createPersonTest, findPersons, type PersonSearch } from '#services/scans/find-persons.ts'
+import { compilePersonTest, findPersons, type PersonSearch } from '#services/scans/find-persons.ts'
 import { searchPersons } from '#services/scans/search-persons.ts'
 import { distinctIdPageSchema, encodeDistinctId, encodePerson, personSchema } from '#wire/management/persons/persons.ts'
 import { uncountedPageSchema } from '#wire/management/shapes.ts'
-import { type Answer, answer, answerFromEventStore, invalidInput, listAnswer, refusal } from '../kit/answers.ts'
+import {
+  type Answer,
+  answer,
+  answerFromEventStore,
+  createInvalidInputError,
+  listAnswer,
+  refusal,
+} from '../kit/answers.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, type ProjectCall, projectRoutes } from '../kit/endpoint.ts'
-import { answerUncountedList, buildAddressWith, encodeRows } from '../kit/full-page.ts'
+import { answerUncountedList, buildUrlWithParams, encodeRows } from '../kit/full-page.ts'
 import { answerWithJob, importJobParam } from '../kit/import-job-param.ts'
 import { createNotEvaluableError, readPersonCondition } from '../kit/person-conditions.ts'
 import { findPersonById, noSuchPerson, personFilters, readPersonFilters } from '../kit/person-filters.ts'
 import { limitParam, pageParams, requiredParam, searchParam, textParam, unsupportedParam } from '../kit/query-params.ts'
 import { answerSearchedList, searchCursorParam } from '../kit/searched-list.ts'
 
-const noOffset = invalidInput(
+const noOffset = createInvalidInputError(
   'offset',
   'With cursor or import_job, or filtered by properties, e-mail or cohort: follow next instead.',
 )
@@ -85,7 +92,7 @@ export function personsRoutes(deps: ManagementDeps): ManagementRoute[] {
         })
         if (page === null) return refusal(noSuchPerson)
         const { count, results, hasMore } = page
-        const next = hasMore ? buildAddressWith(request, { cursor: results.at(-1)!.distinctId }) : null
+        const next = hasMore ? buildUrlWithParams(request, { cursor: results.at(-1)!.distinctId }) : null
         return answer(200, { count, next, previous: null, results: results.map(encodeDistinctId) })
       },
     }),
@@ -141,7 +148,7 @@ async function listPersons(
   const cohortIds = probe?.staticCohortIds ?? []
   const search: PersonSearch<string> = {
     projectId: project.id,
-    test: probe === null ? () => ok(true) : createPersonTest(probe, deps.scans, deps.clock.nowMs()),
+    test: probe === null ? () => ok(true) : compilePersonTest(probe, deps.scans, deps.clock.nowMs()),
     read: async (after, count) => {
       const page = { ...filters, ...(after > 0 && { belowId: after }), limit: count }
       const found =
@@ -168,7 +175,7 @@ async function findPerson(
 ): Promise<PersonView | null> {
   const person = await findPersonById(deps.management, project.id, id)
   if (job === null) return person
-  const staged = person ?? (await findPersonById(deps.management, toStagingId(job.id), id))
+  const staged = person ?? (await findPersonById(deps.management, toStagingProjectId(job.id), id))
   return staged === null ? null : ((await joinStagedPersons(deps, project, job, [staged]))[0] ?? null)
 }
 

@@ -10,7 +10,14 @@ import {
   splitSchema,
 } from '#wire/management/persons/repairs.ts'
 import { wireError } from '#wire/wire-error.ts'
-import { type Answer, answer, invalidInput, notFoundError, refusal, requiredError } from '../kit/answers.ts'
+import {
+  type Answer,
+  answer,
+  createInvalidInputError,
+  createNotFoundError,
+  createRequiredError,
+  refusal,
+} from '../kit/answers.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, parseIdNumber, projectRoutes } from '../kit/endpoint.ts'
 import { findPersonById, noSuchPerson } from '../kit/person-filters.ts'
@@ -27,8 +34,8 @@ const tooManyRepairs: Answer = {
   ),
   retryAfterSeconds: 5,
 }
-const noSuchRebuild = notFoundError('The project has no rebuild with this id; only the latest are kept.')
-const tooManyIds = invalidInput('uuid', 'Only a person with up to 2,500 distinct ids can be split.')
+const noSuchRebuild = createNotFoundError('The project has no rebuild with this id; only the latest are kept.')
+const tooManyIds = createInvalidInputError('uuid', 'Only a person with up to 2,500 distinct ids can be split.')
 
 export function repairPersonsRoutes(deps: ManagementDeps): ManagementRoute[] {
   const { management } = deps
@@ -48,7 +55,7 @@ export function repairPersonsRoutes(deps: ManagementDeps): ManagementRoute[] {
         if (mainId === undefined) return answer(201, { success: true })
         const { mappings } = await management.findPersonsOfIds([project.id], [mainId])
         if (!mappings.some(({ personUuid }) => personUuid === person.uuid))
-          return refusal(invalidInput('main_distinct_id', 'The person does not have this distinct id.'))
+          return refusal(createInvalidInputError('main_distinct_id', 'The person does not have this distinct id.'))
         if (person.distinctIdCount > personDistinctIdCountMax) return refusal(tooManyIds)
         if (person.distinctIdCount === 1) return answer(201, { success: true })
         const request = { kind: 'split', uuid: person.uuid, mainId } as const
@@ -67,10 +74,11 @@ export function repairPersonsRoutes(deps: ManagementDeps): ManagementRoute[] {
       handle: async ({ change, project, body }) => {
         const { uuids = [], distinct_ids: distinctIds = [], all: isAll = false, apply = false } = body
         const idCount = uuids.length + distinctIds.length
-        if (!isAll && idCount === 0) return refusal(requiredError('distinct_ids'))
-        if (isAll && idCount > 0) return refusal(invalidInput('all', 'Send all, or uuids and distinct_ids, not both.'))
+        if (!isAll && idCount === 0) return refusal(createRequiredError('distinct_ids'))
+        if (isAll && idCount > 0)
+          return refusal(createInvalidInputError('all', 'Send all, or uuids and distinct_ids, not both.'))
         if (idCount > repairedIdsMax)
-          return refusal(invalidInput('distinct_ids', 'At most 1,000 uuids and distinct ids together.'))
+          return refusal(createInvalidInputError('distinct_ids', 'At most 1,000 uuids and distinct ids together.'))
         const request: RebuildRequest = {
           ...{ kind: 'rebuild', applies: apply },
           persons: isAll ? null : { uuids: uuids.map(uuid => uuid.toLowerCase()), distinctIds: [...distinctIds] },

@@ -8,11 +8,18 @@ import { runInSlices } from '#services/shared/in-slices.ts'
 import { TableLines, toolAnswerSchema } from '#wire/insights/tool-texts.ts'
 import { jsonObjectSchema, nullable } from '#wire/management/shapes.ts'
 import { wireError } from '#wire/wire-error.ts'
-import { type Answer, answer, answerFromEventStore, encodeEachInSteps, invalidInput, refusal } from '../kit/answers.ts'
+import {
+  type Answer,
+  answer,
+  answerFromEventStore,
+  createInvalidInputError,
+  encodeEachInSteps,
+  refusal,
+} from '../kit/answers.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import { runHogQL, toSqlWireError } from './hogql-query.ts'
-import { isKnownCaughtUp } from './query.ts'
+import { isCertainlyCaughtUp } from './query.ts'
 import { readTaxonomy, taxonomyKinds } from './read-taxonomy.ts'
 
 const scope = 'query:read'
@@ -50,10 +57,10 @@ export function agentToolsRoutes(deps: ManagementDeps): ManagementRoute[] {
       handle: ({ project, body: { args }, signal }) => {
         for (const name of ['connectionId', 'sendRawQuery'] as const)
           if (args[name] != null && args[name] !== false)
-            return answerOfTool(async () => refusal(invalidInput(`args.${name}`, noSources)))
+            return answerOfTool(async () => refusal(createInvalidInputError(`args.${name}`, noSources)))
         const { query: sql, truncate: isCut = true } = args
         return answerOfTool(async () => {
-          const complete = await isKnownCaughtUp(deps, project.id)
+          const complete = await isCertainlyCaughtUp(deps, project.id)
           const ran = await runHogQL(deps.events, { projectId: project.id, sql, values: {} }, signal)
           return ran.ok
             ? answerTable(ran.value, { sql, isCut, complete })

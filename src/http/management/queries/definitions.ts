@@ -11,7 +11,7 @@ import {
   propertyDefinitionSchema,
 } from '#wire/management/definitions.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'
-import { answerFromEventStore, invalidInput } from '../kit/answers.ts'
+import { answerFromEventStore, createInvalidInputError } from '../kit/answers.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import { answerCountedList, encodeObjects } from '../kit/full-page.ts'
@@ -126,7 +126,7 @@ function staleParam(): QueryParam<boolean | undefined> {
     read(text, name) {
       const read = param.read(text, name)
       return read.ok && read.value === true
-        ? err(invalidInput(name, 'stale names cannot be excluded: see last_seen_at.'))
+        ? err(createInvalidInputError(name, 'stale names cannot be excluded: see last_seen_at.'))
         : read
     },
   }
@@ -136,7 +136,9 @@ function kindParam(): QueryParam<(typeof kinds)[number] | undefined> {
   return optionalParam(Type.Union(kinds.map(kind => Type.Literal(kind))), (text, name) => {
     const kind = kinds.find(known => known === text)
     return kind === undefined
-      ? err(invalidInput(name, `Must be one of: ${kinds.join(', ')}. Groups and sessions are not supported.`))
+      ? err(
+          createInvalidInputError(name, `Must be one of: ${kinds.join(', ')}. Groups and sessions are not supported.`),
+        )
       : ok(kind)
   })
 }

@@ -10,12 +10,12 @@ import type { SqlFailure, SqlQuery, SqlRows } from '#ports/events/sql-queries.ts
 import { type WireError, wireError } from '#wire/wire-error.ts'
 import {
   type Answer,
-  invalid,
-  invalidInput,
+  createInvalidError,
+  createInvalidInputError,
+  createPermissionDeniedError,
+  createRequiredError,
   listAnswer,
-  permissionDenied,
   refusal,
-  requiredError,
 } from '../kit/answers.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 
@@ -37,10 +37,10 @@ export async function answerHogQLQuery(
   signal: AbortSignal,
 ): Promise<Answer> {
   const { query: sql, values = {} } = query
-  if (sql === undefined || sql === null) return refusal(requiredError('query.query'))
-  if (typeof sql !== 'string') return refusal(invalid('query.query', 'The SQL must be a string.'))
+  if (sql === undefined || sql === null) return refusal(createRequiredError('query.query'))
+  if (typeof sql !== 'string') return refusal(createInvalidError('query.query', 'The SQL must be a string.'))
   if (values !== null && !isJsonObject(values))
-    return refusal(invalid('query.values', 'values must be an object with a value for each placeholder.'))
+    return refusal(createInvalidError('query.values', 'values must be an object with a value for each placeholder.'))
   const ran = await runHogQL(
     events,
     omitUndefined({ projectId: project.id, importJobId, sql, values: values ?? {} }),
@@ -77,14 +77,16 @@ export function toSqlWireError(failure: SqlFailure, sql: string, attr = 'query.q
   switch (failure.kind) {
     case 'refused': {
       const place = failure.at === null ? '' : ` (${formatPlace(sql, failure.at)})`
-      return invalidInput(attr, addPropertyHint(failure, sql, `${failure.detail}${place}`))
+      return createInvalidInputError(attr, addPropertyHint(failure, sql, `${failure.detail}${place}`))
     }
     case 'failed':
       return wireError(400, 'invalid_query', addPropertyHint(failure, sql), attr)
     case 'too_large':
       return wireError(400, 'query_too_large', failure.detail, attr)
     case 'forbidden':
-      return permissionDenied('Not allowed: queries may only read the tables events, persons, groups and flag_calls.')
+      return createPermissionDeniedError(
+        'Not allowed: queries may only read the tables events, persons, groups and flag_calls.',
+      )
     case 'not_set_up':
       return wireError(503, 'sql_not_set_up', failure.detail)
   }

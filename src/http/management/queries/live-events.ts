@@ -12,12 +12,12 @@ import type { LiveRefusal } from '#services/live/live-events.ts'
 import type { LiveReader } from '#services/live/live-watcher.ts'
 import { encodeLiveReady, type LiveReady } from '#wire/live/live-events.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
-import { type Answer, invalidInput, refusal } from '../kit/answers.ts'
+import { type Answer, createInvalidInputError, refusal } from '../kit/answers.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, type ProjectCall, projectRoutes, type StreamAnswer } from '../kit/endpoint.ts'
 import { propertiesParam } from '../kit/property-filters.ts'
 import { addDefaultValue, booleanParam, type QueryParam, textListParam } from '../kit/query-params.ts'
-import { findAccessEnd, streamHeaders } from '../kit/stream-answers.ts'
+import { findAccessLossReason, streamHeaders } from '../kit/stream-answers.ts'
 
 const scope = 'query:read'
 const contentType = 'text/event-stream'
@@ -73,7 +73,7 @@ async function answerLiveEvents(
         rejected: query.rejected,
       },
       accessKey: caller.id,
-      findEndReason: () => findAccessEnd(deps, call, scope),
+      findEndReason: () => findAccessLossReason(deps, call, scope),
     }),
   )
   if (entered === null) return refusal(logUnavailable)
@@ -132,7 +132,8 @@ function lanesParam(): QueryParam<ReadonlySet<Lane> | undefined> {
   const readAll = (texts: readonly string[], name: string) => {
     const given = new Set(texts.flatMap(text => text.split(',')).map(text => text.trim()))
     const chosen = new Set(lanes.filter(lane => given.has(lane)))
-    if (chosen.size < given.size) return err(invalidInput(name, `Must be one or more of ${lanes.join(', ')}.`))
+    if (chosen.size < given.size)
+      return err(createInvalidInputError(name, `Must be one or more of ${lanes.join(', ')}.`))
     return ok(chosen.size === 0 ? undefined : chosen)
   }
   return { ...names, readAll, read: (text, name) => readAll(text === undefined ? [] : [text], name) }

@@ -14,7 +14,7 @@ import { encodeTrendResult, trendsAnswerSchema } from '#wire/insights/trends-res
 import { postHogQueryFields } from '#wire/management/posthog-fields.ts'
 import { jsonObjectSchema } from '#wire/management/shapes.ts'
 import type { WireError } from '#wire/wire-error.ts'
-import { type Answer, answer, answerFromEventStore, invalidInput, refusal } from '../kit/answers.ts'
+import { type Answer, answer, answerFromEventStore, createInvalidInputError, refusal } from '../kit/answers.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import { answerWithJob, importJobParam } from '../kit/import-job-param.ts'
@@ -67,7 +67,7 @@ export function queryRoutes(deps: ManagementDeps): ManagementRoute[] {
       const answered = await answerWithJob(deps, call, job =>
         answerFromEventStore(async () => {
           if (answerQuery === undefined) return refusal(unknownKind)
-          const isComplete = await isKnownCaughtUp(deps, project.id)
+          const isComplete = await isCertainlyCaughtUp(deps, project.id)
           return answerQuery(deps, omitUndefined({ project, query, isComplete, importJobId: job?.id }), signal)
         }),
       )
@@ -80,7 +80,7 @@ export function queryRoutes(deps: ManagementDeps): ManagementRoute[] {
  * Whether the worker has processed all accepted events. False if the log or the state is unavailable: stored events can
  * still be counted.
  */
-export async function isKnownCaughtUp(deps: ManagementDeps, projectId: number): Promise<boolean> {
+export async function isCertainlyCaughtUp(deps: ManagementDeps, projectId: number): Promise<boolean> {
   const { log, management: positions, clock, startedAtMs, isProcessing } = deps
   try {
     return await isCaughtUp({ log, positions, clock, startedAtMs, isProcessing }, projectId)
@@ -90,7 +90,7 @@ export async function isKnownCaughtUp(deps: ManagementDeps, projectId: number): 
   }
 }
 
-const unknownKind = invalidInput(
+const unknownKind = createInvalidInputError(
   'query.kind',
   `Unsupported query kind. Supported: ${kindNames}, also as the source of ${[...wrappers].join(', ')}.`,
 )
@@ -124,26 +124,29 @@ async function answerTrendsQuery(
 }
 
 function unreadableFiltersError({ attr, detail }: WireError): WireError {
-  return invalidInput('query.filterTestAccounts', `The project's setting is not supported. ${attr}: ${detail}`)
+  return createInvalidInputError(
+    'query.filterTestAccounts',
+    `The project's setting is not supported. ${attr}: ${detail}`,
+  )
 }
 
 function issueError(issue: TrendsIssue): WireError {
   switch (issue.kind) {
     case 'dates':
-      return invalidInput(`query.dateRange.date_${issue.issue.field}`, issue.issue.message)
+      return createInvalidInputError(`query.dateRange.date_${issue.issue.field}`, issue.issue.message)
     case 'too_many_points': {
       const remedy = 'request a shorter range, a longer interval, or a lower breakdown_limit.'
-      return invalidInput('query.dateRange', `The result could exceed ${issue.pointsMax} points: ${remedy}`)
+      return createInvalidInputError('query.dateRange', `The result could exceed ${issue.pointsMax} points: ${remedy}`)
     }
     case 'cohort':
-      return invalidInput(issue.issue.path, issue.issue.message)
+      return createInvalidInputError(issue.issue.path, issue.issue.message)
     case 'too_many_conditions':
-      return invalidInput(
+      return createInvalidInputError(
         'query.properties',
         'The filters, including those of cohorts, are too many for one query of the event store. Use fewer filters, or create a static cohort of the matching persons.',
       )
     case 'unsupported_pattern':
-      return invalidInput(
+      return createInvalidInputError(
         'query.properties',
         'The event store cannot search for the pattern or text of a filter. Use a plainer one.',
       )

@@ -6,7 +6,12 @@ import { err, ok, type Result } from '#core/result.ts'
 import type { PropertyNameQuery, PropertyValueQuery } from '#ports/events/event-queries.ts'
 import { formatEventsText, formatPropertiesText, formatValuesText } from '#wire/insights/tool-texts.ts'
 import type { WireError } from '#wire/wire-error.ts'
-import { invalid, invalidInput, notFoundError, requiredError } from '../kit/answers.ts'
+import {
+  createInvalidError,
+  createInvalidInputError,
+  createNotFoundError,
+  createRequiredError,
+} from '../kit/answers.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 
 /** As in PostHog. */
@@ -28,7 +33,7 @@ interface Kind {
   readonly read: (deps: ManagementDeps, asked: Asked) => Taxonomy
 }
 
-const noActions = notFoundError('Actions are not supported: use kind event_properties with event names.')
+const noActions = createNotFoundError('Actions are not supported: use kind event_properties with event names.')
 
 const kinds: Readonly<Record<string, Kind>> = {
   events: { fields: ['limit', 'offset'], read: readEvents },
@@ -48,12 +53,18 @@ export async function readTaxonomy(
   signal: AbortSignal,
 ): Taxonomy {
   const { kind: name, ...fields } = query
-  if (name === undefined) return err(requiredError('args.query.kind'))
+  if (name === undefined) return err(createRequiredError('args.query.kind'))
   const kind = typeof name === 'string' && Object.hasOwn(kinds, name) ? kinds[name]! : null
-  if (kind === null) return err(invalidInput('args.query.kind', `Must be one of ${taxonomyKinds.join(', ')}.`))
+  if (kind === null)
+    return err(createInvalidInputError('args.query.kind', `Must be one of ${taxonomyKinds.join(', ')}.`))
   const unknown = Object.keys(fields).find(field => !kind.fields.includes(field))
   if (unknown !== undefined)
-    return err(invalidInput(`args.query.${unknown}`, `Unknown field. Fields of this kind: ${kind.fields.join(', ')}.`))
+    return err(
+      createInvalidInputError(
+        `args.query.${unknown}`,
+        `Unknown field. Fields of this kind: ${kind.fields.join(', ')}.`,
+      ),
+    )
   return kind.read(deps, { projectId, fields, signal })
 }
 
@@ -171,11 +182,11 @@ async function findEntity(
   const detail = names.includes('session')
     ? 'There is no sessions table: use the column $session_id of events.'
     : `Unknown entity. Available: ${there}.`
-  return err(invalidInput('args.query.entity', detail))
+  return err(createInvalidInputError('args.query.entity', detail))
 }
 
-const noSuchEvent = notFoundError('The project has no event with this name. Use kind events to list event names.')
-const noSuchProperty = notFoundError(
+const noSuchEvent = createNotFoundError('The project has no event with this name. Use kind events to list event names.')
+const noSuchProperty = createNotFoundError(
   'No property with this name was found. Use event_properties or entity_properties to list property names.',
 )
 
@@ -184,10 +195,10 @@ const textLengthMax = 1_000
 function readText(fields: JsonObject, name: string): Result<string, WireError> {
   const value = fields[name]
   const attr = `args.query.${name}`
-  if (value === undefined || value === '') return err(requiredError(attr))
-  if (typeof value !== 'string') return err(invalid(attr, 'Must be of type string.'))
+  if (value === undefined || value === '') return err(createRequiredError(attr))
+  if (typeof value !== 'string') return err(createInvalidError(attr, 'Must be of type string.'))
   const isRead = value.length <= textLengthMax && !value.includes('\0')
-  return isRead ? ok(value) : err(invalidInput(attr, `At most ${textLengthMax} characters, without NUL.`))
+  return isRead ? ok(value) : err(createInvalidInputError(attr, `At most ${textLengthMax} characters, without NUL.`))
 }
 
 function readWholeNumber(
@@ -201,6 +212,9 @@ function readWholeNumber(
 ): Result<number, WireError> {
   const value = fields[name] ?? unlessGiven
   const attr = `args.query.${name}`
-  if (typeof value !== 'number' || !Number.isInteger(value)) return err(invalid(attr, 'Must be of type integer.'))
-  return value >= minimum && value <= maximum ? ok(value) : err(invalidInput(attr, `Must be ${minimum} to ${maximum}.`))
+  if (typeof value !== 'number' || !Number.isInteger(value))
+    return err(createInvalidError(attr, 'Must be of type integer.'))
+  return value >= minimum && value <= maximum
+    ? ok(value)
+    : err(createInvalidInputError(attr, `Must be ${minimum} to ${maximum}.`))
 }

@@ -2,7 +2,7 @@
 // repeats visits, so the received visits are compared with Matomo's own count. Source: docs/wire/import.md §1.6.
 
 import { Readable } from 'node:stream'
-import { isJsonObject, ownValue, parseJson, textOf } from '#core/json.ts'
+import { getOwnValue, isJsonObject, parseJson, toComparableText } from '#core/json.ts'
 import { BrokenAnswer, FetchStop } from '#importer/fetch/fetch-faults.ts'
 import { redactSecrets } from '#importer/fetch/fetch-secrets.ts'
 import type { PartTools } from '#importer/fetch/fetch-source.ts'
@@ -79,9 +79,10 @@ async function fetchDay(date: string, site: Site, tools: PartTools) {
 
 async function countVisits(date: string, site: Site, tools: PartTools): Promise<number> {
   const answer = parseJson(await callApi('VisitsSummary.getVisits', { date }, site, tools))
-  const value = isJsonObject(answer) ? ownValue(answer, 'value') : undefined
-  if (value === undefined || !/^\d+$/.test(textOf(value))) throw new BrokenAnswer('the count of visits is no number')
-  return Number(textOf(value))
+  const value = isJsonObject(answer) ? getOwnValue(answer, 'value') : undefined
+  if (value === undefined || !/^\d+$/.test(toComparableText(value)))
+    throw new BrokenAnswer('the count of visits is no number')
+  return Number(toComparableText(value))
 }
 
 /** Sends the token in the body, since web servers log URLs. */
@@ -112,17 +113,17 @@ async function callApi(
 /** Matomo returns errors with status 200. @throws FetchStop with its message; BrokenAnswer for invalid JSON. */
 function checkAnswer(text: string, token: string): void {
   const value = text.startsWith('{') ? parseJsonAnswer(text) : null
-  if (value !== null && isJsonObject(value) && ownValue(value, 'result') === 'error')
+  if (value !== null && isJsonObject(value) && getOwnValue(value, 'result') === 'error')
     throw new FetchStop(
-      `Matomo says: ${redactSecrets(textOf(ownValue(value, 'message') ?? ''), [token])}. Check the token and what it may see.`,
+      `Matomo says: ${redactSecrets(toComparableText(getOwnValue(value, 'message') ?? ''), [token])}. Check the token and what it may see.`,
     )
 }
 
 function readVisitId(text: string): string {
   const visit = parseJsonAnswer(text, 'the visits are not whole')
-  const id = isJsonObject(visit) ? ownValue(visit, 'idVisit') : undefined
+  const id = isJsonObject(visit) ? getOwnValue(visit, 'idVisit') : undefined
   if (id === undefined) throw new BrokenAnswer('a visit has no idVisit')
-  return textOf(id)
+  return toComparableText(id)
 }
 
 /**

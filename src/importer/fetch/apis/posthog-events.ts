@@ -1,7 +1,7 @@
 // Reads events from another PostHog or Pennon by SQL, through `POST /api/projects/:id/query/`, which both support. Rows are
 // ordered by (timestamp, uuid); each page starts after the last row of the previous one. Source: docs/wire/import.md §1.8.
 
-import { isJsonObject, type JsonValue, ownValue } from '#core/json.ts'
+import { getOwnValue, isJsonObject, type JsonValue } from '#core/json.ts'
 import { BrokenAnswer, FetchStop, FetchWait, WindowTooLarge } from '#importer/fetch/fetch-faults.ts'
 import { redactSecrets } from '#importer/fetch/fetch-secrets.ts'
 import type { PartTools } from '#importer/fetch/fetch-source.ts'
@@ -102,16 +102,16 @@ function formatInstant(us: number): string {
 function readRows(text: string, secrets: readonly string[]): Row[] {
   const value = parseJsonAnswer(text)
   if (!isJsonObject(value)) throw new BrokenAnswer('the answer is no object')
-  const error = ownValue(value, 'error')
+  const error = getOwnValue(value, 'error')
   if (typeof error === 'string') throw new FetchStop(`The instance says: ${redactSecrets(error, secrets)}`)
-  const results = ownValue(value, 'results')
+  const results = getOwnValue(value, 'results')
   if (Array.isArray(results))
     return results.map(row => {
       if (!Array.isArray(row) || row.length !== columns.length) throw new BrokenAnswer('a row has other columns')
       return Object.fromEntries(columns.map((column, index) => [column, row[index]!]))
     })
   // A busy instance returns the status of a deferred query.
-  if (ownValue(value, 'query_status') !== undefined) throw new FetchWait('the instance has deferred the query')
+  if (getOwnValue(value, 'query_status') !== undefined) throw new FetchWait('the instance has deferred the query')
   throw new BrokenAnswer('the answer has no rows')
 }
 

@@ -1,6 +1,6 @@
 // Maps the fields of an Amplitude record to properties of its event and its person. Source: docs/wire/import.md §1.1.
 
-import { isJsonObject, type JsonObject, type JsonValue, mergeObjects, numberOf, ownValue } from '#core/json.ts'
+import { getOwnValue, isJsonObject, type JsonObject, type JsonValue, mergeObjects, readJsonNumber } from '#core/json.ts'
 import { deriveSessionUuid } from '#importer/records/deterministic-uuid.ts'
 import { pickRecordProperties, putPersonUpdates } from '#importer/records/record-fields.ts'
 import {
@@ -59,16 +59,16 @@ export function mapAmplitudeProperties(record: JsonObject, sourceName: string, i
     if (!isRead && !Object.hasOwn(properties, field))
       putAmplitudeValue(properties, field, truthFields.has(field) ? toAmplitudeBoolean(value) : value)
   }
-  putData(properties, parseObjectText(ownValue(record, 'data')))
+  putData(properties, parseObjectText(getOwnValue(record, 'data')))
   putIds(properties, record, ids)
   putPage(properties, own)
   if (isWeb) putBrowser(properties, record)
   else putDevice(properties, record, platform)
-  putAmplitudeValue(properties, '$app_version', ownValue(record, 'version_name'))
-  putAmplitudeValue(properties, '$geoip_country_name', ownValue(record, 'country'))
-  putAmplitudeValue(properties, '$geoip_city_name', ownValue(record, 'city'))
-  putAmplitudeValue(properties, '$geoip_subdivision_1_name', ownValue(record, 'region'))
-  putAmplitudeValue(properties, '$ip', ownValue(record, 'ip_address'))
+  putAmplitudeValue(properties, '$app_version', getOwnValue(record, 'version_name'))
+  putAmplitudeValue(properties, '$geoip_country_name', getOwnValue(record, 'country'))
+  putAmplitudeValue(properties, '$geoip_city_name', getOwnValue(record, 'city'))
+  putAmplitudeValue(properties, '$geoip_subdivision_1_name', getOwnValue(record, 'region'))
+  putAmplitudeValue(properties, '$ip', getOwnValue(record, 'ip_address'))
   putElement(properties, sourceName, own)
   putPersonUpdates(properties, { set: pickRecordProperties(properties, personKeys), setOnce: readFirstTouch(record) })
   return properties
@@ -85,13 +85,13 @@ export function readPersonProperties(record: JsonObject): JsonObject {
 function readFirstTouch(record: JsonObject): JsonObject {
   const from = readAmplitudeObject(record, 'user_properties')
   const once: JsonObject = {}
-  for (const [key, target] of onceKeys) putAmplitudeValue(once, target, ownValue(from, key))
+  for (const [key, target] of onceKeys) putAmplitudeValue(once, target, getOwnValue(from, key))
   return once
 }
 
 function putData(properties: JsonObject, data: JsonValue | undefined): void {
   if (data === undefined) return
-  const updated = isJsonObject(data) ? toAmplitudeBoolean(ownValue(data, updatedKey)) : undefined
+  const updated = isJsonObject(data) ? toAmplitudeBoolean(getOwnValue(data, updatedKey)) : undefined
   putAmplitudeValue(
     properties,
     'data',
@@ -103,8 +103,8 @@ function putIds(properties: JsonObject, record: JsonObject, { userId, deviceId }
   putAmplitudeValue(properties, '$amplitude_user_id', userId)
   putAmplitudeValue(properties, '$amplitude_device_id', deviceId)
   putAmplitudeValue(properties, '$device_id', deviceId)
-  putAmplitudeValue(properties, '$amplitude_event_id', ownValue(record, 'event_id'))
-  const startMs = readSessionStartMs(ownValue(record, 'session_id'))
+  putAmplitudeValue(properties, '$amplitude_event_id', getOwnValue(record, 'event_id'))
+  const startMs = readSessionStartMs(getOwnValue(record, 'session_id'))
   if (startMs === null) return
   putAmplitudeValue(properties, '$amplitude_session_id', startMs)
   putAmplitudeValue(
@@ -116,26 +116,30 @@ function putIds(properties: JsonObject, record: JsonObject, { userId, deviceId }
 
 /** The id of a session is its start; -1 means no session. @returns epoch ms in the range of a UUIDv7; otherwise null. */
 function readSessionStartMs(value: JsonValue | undefined): number | null {
-  const ms = typeof value === 'string' ? Number(value) : numberOf(value ?? null)
+  const ms = typeof value === 'string' ? Number(value) : readJsonNumber(value ?? null)
   return ms !== undefined && Number.isSafeInteger(ms) && ms > 0 && ms < 2 ** 48 ? ms : null
 }
 
 function putPage(properties: JsonObject, from: JsonObject): void {
-  const url = ownValue(from, '[Amplitude] Page Location')
-  putAmplitudeValue(properties, '$current_url', isEmptyInAmplitude(url) ? ownValue(from, '[Amplitude] Page URL') : url)
-  putAmplitudeValue(properties, '$host', ownValue(from, '[Amplitude] Page Domain'))
-  putAmplitudeValue(properties, '$pathname', ownValue(from, '[Amplitude] Page Path'))
-  putAmplitudeValue(properties, '$viewport_height', ownValue(from, '[Amplitude] Viewport Height'))
-  putAmplitudeValue(properties, '$viewport_width', ownValue(from, '[Amplitude] Viewport Width'))
-  putAmplitudeValue(properties, '$referrer', ownValue(from, 'referrer'))
-  putAmplitudeValue(properties, '$referring_domain', ownValue(from, 'referring_domain'))
+  const url = getOwnValue(from, '[Amplitude] Page Location')
+  putAmplitudeValue(
+    properties,
+    '$current_url',
+    isEmptyInAmplitude(url) ? getOwnValue(from, '[Amplitude] Page URL') : url,
+  )
+  putAmplitudeValue(properties, '$host', getOwnValue(from, '[Amplitude] Page Domain'))
+  putAmplitudeValue(properties, '$pathname', getOwnValue(from, '[Amplitude] Page Path'))
+  putAmplitudeValue(properties, '$viewport_height', getOwnValue(from, '[Amplitude] Viewport Height'))
+  putAmplitudeValue(properties, '$viewport_width', getOwnValue(from, '[Amplitude] Viewport Width'))
+  putAmplitudeValue(properties, '$referrer', getOwnValue(from, 'referrer'))
+  putAmplitudeValue(properties, '$referring_domain', getOwnValue(from, 'referring_domain'))
 }
 
 function putElement(properties: JsonObject, sourceName: string, from: JsonObject): void {
   const type = /^\[Amplitude\] Element (Clicked|Changed)$/.exec(sourceName)?.[1]
   if (type === undefined) return
   putAmplitudeValue(properties, '$event_type', type === 'Clicked' ? 'click' : 'change')
-  putAmplitudeValue(properties, '$el_text', ownValue(from, '[Amplitude] Element Text'))
+  putAmplitudeValue(properties, '$el_text', getOwnValue(from, '[Amplitude] Element Text'))
 }
 
 /** Mapped individually unless the platform is the web, where they keep their names. */
@@ -145,7 +149,7 @@ const deviceFields: readonly string[] = ['device_manufacturer', 'device_model']
 function putBrowser(properties: JsonObject, record: JsonObject): void {
   const device = readAmplitudeText(record, 'device_type')
   putAmplitudeValue(properties, '$browser', readAmplitudeText(record, 'os_name'))
-  putAmplitudeValue(properties, '$browser_version', parseWholeNumber(ownValue(record, 'os_version')))
+  putAmplitudeValue(properties, '$browser_version', parseWholeNumber(getOwnValue(record, 'os_version')))
   putAmplitudeValue(properties, '$os', device)
   putAmplitudeValue(properties, '$device_type', deviceKind(device))
 }
@@ -153,10 +157,10 @@ function putBrowser(properties: JsonObject, record: JsonObject): void {
 function putDevice(properties: JsonObject, record: JsonObject, platform: string): void {
   const system = readAmplitudeText(record, 'os_name')
   putAmplitudeValue(properties, '$os', system)
-  putAmplitudeValue(properties, '$os_version', ownValue(record, 'os_version'))
+  putAmplitudeValue(properties, '$os_version', getOwnValue(record, 'os_version'))
   putAmplitudeValue(properties, '$device_type', mobileKind(system) ?? mobileKind(platform))
-  putAmplitudeValue(properties, '$device_manufacturer', ownValue(record, 'device_manufacturer'))
-  putAmplitudeValue(properties, '$device_model', ownValue(record, 'device_model'))
+  putAmplitudeValue(properties, '$device_manufacturer', getOwnValue(record, 'device_manufacturer'))
+  putAmplitudeValue(properties, '$device_model', getOwnValue(record, 'device_model'))
   putAmplitudeValue(properties, '$device_name', readAmplitudeText(record, 'device_type'))
 }
 

@@ -1,7 +1,7 @@
 // Amplitude's forms of empty values and booleans, and objects that a warehouse has stored as text.
 // Source: docs/wire/import.md §1.0 (empty values), §1.1.
 
-import { isJsonObject, type JsonObject, type JsonValue, ownValue, setOwn } from '#core/json.ts'
+import { getOwnValue, isJsonObject, type JsonObject, type JsonValue, setOwnValue } from '#core/json.ts'
 import { toLegalId } from '#importer/records/distinct-ids.ts'
 import { RecordReject } from '#importer/records/imported-event.ts'
 import { isEmptyValue, parseJsonText, readTextField } from '#importer/records/record-fields.ts'
@@ -23,7 +23,7 @@ export function readAmplitudeText(record: JsonObject, field: string): string | n
 
 /** Sets a property unless its value is empty. */
 export function putAmplitudeValue(properties: JsonObject, key: string, value: JsonValue | undefined): void {
-  if (value !== undefined && !isEmptyInAmplitude(value)) setOwn(properties, key, value)
+  if (value !== undefined && !isEmptyInAmplitude(value)) setOwnValue(properties, key, value)
 }
 
 /** The members that are not empty. */
@@ -39,7 +39,7 @@ export function removeEmptyValues(object: JsonObject): JsonObject {
  * @throws RecordReject `properties_not_object`.
  */
 export function readAmplitudeObject(record: JsonObject, field: string): JsonObject {
-  const value = ownValue(record, field)
+  const value = getOwnValue(record, field)
   if (isEmptyInAmplitude(value)) return {}
   const object = parseObjectText(value)
   if (!isJsonObject(object)) throw new RecordReject('properties_not_object', field)

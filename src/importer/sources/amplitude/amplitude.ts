@@ -2,7 +2,7 @@
 // files. Source: docs/wire/import.md §1.1.
 
 import { parseUuid } from '#core/events/uuid.ts'
-import { isJsonObject, type JsonObject, type JsonValue, ownValue, setOwn } from '#core/json.ts'
+import { getOwnValue, isJsonObject, type JsonObject, type JsonValue, setOwnValue } from '#core/json.ts'
 import { defineSource } from '#importer/records/define-source.ts'
 import { deriveContentUuid, deriveImportUuid } from '#importer/records/deterministic-uuid.ts'
 import { requireDistinctId, toEventIdText, toIdText } from '#importer/records/distinct-ids.ts'
@@ -11,13 +11,13 @@ import type { SourceContext, SourceFact } from '#importer/records/import-source.
 import {
   type Conversion,
   type ConvertedRecord,
+  createSkippedOutcome,
   type GroupSnapshot,
   type RecordNote,
   RecordReject,
-  skipRecord,
 } from '#importer/records/imported-event.ts'
 import { readEventName } from '#importer/records/record-fields.ts'
-import { checkTime, findFirstTime, readTimeField, type TimeWindow } from '#importer/records/source-time.ts'
+import { checkTimeInWindow, findFirstTime, readTimeField, type TimeWindow } from '#importer/records/source-time.ts'
 import { mapAmplitudeProperties, readPersonProperties } from './amplitude-properties.ts'
 import { isEmptyInAmplitude, readAmplitudeId, readAmplitudeObject, removeEmptyValues } from './amplitude-values.ts'
 
@@ -47,11 +47,11 @@ const sessionMarkers: ReadonlySet<string> = new Set(['session_start', 'session_e
 const groupCall = '$groupidentify'
 
 function convertEvent(record: JsonObject, context: SourceContext): Conversion {
-  const sourceName = readEventName(ownValue(record, 'event_type'), 'event_type')
-  if (sessionMarkers.has(sourceName)) return skipRecord('session_marker')
-  const userId = readAmplitudeId(ownValue(record, 'user_id'))
-  const deviceId = readAmplitudeId(ownValue(record, 'device_id'))
-  const distinctId = requireDistinctId(userId ?? deviceId ?? readAmplitudeId(ownValue(record, 'amplitude_id')))
+  const sourceName = readEventName(getOwnValue(record, 'event_type'), 'event_type')
+  if (sessionMarkers.has(sourceName)) return createSkippedOutcome('session_marker')
+  const userId = readAmplitudeId(getOwnValue(record, 'user_id'))
+  const deviceId = readAmplitudeId(getOwnValue(record, 'device_id'))
+  const distinctId = requireDistinctId(userId ?? deviceId ?? readAmplitudeId(getOwnValue(record, 'amplitude_id')))
   const timeUs = readEventTime(record, context)
   const { inEvent, snapshots, droppedCount } = readGroups(record, distinctId, timeUs)
   const notes: RecordNote[] = Array.from({ length: droppedCount }, () => 'group_values_dropped')
@@ -75,17 +75,17 @@ function convertEvent(record: JsonObject, context: SourceContext): Conversion {
 /** The first readable time; later fields are less exact. @throws RecordReject */
 function readEventTime(record: JsonObject, window: TimeWindow): number {
   const { timeUs, field } = findFirstTime(record, timeFields, { zone: 'UTC' }, isEmptyInAmplitude)
-  checkTime(timeUs, window, field)
+  checkTimeInWindow(timeUs, window, field)
   return timeUs
 }
 
 const timeFields = ['event_time', 'client_event_time', 'server_received_time']
 
 function deriveUuid(record: JsonObject): string {
-  const readIdText = (field: string) => toIdText(ownValue(record, field)) ?? ''
+  const readIdText = (field: string) => toIdText(getOwnValue(record, field)) ?? ''
   const own = parseUuid(readIdText('uuid'))
   if (own !== null) return own
-  const insertId = ownValue(record, '$insert_id')
+  const insertId = getOwnValue(record, '$insert_id')
   const idOfEvent = isEmptyInAmplitude(insertId) ? null : toEventIdText(insertId)
   if (idOfEvent === null) return deriveContentUuid('amplitude', record)
   return deriveImportUuid('amplitude', 'insert', readIdText('app'), readIdText('device_id'), idOfEvent)
@@ -98,8 +98,8 @@ const notKept = [
 /** An `$insert_id` that the uuid is derived from does not count as dropped. */
 function listDroppedFields(record: JsonObject): string[] {
   const isUsedByUuid = (field: string) =>
-    field === '$insert_id' && parseUuid(toIdText(ownValue(record, 'uuid')) ?? '') === null
-  return notKept.filter(field => !isUsedByUuid(field) && !isEmptyInAmplitude(ownValue(record, field)))
+    field === '$insert_id' && parseUuid(toIdText(getOwnValue(record, 'uuid')) ?? '') === null
+  return notKept.filter(field => !isUsedByUuid(field) && !isEmptyInAmplitude(getOwnValue(record, field)))
 }
 
 interface RecordGroups {
@@ -119,13 +119,13 @@ function readGroups(record: JsonObject, distinctId: string, timeUs: number): Rec
   const snapshots: GroupSnapshot[] = []
   let droppedCount = 0
   for (const type of listKeysOfBoth(groups, described)) {
-    const named = readKeys(ownValue(groups, type))
-    const ofType = ownValue(described, type)
+    const named = readKeys(getOwnValue(groups, type))
+    const ofType = getOwnValue(described, type)
     const byKey = isJsonObject(ofType) ? ofType : {}
-    if (named.length > 0) setOwn(inEvent, type, named[0]!)
+    if (named.length > 0) setOwnValue(inEvent, type, named[0]!)
     droppedCount += Math.max(0, named.length - 1)
     for (const key of new Set([...named, ...Object.keys(byKey).filter(each => !isEmptyInAmplitude(each))])) {
-      const properties = ownValue(byKey, key)
+      const properties = getOwnValue(byKey, key)
       snapshots.push({
         type,
         key,
@@ -162,11 +162,11 @@ const deviceFact = 'amplitude_device'
 
 /** The user id and the device id of an Amplitude id, under which the staged events know its person. */
 function readUserFacts(record: JsonObject): SourceFact[] {
-  const key = toIdText(ownValue(record, 'amplitude_id'))
+  const key = toIdText(getOwnValue(record, 'amplitude_id'))
   if (key === null) return []
   const facts = [
-    { kind: userFact, value: readAmplitudeId(ownValue(record, 'user_id')) },
-    { kind: deviceFact, value: readAmplitudeId(ownValue(record, 'device_id')) },
+    { kind: userFact, value: readAmplitudeId(getOwnValue(record, 'user_id')) },
+    { kind: deviceFact, value: readAmplitudeId(getOwnValue(record, 'device_id')) },
   ]
   return facts.flatMap(({ kind, value }) => (value === null ? [] : [{ kind, key, value }]))
 }
@@ -184,11 +184,11 @@ interface Known {
 /** @throws RecordReject */
 function convertMerge(record: JsonObject, allowsMerge: boolean, context: SourceContext): Conversion {
   const timeUs = readMergeTime(record, context)
-  const original = findKnownId(ownValue(record, 'merged_amplitude_id'), context)
-  const added = findKnownId(ownValue(record, 'amplitude_id'), context)
+  const original = findKnownId(getOwnValue(record, 'merged_amplitude_id'), context)
+  const added = findKnownId(getOwnValue(record, 'amplitude_id'), context)
   // If no staged event has the Amplitude id, the id belongs to no person here.
   if (original === null || added === null || !isIdentityLink({ userId: original.id, deviceId: added.id }))
-    return skipRecord('filtered')
+    return createSkippedOutcome('filtered')
   if (original.isUser && added.isUser) {
     if (!allowsMerge) throw new RecordReject('merge_needs_approval', 'merged_amplitude_id')
     const uuid = deriveImportUuid('merge', 'amplitude', original.id, added.id)

@@ -2,7 +2,14 @@
 // which we have no names stay nested, so that two fields of the same name never overwrite each other. Source:
 // docs/wire/import.md §1.5.
 
-import { isJsonObject, type JsonObject, type JsonValue, ownValue, parseNumberOrLiteral, setOwn } from '#core/json.ts'
+import {
+  getOwnValue,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  parseNumberOrLiteral,
+  setOwnValue,
+} from '#core/json.ts'
 import { isSameJson } from '#core/json-equal.ts'
 import { deriveSessionUuid } from '#importer/records/deterministic-uuid.ts'
 import { toIdText, toLegalId } from '#importer/records/distinct-ids.ts'
@@ -66,7 +73,7 @@ const wholeFields: ReadonlySet<string> = new Set(['items', 'ecommerce'])
 
 export function mapGa4Properties(row: JsonObject): JsonObject {
   const properties: JsonObject = {}
-  const params = readKeyedValues(ownValue(row, 'event_params'))
+  const params = readKeyedValues(getOwnValue(row, 'event_params'))
   for (const [field, value] of Object.entries(row))
     if (!consumed.has(field))
       putProperty(properties, field, wholeFields.has(field) ? nullIfEmpty(value) : removeEmptyFields(value))
@@ -76,7 +83,7 @@ export function mapGa4Properties(row: JsonObject): JsonObject {
   for (const [key, value] of Object.entries(params)) if (key !== 'page_location') putParam(properties, key, value)
   putUrlProperties(properties, readTextField(params, 'page_location'), { hasHost: true })
   putProperty(properties, '$ga4_user_pseudo_id', toIdText(row.user_pseudo_id))
-  putProperty(properties, '$session_id', deriveSessionId(row, ownValue(params, 'ga_session_id')))
+  putProperty(properties, '$session_id', deriveSessionId(row, getOwnValue(params, 'ga_session_id')))
   putPerson(properties, row)
   return properties
 }
@@ -84,7 +91,7 @@ export function mapGa4Properties(row: JsonObject): JsonObject {
 /** A parameter with the name of another field and a different value is set as `event_params.NAME`. */
 function putParam(properties: JsonObject, key: string, value: JsonValue): void {
   const name = paramNames.get(key) ?? key
-  const known = ownValue(properties, name)
+  const known = getOwnValue(properties, name)
   putProperty(properties, known === undefined || isSameJson(known, value) ? name : `event_params.${key}`, value)
 }
 
@@ -93,7 +100,7 @@ function putDevice(properties: JsonObject, device: JsonObject): void {
   const category = readTextField(device, 'category')
   if (category !== null) putProperty(properties, '$device_type', category.charAt(0).toUpperCase() + category.slice(1))
   const web = readObjectField(device, 'web_info')
-  for (const [field, name] of webNames) putProperty(properties, name, ownValue(web, field))
+  for (const [field, name] of webNames) putProperty(properties, name, getOwnValue(web, field))
   const unnamedWeb = Object.fromEntries(Object.entries(web).filter(([field]) => !webNames.has(field)))
   if (Object.keys(unnamedWeb).length > 0) rest.web_info = unnamedWeb
   putNamed(properties, 'device', rest, deviceNames)
@@ -104,7 +111,7 @@ function putNamed(properties: JsonObject, recordName: string, record: JsonObject
   const rest: JsonObject = {}
   for (const [field, value] of Object.entries(record)) {
     const name = names.get(field)
-    if (name === undefined) setOwn(rest, field, value)
+    if (name === undefined) setOwnValue(rest, field, value)
     else putProperty(properties, name, value)
   }
   putProperty(properties, recordName, removeEmptyFields(rest))
@@ -139,11 +146,11 @@ function deriveSessionId(row: JsonObject, session: JsonValue | undefined): strin
 
 function putPerson(properties: JsonObject, row: JsonObject): void {
   const set: JsonObject = {}
-  putProperties(set, readKeyedValues(ownValue(row, 'user_properties')))
+  putProperties(set, readKeyedValues(getOwnValue(row, 'user_properties')))
   const setOnce: JsonObject = {}
   const firstTouch = readObjectField(row, 'traffic_source')
-  for (const [field, name] of firstTouchNames) putProperty(setOnce, name, ownValue(firstTouch, field))
-  putProperty(setOnce, 'first_touch_at', formatInstant(ownValue(row, 'user_first_touch_timestamp')))
+  for (const [field, name] of firstTouchNames) putProperty(setOnce, name, getOwnValue(firstTouch, field))
+  putProperty(setOnce, 'first_touch_at', formatInstant(getOwnValue(row, 'user_first_touch_timestamp')))
   putPersonUpdates(properties, { set, setOnce })
 }
 
@@ -164,20 +171,20 @@ const decimal = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:e[+-]?\d+)?$/i
 function readKeyedValues(list: JsonValue | undefined): JsonObject {
   const values: JsonObject = {}
   for (const entry of Array.isArray(list) ? list : []) {
-    const key = isJsonObject(entry) ? ownValue(entry, 'key') : null
+    const key = isJsonObject(entry) ? getOwnValue(entry, 'key') : null
     if (typeof key !== 'string') continue
-    const value = findValueThatIsSet(ownValue(entry as JsonObject, 'value'))
-    if (value !== null) setOwn(values, key, value)
+    const value = findValueThatIsSet(getOwnValue(entry as JsonObject, 'value'))
+    if (value !== null) setOwnValue(values, key, value)
   }
   return values
 }
 
 function findValueThatIsSet(value: JsonValue | undefined): JsonValue | null {
   if (!isJsonObject(value)) return null
-  const text = ownValue(value, 'string_value')
+  const text = getOwnValue(value, 'string_value')
   if (!isEmptyValue(text)) return text!
   for (const field of ['int_value', 'float_value', 'double_value']) {
-    const number = ownValue(value, field)
+    const number = getOwnValue(value, field)
     if (!isEmptyValue(number)) return parseNumber(number!)
   }
   return null

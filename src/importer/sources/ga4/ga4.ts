@@ -1,7 +1,15 @@
 // Google Analytics 4: rows of the BigQuery export as JSON, in which 64-bit integers are text.
 // Source: docs/wire/import.md §1.5.
 
-import { isJsonObject, isRawNumber, type JsonObject, type JsonValue, numberOf, ownValue, setOwn } from '#core/json.ts'
+import {
+  getOwnValue,
+  isJsonObject,
+  isRawNumber,
+  type JsonObject,
+  type JsonValue,
+  readJsonNumber,
+  setOwnValue,
+} from '#core/json.ts'
 import { dayMs } from '#core/time.ts'
 import { toCanonicalJson } from '#importer/records/canonical-json.ts'
 import { defineSource } from '#importer/records/define-source.ts'
@@ -9,7 +17,7 @@ import { deriveImportUuid, hashCanonicalContent } from '#importer/records/determ
 import { requireDistinctId, toIdText, toLegalId } from '#importer/records/distinct-ids.ts'
 import { createIdentityLinks } from '#importer/records/generated-events.ts'
 import { ImportConfigError } from '#importer/records/import-source.ts'
-import { type Conversion, skipRecord } from '#importer/records/imported-event.ts'
+import { type Conversion, createSkippedOutcome } from '#importer/records/imported-event.ts'
 import { isEmptyValue, readEventName } from '#importer/records/record-fields.ts'
 import { readTimeField, type TimeWindow, usPerMs } from '#importer/records/source-time.ts'
 import { mapGa4Properties } from './ga4-properties.ts'
@@ -39,19 +47,19 @@ export const ga4 = defineSource(
 )
 
 function convertRow(row: JsonObject, window: TimeWindow, settleDays: number): Conversion {
-  const name = readEventName(ownValue(row, 'event_name'), 'event_name')
-  if (sessionMarkers.has(name)) return skipRecord('session_marker')
+  const name = readEventName(getOwnValue(row, 'event_name'), 'event_name')
+  if (sessionMarkers.has(name)) return createSkippedOutcome('session_marker')
   // Without consent both are null, and no id may be invented.
   const [userId, deviceId] = [toLegalId(row.user_id), toLegalId(row.user_pseudo_id)]
   const distinctId = requireDistinctId(userId ?? deviceId)
   const timeUs = readRowTime(row, window)
-  if (window.nowMs - readTableDayMs(row, timeUs) < settleDays * dayMs) return skipRecord('filtered')
+  if (window.nowMs - readTableDayMs(row, timeUs) < settleDays * dayMs) return createSkippedOutcome('filtered')
   const event = eventNames.get(name) ?? name
   const properties = mapGa4Properties(row)
   return {
     events: [{ uuid: deriveUuid(row), event, sourceName: name, distinctId, timeUs, properties }],
     links: createIdentityLinks(userId, deviceId, timeUs),
-    dropped: notKept.filter(field => !isEmptyValue(ownValue(row, field))),
+    dropped: notKept.filter(field => !isEmptyValue(getOwnValue(row, field))),
   }
 }
 
@@ -77,8 +85,8 @@ const uuidParts = [
  * events of the same name differ only in their content. Rows without a bundle are identified only by `uuidParts`.
  */
 function deriveUuid(row: JsonObject): string {
-  const parts = uuidParts.map(part => toIdText(ownValue(row, part)) ?? '')
-  const isPlaced = parts.at(-1) !== '' || toIdText(ownValue(row, 'event_bundle_sequence_id')) === null
+  const parts = uuidParts.map(part => toIdText(getOwnValue(row, part)) ?? '')
+  const isPlaced = parts.at(-1) !== '' || toIdText(getOwnValue(row, 'event_bundle_sequence_id')) === null
   return deriveImportUuid('ga4', ...parts, ...(isPlaced ? [] : [hashEvent(row)]))
 }
 
@@ -87,7 +95,7 @@ function deriveUuid(row: JsonObject): string {
  * have other values in them, such as in the columns of the person.
  */
 function hashEvent(row: JsonObject): string {
-  const fields = ['event_params', 'items', 'ecommerce'].map(field => [field, ownValue(row, field) ?? null] as const)
+  const fields = ['event_params', 'items', 'ecommerce'].map(field => [field, getOwnValue(row, field) ?? null] as const)
   const normalized = normalizeValue(Object.fromEntries(fields)) as JsonObject
   const params = Array.isArray(normalized.event_params) ? normalized.event_params : []
   // The canonical JSON of a parameter starts with its key, so this sorts by key.
@@ -101,13 +109,13 @@ function hashEvent(row: JsonObject): string {
 function normalizeValue(value: JsonValue): JsonValue {
   if (typeof value === 'string') return decimal.test(value) ? String(Number(value)) : value
   if (typeof value === 'boolean') return String(value)
-  if (typeof value === 'number' || isRawNumber(value)) return toIdText(value) ?? String(numberOf(value))
+  if (typeof value === 'number' || isRawNumber(value)) return toIdText(value) ?? String(readJsonNumber(value))
   if (Array.isArray(value)) return value.map(normalizeValue)
   if (!isJsonObject(value)) return value
   const normalized: JsonObject = {}
   for (const [field, each] of Object.entries(value)) {
     const comparableEach = normalizeValue(each)
-    if (!isNullOrEmpty(comparableEach)) setOwn(normalized, field, comparableEach)
+    if (!isNullOrEmpty(comparableEach)) setOwnValue(normalized, field, comparableEach)
   }
   return normalized
 }

@@ -15,7 +15,12 @@ import {
   type SourceContext,
   type SourceRecord,
 } from '#importer/records/import-source.ts'
-import { type Conversion, type RecordNote, RecordReject, skipRecord } from '#importer/records/imported-event.ts'
+import {
+  type Conversion,
+  createSkippedOutcome,
+  type RecordNote,
+  RecordReject,
+} from '#importer/records/imported-event.ts'
 import {
   isEmptyValue,
   putPersonUpdates,
@@ -26,7 +31,7 @@ import {
 import type { SourceConfig } from '#importer/records/source-config.ts'
 import { type EpochUnit, isZoneName, readRecordTime, type TimeWindow } from '#importer/records/source-time.ts'
 import {
-  createSelector,
+  createFieldSelector,
   renameFields,
   selectFields,
   TypedFields,
@@ -72,7 +77,7 @@ interface Conversions {
   /** Whether identical records without an id are separate events. */
   readonly keepsIdentical: boolean
   readonly isWanted: (record: JsonObject) => boolean
-  readonly selector: ReturnType<typeof createSelector>
+  readonly selector: ReturnType<typeof createFieldSelector>
   /** Looks at a record for the names in the mapping. */
   readonly watch: ((record: JsonObject) => void) | undefined
 }
@@ -104,7 +109,7 @@ function createConverter(
     window: context,
     keepsIdentical: config.flag('keep_identical'),
     isWanted: createRecordFilter(mapping.filters),
-    selector: createSelector(mapping),
+    selector: createFieldSelector(mapping),
     watch,
   }
   return {
@@ -116,12 +121,12 @@ function createConverter(
 function convert(record: SourceRecord, conversions: Conversions): Conversion {
   const { mapping, form, watch } = conversions
   watch?.(record.value)
-  if (!conversions.isWanted(record.value)) return skipRecord('filtered')
+  if (!conversions.isWanted(record.value)) return createSkippedOutcome('filtered')
   const notes: RecordNote[] = []
   const fields = new TypedFields(record.value, mapping, form, notes)
   const name = readName(fields, mapping)
   const target = findTarget(name, mapping)
-  if ('skip' in target) return skipRecord(target.skip)
+  if ('skip' in target) return createSkippedOutcome(target.skip)
   const { distinctId, anonId } = readIds(fields, mapping)
   const timeUs = readMappedTime(fields, conversions)
   const uuid = deriveUuid(record, fields, conversions)

@@ -1,13 +1,18 @@
 // Heap: rows of its tables, from Heap Connect or a one-off export. The table of a row decides how it is converted.
 // Source: docs/wire/import.md §1.4.
 
-import { type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
+import { getOwnValue, type JsonObject, type JsonValue } from '#core/json.ts'
 import { defineSource } from '#importer/records/define-source.ts'
 import { deriveContentUuid, deriveImportUuid } from '#importer/records/deterministic-uuid.ts'
 import { requireDistinctId, toEventIdText, toIdText, toLegalId } from '#importer/records/distinct-ids.ts'
 import { createIdentityLinks, isIdentityLink } from '#importer/records/generated-events.ts'
 import type { SourceFact, SourceRecord } from '#importer/records/import-source.ts'
-import { type Conversion, type ConvertedRecord, RecordReject, skipRecord } from '#importer/records/imported-event.ts'
+import {
+  type Conversion,
+  type ConvertedRecord,
+  createSkippedOutcome,
+  RecordReject,
+} from '#importer/records/imported-event.ts'
 import {
   isEmptyValue,
   putPersonUpdates,
@@ -55,10 +60,10 @@ function convertRow(table: string | null, row: JsonObject, lookups: Lookups): Co
     case null:
       throw new RecordReject('event_missing', 'table', 'neither the file nor the row identifies its table')
     case 'sessions':
-      return skipRecord('session_marker')
+      return createSkippedOutcome('session_marker')
     case 'all_events':
       // The same events are also in their own tables, and only there with their properties.
-      return skipRecord('duplicate_in_source')
+      return createSkippedOutcome('duplicate_in_source')
     case 'users':
       return convertUser(row, lookups)
     case 'user_migrations':
@@ -80,7 +85,7 @@ function convertMigration(row: JsonObject, { identityOf, window }: Lookups): Con
   const target = requireDistinctId(toLegalId(row.to_user_id), 'to_user_id')
   const distinctId = identityOf(target) ?? target
   const timeUs = readTimeField(row, 'time', heapTime, window)
-  if (!isIdentityLink({ userId: distinctId, deviceId: alias })) return skipRecord('filtered')
+  if (!isIdentityLink({ userId: distinctId, deviceId: alias })) return createSkippedOutcome('filtered')
   const uuid = deriveImportUuid('alias', 'heap', distinctId, alias)
   const sourceName = 'user_migrations'
   return { events: [{ uuid, event: '$create_alias', sourceName, distinctId, timeUs, properties: { alias } }] }
@@ -154,7 +159,7 @@ const noDate = 'Invalid date'
 
 /** The id assigned by Heap; one-off exports call it `id`. */
 function readUserId(row: JsonObject): string | null {
-  return toLegalId(ownValue(row, 'user_id') ?? ownValue(row, 'id'))
+  return toLegalId(getOwnValue(row, 'user_id') ?? getOwnValue(row, 'id'))
 }
 
 function convertUser(row: JsonObject, { window, identityOf }: Lookups): ConvertedRecord {

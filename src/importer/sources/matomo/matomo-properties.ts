@@ -1,7 +1,7 @@
 // The event name and the properties of an action in a Matomo visit, including the properties of the visit, which each of
 // its events carries. Source: docs/wire/import.md §1.6.
 
-import { type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
+import { getOwnValue, type JsonObject, type JsonValue } from '#core/json.ts'
 import {
   isEmptyValue,
   putProperty,
@@ -48,9 +48,9 @@ export function isKnownMatomoType(type: string): boolean {
 
 /** @throws RecordReject for an event without a name. */
 export function readMatomoEventName({ type, path, value }: MatomoAction): string {
-  if (type === 'event') return readEventName(ownValue(value, 'eventAction'), `${path}.eventAction`)
+  if (type === 'event') return readEventName(getOwnValue(value, 'eventAction'), `${path}.eventAction`)
   if (type === content)
-    return isEmptyValue(ownValue(value, 'contentInteraction')) ? 'content_impression' : 'content_interaction'
+    return isEmptyValue(getOwnValue(value, 'contentInteraction')) ? 'content_impression' : 'content_interaction'
   return eventNames.get(type) ?? readEventName(`matomo_${type}`, `${path}.type`)
 }
 
@@ -98,9 +98,9 @@ export function mapMatomoVisitProperties(visit: JsonObject): JsonObject {
     if (consumedOfVisit.has(field) || isDisplay(field) || value === keywordUnknown) continue
     putProperty(properties, visitNames.get(field) ?? field, field === 'countryCode' ? toUpperCaseCode(value) : value)
   }
-  putResolution(properties, ownValue(visit, 'resolution'))
-  putProperty(properties, '$geoip_latitude', parseDegrees(ownValue(visit, 'latitude')))
-  putProperty(properties, '$geoip_longitude', parseDegrees(ownValue(visit, 'longitude')))
+  putResolution(properties, getOwnValue(visit, 'resolution'))
+  putProperty(properties, '$geoip_latitude', parseDegrees(getOwnValue(visit, 'latitude')))
+  putProperty(properties, '$geoip_longitude', parseDegrees(getOwnValue(visit, 'longitude')))
   return properties
 }
 

@@ -2,12 +2,18 @@
 // UTC, while the times of the visit are true. So each visit reveals its own UTC offset: one before or after a clock change,
 // or two if the clock changed during the visit. Source: docs/wire/import.md §1.6.
 
-import { type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
+import { getOwnValue, type JsonObject, type JsonValue } from '#core/json.ts'
 import { maxOf, minOf } from '#core/min-max.ts'
 import { toIdText } from '#importer/records/distinct-ids.ts'
 import { RecordReject } from '#importer/records/imported-event.ts'
 import { isEmptyValue } from '#importer/records/record-fields.ts'
-import { checkTime, readTime, type TimeWindow, usPerSecond, wallClockToUtc } from '#importer/records/source-time.ts'
+import {
+  checkTimeInWindow,
+  readTime,
+  type TimeWindow,
+  usPerSecond,
+  wallClockToUtc,
+} from '#importer/records/source-time.ts'
 import { findTimesAcrossClockChange } from './matomo-clock-changes.ts'
 import type { MatomoAction } from './matomo-properties.ts'
 
@@ -30,7 +36,7 @@ export function findMatomoTimes(
 ): ReadonlyMap<MatomoAction, number> {
   for (const action of wanted) checkWrittenTime(action)
   const timed = sortByPosition(all).flatMap(action => {
-    const writtenUs = readSeconds(ownValue(action.value, 'timestamp'))
+    const writtenUs = readSeconds(getOwnValue(action.value, 'timestamp'))
     return writtenUs === null ? [] : { action, writtenUs }
   })
   const trueUs = findTrueTimes(
@@ -42,7 +48,7 @@ export function findMatomoTimes(
   return new Map(
     wanted.map(action => {
       const timeUs = times.get(action)!
-      checkTime(timeUs, window, findTimeField(action))
+      checkTimeInWindow(timeUs, window, findTimeField(action))
       return [action, timeUs]
     }),
   )
@@ -59,18 +65,18 @@ function sortByPosition(actions: readonly MatomoAction[]): readonly MatomoAction
 }
 
 function readPosition({ value }: MatomoAction): number | null {
-  const position = Number(toIdText(ownValue(value, 'interactionPosition')) ?? Number.NaN)
+  const position = Number(toIdText(getOwnValue(value, 'interactionPosition')) ?? Number.NaN)
   return Number.isSafeInteger(position) ? position : null
 }
 
 /** @returns microseconds since 1970; null when the visit has no start time. */
 export function readMatomoStart(visit: JsonObject): number | null {
-  return readSeconds(ownValue(visit, 'firstActionTimestamp'))
+  return readSeconds(getOwnValue(visit, 'firstActionTimestamp'))
 }
 
 /** @throws RecordReject */
 function checkWrittenTime(action: MatomoAction): void {
-  const value = ownValue(action.value, 'timestamp')
+  const value = getOwnValue(action.value, 'timestamp')
   if (value === undefined || isEmptyValue(value)) throw new RecordReject('timestamp_missing', findTimeField(action))
   if (readSeconds(value) === null) throw new RecordReject('timestamp_invalid', findTimeField(action))
 }
@@ -81,7 +87,8 @@ function checkWrittenTime(action: MatomoAction): void {
  */
 function findTrueTimes(written: readonly number[], visit: JsonObject, zone: string | null): readonly number[] {
   const firstUs = readMatomoStart(visit)
-  const lastUs = readSeconds(ownValue(visit, 'lastActionTimestamp')) ?? readSeconds(ownValue(visit, 'serverTimestamp'))
+  const lastUs =
+    readSeconds(getOwnValue(visit, 'lastActionTimestamp')) ?? readSeconds(getOwnValue(visit, 'serverTimestamp'))
   if (firstUs !== null) {
     const across = lastUs === null ? null : findTimesAcrossClockChange(written, { firstUs, lastUs }, zone)
     return across ?? subtractShift(written, minOf(written) - firstUs)

@@ -1,15 +1,20 @@
 // Matomo: visits as returned by `Live.getLastVisitsDetails`. A visit is one record, and each of its actions an event.
 // Source: docs/wire/import.md §1.6.
 
-import { isJsonObject, type JsonObject, mergeObjects, ownValue } from '#core/json.ts'
+import { getOwnValue, isJsonObject, type JsonObject, mergeObjects } from '#core/json.ts'
 import { minOf } from '#core/min-max.ts'
 import { defineSource } from '#importer/records/define-source.ts'
 import { deriveContentUuid, deriveImportUuid, deriveSessionUuid } from '#importer/records/deterministic-uuid.ts'
 import { requireDistinctId, toIdText, toLegalId } from '#importer/records/distinct-ids.ts'
 import { createIdentityLinks } from '#importer/records/generated-events.ts'
-import { type Conversion, type ImportedEvent, RecordReject, skipRecord } from '#importer/records/imported-event.ts'
+import {
+  type Conversion,
+  createSkippedOutcome,
+  type ImportedEvent,
+  RecordReject,
+} from '#importer/records/imported-event.ts'
 import { putProperty } from '#importer/records/record-fields.ts'
-import { checkTime, type TimeWindow, usPerMs } from '#importer/records/source-time.ts'
+import { checkTimeInWindow, type TimeWindow, usPerMs } from '#importer/records/source-time.ts'
 import {
   isKnownMatomoType,
   listDroppedMatomoFields,
@@ -40,9 +45,9 @@ function convertVisit(visit: JsonObject, zone: string | null, window: TimeWindow
   if (!visitFields.some(field => Object.hasOwn(visit, field)))
     throw new RecordReject('event_missing', 'actionDetails', 'the record is not a visit')
   const all = listActions(visit)
-  if (all.length === 0) return skipRecord('visit_without_actions')
+  if (all.length === 0) return createSkippedOutcome('visit_without_actions')
   const [actions, goals] = [all.filter(isOwnEvent), all.filter(action => !isOwnEvent(action))]
-  if (actions.length === 0) return skipRecord('goal_conversion_duplicate')
+  if (actions.length === 0) return createSkippedOutcome('goal_conversion_duplicate')
   const [userId, deviceId] = [toLegalId(visit.userId), toLegalId(visit.visitorId)]
   const distinctId = requireDistinctId(userId ?? deviceId)
   const times = findMatomoTimes(visit, all, actions, zone, window)
@@ -77,7 +82,7 @@ function readVisitTime(visit: JsonObject, zone: string | null, window: TimeWindo
   const actions = all.filter(isOwnEvent)
   if (actions.length > 0) return minOf(findMatomoTimes(visit, all, actions, zone, window).values())
   const startUs = readMatomoStart(visit)
-  if (startUs !== null) checkTime(startUs, window, 'firstActionTimestamp')
+  if (startUs !== null) checkTimeInWindow(startUs, window, 'firstActionTimestamp')
   return startUs
 }
 
@@ -88,13 +93,13 @@ function isOwnEvent({ type }: MatomoAction): boolean {
 
 /** Accepts lists and objects, since PHP writes a list with gaps as an object. */
 function listActions(visit: JsonObject): readonly MatomoAction[] {
-  const details = ownValue(visit, 'actionDetails')
+  const details = getOwnValue(visit, 'actionDetails')
   const list = Array.isArray(details) ? details : isJsonObject(details) ? Object.values(details) : []
   const seen = new Map<string, number>()
   return list.map((value, index) => {
     const path = `actionDetails[${index}]`
     if (!isJsonObject(value)) throw new RecordReject('properties_not_object', path)
-    const type = toIdText(ownValue(value, 'type')) ?? ''
+    const type = toIdText(getOwnValue(value, 'type')) ?? ''
     if (type === '') throw new RecordReject('event_missing', `${path}.type`)
     const position = (seen.get(type) ?? 0) + 1
     seen.set(type, position)
@@ -132,5 +137,5 @@ function deriveUuid(visit: JsonObject, action: MatomoAction): string {
 }
 
 function readIdText(record: JsonObject, field: string): string {
-  return toIdText(ownValue(record, field)) ?? ''
+  return toIdText(getOwnValue(record, field)) ?? ''
 }

@@ -1,6 +1,6 @@
 // The identities in Mixpanel's events. Source: docs/wire/import.md §1.0 (I1 to I5), §1.2 (identity, id, prefix).
 
-import { type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
+import { getOwnValue, type JsonObject, type JsonValue } from '#core/json.ts'
 import { checkIdLength, illegalForMixpanel, requireDistinctId, toLegalId } from '#importer/records/distinct-ids.ts'
 import { createIdentityLinks } from '#importer/records/generated-events.ts'
 import { type IdentityLink, RecordReject } from '#importer/records/imported-event.ts'
@@ -21,18 +21,18 @@ export function isSelfJoin(ids: Identity): boolean {
 export function readIdentity(sourceName: string, from: JsonObject): Identity {
   switch (sourceName) {
     case '$identify': {
-      const deviceId = readPersonId(ownValue(from, '$anon_id'))
+      const deviceId = readPersonId(getOwnValue(from, '$anon_id'))
       // Without an anonymous id there is nothing to link.
       if (deviceId === null) return { kind: 'event', distinctId: chooseDistinctId(from) }
-      const userId = readPersonId(ownValue(from, '$identified_id')) ?? chooseDistinctId(from)
+      const userId = readPersonId(getOwnValue(from, '$identified_id')) ?? chooseDistinctId(from)
       return { kind: 'identify', userId: checkIdLength(userId), deviceId: checkIdLength(deviceId) }
     }
     case '$create_alias': {
       const distinctId = chooseDistinctId(from)
-      return { kind: 'alias', distinctId, alias: requireId(ownValue(from, 'alias'), 'properties.alias') }
+      return { kind: 'alias', distinctId, alias: requireId(getOwnValue(from, 'alias'), 'properties.alias') }
     }
     case '$merge': {
-      const ids = ownValue(from, '$distinct_ids')
+      const ids = getOwnValue(from, '$distinct_ids')
       const field = 'properties.$distinct_ids'
       if (!Array.isArray(ids) || ids.length !== 2) throw new RecordReject('distinct_id_missing', field)
       return { kind: 'merge', distinctId: requireId(ids[0], field), alias: requireId(ids[1], field) }
@@ -47,8 +47,8 @@ export function readIdentity(sourceName: string, from: JsonObject): Identity {
  * user. The anonymous id does not replace a placeholder. @throws RecordReject
  */
 function chooseDistinctId(from: JsonObject): string {
-  const [resolved, userId] = [ownValue(from, 'distinct_id'), ownValue(from, '$user_id')]
-  const earlier = ownValue(from, '$distinct_id_before_identity')
+  const [resolved, userId] = [getOwnValue(from, 'distinct_id'), getOwnValue(from, '$user_id')]
+  const earlier = getOwnValue(from, '$distinct_id_before_identity')
   const id = toLegalId(resolved, illegalForMixpanel)
   // Some products have user ids in capitals, which look like device ids; then `$user_id` has the same value.
   const isDevice = isDeviceId(id) && id !== toLegalId(userId, illegalForMixpanel)
@@ -57,7 +57,7 @@ function chooseDistinctId(from: JsonObject): string {
       readPersonId(resolved) ??
       readPersonId(userId) ??
       (isEmptyValue(resolved) ? readPersonId(earlier) : null) ??
-      readPersonId(ownValue(from, '$device_id')),
+      readPersonId(getOwnValue(from, '$device_id')),
   )
 }
 
@@ -88,7 +88,7 @@ function requireId(value: JsonValue | undefined, field: string): string {
 }
 
 export function readIdentityLinks(from: JsonObject, timeUs: number): IdentityLink[] {
-  const userId = readPersonId(ownValue(from, '$user_id'))
-  const deviceId = readPersonId(ownValue(from, '$device_id'))
+  const userId = readPersonId(getOwnValue(from, '$user_id'))
+  const deviceId = readPersonId(getOwnValue(from, '$device_id'))
   return createIdentityLinks(userId, deviceId, timeUs, { $mixpanel_user_id: userId, $mixpanel_device_id: deviceId })
 }

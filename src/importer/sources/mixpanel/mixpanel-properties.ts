@@ -1,7 +1,7 @@
 // Maps the properties in a Mixpanel record to properties of its event and its person. Source: docs/wire/import.md §1.2.
 
 import { countryOf } from '#core/countries.ts'
-import { type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
+import { getOwnValue, type JsonObject, type JsonValue } from '#core/json.ts'
 import { isEmptyValue, pickRecordProperties, putPersonUpdates, putProperty } from '#importer/records/record-fields.ts'
 import { readPersonId } from './mixpanel-ids.ts'
 
@@ -54,10 +54,10 @@ export function mapMixpanelProperties(sourceName: string, from: JsonObject): Jso
     if (ownKeys.has(key) || droppedKeys.has(key) || leftOut.includes(key)) continue
     if (!isNamedTwice(from, key, renames)) putProperty(properties, renames.get(key) ?? key, value)
   }
-  putCountry(properties, ownValue(from, 'mp_country_code'))
-  putProperty(properties, '$mixpanel_user_id', readPersonId(ownValue(from, '$user_id')))
-  putProperty(properties, '$mixpanel_device_id', readPersonId(ownValue(from, '$device_id')))
-  putProperty(properties, '$device_id', ownValue(from, '$device_id'))
+  putCountry(properties, getOwnValue(from, 'mp_country_code'))
+  putProperty(properties, '$mixpanel_user_id', readPersonId(getOwnValue(from, '$user_id')))
+  putProperty(properties, '$mixpanel_device_id', readPersonId(getOwnValue(from, '$device_id')))
+  putProperty(properties, '$device_id', getOwnValue(from, '$device_id'))
   putProperty(properties, '$event_type', autocaptureTypes.get(sourceName))
   putPersonUpdates(properties, {
     set: pickRecordProperties(properties, personKeys),
@@ -72,7 +72,7 @@ export function mapMixpanelProperties(sourceName: string, from: JsonObject): Jso
  */
 function isNamedTwice(from: JsonObject, key: string, names: ReadonlyMap<string, string>): boolean {
   const name = names.get(key)
-  return name !== undefined && !isEmptyValue(ownValue(from, name) ?? null)
+  return name !== undefined && !isEmptyValue(getOwnValue(from, name) ?? null)
 }
 
 /** Sets the country code, and the country's name as in live events. */
@@ -102,7 +102,7 @@ export function mapProfileProperties(from: JsonObject): JsonObject {
     if (key === '$last_seen' || countryKeys.includes(key)) continue
     if (!isNamedTwice(from, key, profileRenames)) putProperty(set, profileRenames.get(key) ?? key, value)
   }
-  for (const key of countryKeys) putCountry(set, ownValue(from, key))
+  for (const key of countryKeys) putCountry(set, getOwnValue(from, key))
   return set
 }
 

@@ -1,11 +1,11 @@
 // The time of Mixpanel's events, which older projects export in their own zone. Each record gets notes about its zone,
 // because only all records together show which zone it is. Source: docs/wire/import.md §1.2 (time, zone shift).
 
-import { isRawNumber, type JsonObject, type JsonValue, numberOf, ownValue } from '#core/json.ts'
+import { getOwnValue, isRawNumber, type JsonObject, type JsonValue, readJsonNumber } from '#core/json.ts'
 import { RecordReject } from '#importer/records/imported-event.ts'
 import { isEmptyValue } from '#importer/records/record-fields.ts'
 import {
-  checkTime,
+  checkTimeInWindow,
   readTime,
   type TimeWindow,
   usPerMs,
@@ -30,19 +30,19 @@ const utcFromUs = Date.UTC(2023, 0, 1) * usPerMs
  */
 export function readEventTime(from: JsonObject, zone: string | null, window: TimeWindow): EventTime {
   const field = 'properties.time'
-  const value = ownValue(from, 'time')
+  const value = getOwnValue(from, 'time')
   if (isEmptyValue(value)) throw new RecordReject('timestamp_missing', field)
   const size = parseNumber(value!)
   const unit = size !== null && Math.abs(size) > millisecondsFrom ? 'ms' : 's'
   const writtenUs = readTime(value!, { zone, unit }, field)
   if (writtenUs === null) throw new RecordReject('timestamp_invalid', field)
   const timeUs = size === null || zone === null ? writtenUs : wallClockToUtcUs(writtenUs, zone)
-  checkTime(timeUs, window, field)
+  checkTimeInWindow(timeUs, window, field)
   return { timeUs, numberUs: size === null ? null : writtenUs }
 }
 
 function parseNumber(value: JsonValue): number | null {
-  if (typeof value === 'number' || isRawNumber(value)) return numberOf(value)!
+  if (typeof value === 'number' || isRawNumber(value)) return readJsonNumber(value)!
   return typeof value === 'string' && /^\s*-?\d+(?:\.\d+)?\s*$/.test(value) ? Number(value) : null
 }
 
@@ -69,9 +69,10 @@ export function createTimeZoneNotes(from: JsonObject, { timeUs, numberUs }: Even
 
 /** @returns epoch ms; null for an event imported into Mixpanel, which was received long after the event happened. */
 function findReceiptMs(from: JsonObject): number | null {
-  if (ownValue(from, '$import') === true) return null
+  if (getOwnValue(from, '$import') === true) return null
   return (
-    parseReceiptMs(ownValue(from, '$mp_api_timestamp_ms')) ?? parseReceiptMs(ownValue(from, 'mp_processing_time_ms'))
+    parseReceiptMs(getOwnValue(from, '$mp_api_timestamp_ms')) ??
+    parseReceiptMs(getOwnValue(from, 'mp_processing_time_ms'))
   )
 }
 

@@ -1,12 +1,12 @@
 // Mixpanel: rows of its raw event export and of its profile export. Source: docs/wire/import.md §1.2.
 
-import { isJsonObject, type JsonObject, ownValue } from '#core/json.ts'
+import { getOwnValue, isJsonObject, type JsonObject } from '#core/json.ts'
 import { defineSource } from '#importer/records/define-source.ts'
 import { deriveContentUuid, deriveImportUuid, deriveMixpanelUuid } from '#importer/records/deterministic-uuid.ts'
 import { requireDistinctId, toEventIdText } from '#importer/records/distinct-ids.ts'
-import { type Conversion, RecordReject, skipRecord } from '#importer/records/imported-event.ts'
+import { type Conversion, createSkippedOutcome, RecordReject } from '#importer/records/imported-event.ts'
 import { putPersonUpdates, readEventName, readObjectField } from '#importer/records/record-fields.ts'
-import { checkTime, formatTime, type TimeWindow } from '#importer/records/source-time.ts'
+import { checkTimeInWindow, formatTime, type TimeWindow } from '#importer/records/source-time.ts'
 import { isSelfJoin, readIdentity, readIdentityLinks, readPersonId } from './mixpanel-ids.ts'
 import {
   listDroppedFields,
@@ -54,15 +54,15 @@ const eventNames: ReadonlyMap<string, string> = new Map([
 ])
 
 function convertEvent(record: JsonObject, settings: Settings): Conversion {
-  const sourceName = readEventName(ownValue(record, 'event'), 'event')
-  const from = ownValue(record, 'properties')
+  const sourceName = readEventName(getOwnValue(record, 'event'), 'event')
+  const from = getOwnValue(record, 'properties')
   if (!isJsonObject(from)) throw new RecordReject('properties_not_object', 'properties')
   if (sourceName === '$merge' && !settings.allowsMerge)
     throw new RecordReject('merge_needs_approval', 'properties.$distinct_ids')
   const ids = readIdentity(sourceName, from)
   const time = readEventTime(from, settings.zone, settings.window)
   const { timeUs } = time
-  if (isSelfJoin(ids)) return skipRecord('filtered')
+  if (isSelfJoin(ids)) return createSkippedOutcome('filtered')
   const properties = mapMixpanelProperties(sourceName, from)
   const links = readIdentityLinks(from, timeUs)
   const dropped = listDroppedFields(from, ids.kind === 'event' ? '$insert_id' : null)
@@ -81,7 +81,7 @@ function convertEvent(record: JsonObject, settings: Settings): Conversion {
 }
 
 function deriveUuid(record: JsonObject, from: JsonObject): string {
-  const insertId = toEventIdText(ownValue(from, '$insert_id'))
+  const insertId = toEventIdText(getOwnValue(from, '$insert_id'))
   return insertId === null ? deriveContentUuid(name, record) : deriveMixpanelUuid(insertId)
 }
 
@@ -97,15 +97,15 @@ export function isMixpanelProfile(record: JsonObject): boolean {
 function checkProfileTime(exportedUs: number | null, window: TimeWindow): number {
   const field = 'profile_timestamp'
   if (exportedUs === null) throw new RecordReject('timestamp_missing', field)
-  checkTime(exportedUs, window, field)
+  checkTimeInWindow(exportedUs, window, field)
   return exportedUs
 }
 
 /** @param exportedUs like that of `checkProfileTime`. @throws RecordReject */
 function convertProfile(record: JsonObject, exportedUs: number | null, window: TimeWindow): Conversion {
-  const from = ownValue(record, '$properties')
+  const from = getOwnValue(record, '$properties')
   if (!isJsonObject(from)) throw new RecordReject('properties_not_object', '$properties')
-  const distinctId = requireDistinctId(readPersonId(ownValue(record, '$distinct_id')))
+  const distinctId = requireDistinctId(readPersonId(getOwnValue(record, '$distinct_id')))
   const timeUs = checkProfileTime(exportedUs, window)
   const properties: JsonObject = {}
   putPersonUpdates(properties, { set: mapProfileProperties(from) })

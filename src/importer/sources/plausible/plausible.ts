@@ -2,14 +2,25 @@
 // person; on request, each row of the pages table becomes as many page views as it counts. These are deterministic, marked
 // as synthetic, and carry the row's totals of views and visitors. Source: docs/wire/import.md §1.7.
 
-import { type JsonObject, ownValue } from '#core/json.ts'
+import { getOwnValue, type JsonObject } from '#core/json.ts'
 import { defineSource } from '#importer/records/define-source.ts'
 import { deriveContentUuid, deriveImportUuid } from '#importer/records/deterministic-uuid.ts'
 import { checkIdLength, toIdText } from '#importer/records/distinct-ids.ts'
 import { ImportConfigError, type SourceRecord } from '#importer/records/import-source.ts'
-import { type Conversion, type ImportedEvent, RecordReject, skipRecord } from '#importer/records/imported-event.ts'
+import {
+  type Conversion,
+  createSkippedOutcome,
+  type ImportedEvent,
+  RecordReject,
+} from '#importer/records/imported-event.ts'
 import { putProperty, readEventName, readTextField } from '#importer/records/record-fields.ts'
-import { checkTime, readTimeField, type TimeWindow, usPerMs, wallClockToUtc } from '#importer/records/source-time.ts'
+import {
+  checkTimeInWindow,
+  readTimeField,
+  type TimeWindow,
+  usPerMs,
+  wallClockToUtc,
+} from '#importer/records/source-time.ts'
 
 /** A fact that exists for each date that has rows of pages. */
 const pagesFact = 'plausible_pages'
@@ -45,7 +56,7 @@ export const plausible = defineSource(
       throw new ImportConfigError('visitors in the configuration of plausible must be at least 1')
     const settings = { site, zone, visitors, window: context }
     const tableOf = (record: SourceRecord) => configuredTable ?? findTable(record)
-    const dateOf = ({ value }: SourceRecord) => toIdText(ownValue(value, 'date')) ?? ''
+    const dateOf = ({ value }: SourceRecord) => toIdText(getOwnValue(value, 'date')) ?? ''
     // Only two tables count page views as such, and both count the same views. The other tables break these views down by
     // source, device and so on, so they stay sums; otherwise each view would be synthesized nine times.
     const countsViews = (record: SourceRecord, table: string) =>
@@ -97,7 +108,7 @@ function synthesizeViews(table: string, row: JsonObject, settings: Settings): Co
   if (viewCount > viewsMax)
     throw new RecordReject('record_too_large', 'pageviews', `a row may make at most ${viewsMax} page views`)
   const day = findLocalDay(row, settings)
-  if (viewCount === 0) return skipRecord('filtered')
+  if (viewCount === 0) return createSkippedOutcome('filtered')
   const date = toIdText(row.date) ?? ''
   const [host, page] = [readTextField(row, 'hostname'), readTextField(row, 'page')]
   const visitorCount = Math.max(1, settings.visitors ?? readCount(row, 'visitors') ?? 1)
@@ -116,7 +127,7 @@ function synthesizeViews(table: string, row: JsonObject, settings: Settings): Co
       properties,
     }
   })
-  checkTime(events.at(-1)!.timeUs, settings.window, 'date')
+  checkTimeInWindow(events.at(-1)!.timeUs, settings.window, 'date')
   const kept = new Set(['date', 'hostname', 'page', 'visitors', 'pageviews'])
   return { events, dropped: Object.keys(row).filter(column => !kept.has(column)) }
 }
@@ -176,14 +187,14 @@ function findTableByColumns(row: JsonObject): string | null {
 
 /** @returns the number in a cell, such as a mean of seconds; null if it is not a number. */
 function readNumber(row: JsonObject, column: string): number | null {
-  const value = ownValue(row, column)
+  const value = getOwnValue(row, column)
   const number = typeof value === 'string' && /^\d+(?:\.\d+)?$/.test(value.trim()) ? Number(value) : value
   return typeof number === 'number' && number <= Number.MAX_SAFE_INTEGER ? number : null
 }
 
 /** @returns an integer from 0; null for anything else. */
 function readCount(row: JsonObject, column: string): number | null {
-  const value = ownValue(row, column)
+  const value = getOwnValue(row, column)
   const number = typeof value === 'string' && /^\d+$/.test(value.trim()) ? Number(value) : value
   return typeof number === 'number' && Number.isSafeInteger(number) && number >= 0 ? number : null
 }

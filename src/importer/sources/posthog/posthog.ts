@@ -2,12 +2,17 @@
 // Source: docs/wire/import.md §1.8, §3.7.
 
 import { parseUuid } from '#core/events/uuid.ts'
-import { isJsonObject, type JsonObject, type JsonValue, ownValue, setOwn } from '#core/json.ts'
+import { getOwnValue, isJsonObject, type JsonObject, type JsonValue, setOwnValue } from '#core/json.ts'
 import { defineSource } from '#importer/records/define-source.ts'
 import { deriveContentUuid, deriveImportUuid } from '#importer/records/deterministic-uuid.ts'
 import { isIllegalId, requireDistinctId, toEventIdText, toIdText, toLegalId } from '#importer/records/distinct-ids.ts'
 import type { SourceContext, SourceFact, SourceRecord } from '#importer/records/import-source.ts'
-import { type Conversion, type RecordNote, RecordReject, skipRecord } from '#importer/records/imported-event.ts'
+import {
+  type Conversion,
+  createSkippedOutcome,
+  type RecordNote,
+  RecordReject,
+} from '#importer/records/imported-event.ts'
 import { isEmptyValue, parseJsonText, readEventName, readTextField } from '#importer/records/record-fields.ts'
 import { readTimeField, type TimeWindow } from '#importer/records/source-time.ts'
 
@@ -59,11 +64,11 @@ export const posthog = defineSource(
 )
 
 function convertEvent({ value: record }: SourceRecord, options: PostHogOptions): Conversion {
-  const name = readEventName(ownValue(record, 'event'), 'event')
+  const name = readEventName(getOwnValue(record, 'event'), 'event')
   if (unsupportedEvents.has(name)) throw new RecordReject('unsupported_event', 'event')
   const given = readProperties(record)
   const distinctId = requireDistinctId(
-    toLegalId(ownValue(record, 'distinct_id')) ?? toLegalId(ownValue(given, 'distinct_id')),
+    toLegalId(getOwnValue(record, 'distinct_id')) ?? toLegalId(getOwnValue(given, 'distinct_id')),
   )
   const timeUs = readEventTime(record, options.window)
   const notes: RecordNote[] = []
@@ -75,11 +80,11 @@ function convertEvent({ value: record }: SourceRecord, options: PostHogOptions):
   if (stripped.length > 0) notes.push('person_data_left_out')
   const chain = readTextField(record, 'elements_chain')
   if (chain !== null) properties.$elements_chain = chain
-  const isOfPennon = pennonColumns.every(column => typeof ownValue(record, column) === 'string')
+  const isOfPennon = pennonColumns.every(column => typeof getOwnValue(record, column) === 'string')
   const isBookkeeping = (key: string) => bookkeepingFields.has(key) || (isOfPennon && pennonFields.has(key))
   for (const [key, value] of Object.entries(record)) {
     const isOwn = ownFields.has(key) || isBookkeeping(key) || Object.hasOwn(properties, key)
-    if (!isOwn && !isStripped(key, options) && !isEmptyValue(value)) setOwn(properties, key, value)
+    if (!isOwn && !isStripped(key, options) && !isEmptyValue(value)) setOwnValue(properties, key, value)
   }
   // Both names mean the same; the service stores only `$groupidentify`.
   const event = name === '$group_identify' ? '$groupidentify' : name
@@ -94,7 +99,7 @@ function readEventTime(record: JsonObject, window: TimeWindow): number {
 
 /** The properties as an object; Parquet and ClickHouse store them as text. */
 function readProperties(record: JsonObject): JsonObject {
-  const written = ownValue(record, 'properties') ?? ''
+  const written = getOwnValue(record, 'properties') ?? ''
   if (written === '') return {}
   const value = typeof written === 'string' ? parseJsonText(written) : written
   if (value === null) return {}
@@ -109,7 +114,7 @@ function selectKeptProperties(given: JsonObject, options: PostHogOptions, notes:
   for (const [key, value] of Object.entries(given)) {
     if (key === 'distinct_id' || key === '$sent_at') continue
     if (isStripped(key, options)) continue
-    setOwn(kept, key === 'groups' && promotes && options.promoteGroups ? '$groups' : key, value)
+    setOwnValue(kept, key === 'groups' && promotes && options.promoteGroups ? '$groups' : key, value)
   }
   return kept
 }
@@ -117,7 +122,7 @@ function selectKeptProperties(given: JsonObject, options: PostHogOptions, notes:
 /** The paths of all person properties that the stripped fields would have set or unset. @param path prefix of `given`. */
 function listStrippedFields(given: JsonObject, path: string): string[] {
   return personUpdates.flatMap(key => {
-    const value = ownValue(given, key)
+    const value = getOwnValue(given, key)
     const names = Array.isArray(value) ? value : isJsonObject(value) ? Object.keys(value) : []
     return names.map(name => `${path}${key}.${String(name)}`)
   })
@@ -128,7 +133,7 @@ function isStripped(key: string, { stripPersonUpdates }: PostHogOptions): boolea
 }
 
 function readOrDeriveUuid(record: JsonObject, notes: RecordNote[]): string {
-  const written = toEventIdText(ownValue(record, 'uuid'))
+  const written = toEventIdText(getOwnValue(record, 'uuid'))
   if (written === null) return deriveContentUuid('posthog', record)
   const uuid = parseUuid(written)
   if (uuid === null) notes.push('invalid_uuid')
@@ -162,10 +167,10 @@ const ownerKind = 'person_of_id'
 /** Ids can move between persons, and tables also contain replaced rows, so the highest version counts. */
 function readPersonRowFacts({ value }: SourceRecord, findFact: FindFact): SourceFact[] {
   const personId = readTextField(value, 'person_id')
-  const distinctId = toIdText(ownValue(value, 'distinct_id'))
+  const distinctId = toIdText(getOwnValue(value, 'distinct_id'))
   if (personId === null || distinctId === null || isIllegalId(distinctId)) return []
   const version = readVersion(value)
-  const isDeleted = isTrue(ownValue(value, 'is_deleted'))
+  const isDeleted = isTrue(getOwnValue(value, 'is_deleted'))
   const owner = findOwner(distinctId, findFact)
   const facts: SourceFact[] = []
   if (version !== null && (owner === null || version >= owner.version))
@@ -187,11 +192,12 @@ function convertPersonRow(
   findFact: FindFact,
 ): Conversion {
   const { value } = record
-  const alias = requireDistinctId(toLegalId(ownValue(value, 'distinct_id')))
+  const alias = requireDistinctId(toLegalId(getOwnValue(value, 'distinct_id')))
   const personId = readTextField(value, 'person_id') ?? ''
-  if (isTrue(ownValue(value, 'is_deleted')) || !belongsTo(alias, personId, findFact)) return skipRecord('filtered')
+  if (isTrue(getOwnValue(value, 'is_deleted')) || !belongsTo(alias, personId, findFact))
+    return createSkippedOutcome('filtered')
   const distinctId = findMergeTarget(personId, findFact)
-  if (distinctId === null || distinctId === alias) return skipRecord('filtered')
+  if (distinctId === null || distinctId === alias) return createSkippedOutcome('filtered')
   if (!allowsMerges) throw new RecordReject('merge_needs_approval', 'distinct_id')
   const timeUs = readPersonRowTime(value, window)
   const uuid = deriveImportUuid('merge', 'posthog', distinctId, alias)
@@ -225,7 +231,7 @@ function formatNextKey(personId: string, distinctId: string): string {
 }
 
 function readVersion(row: JsonObject): number | null {
-  const text = toIdText(ownValue(row, 'person_distinct_id_version') ?? ownValue(row, 'version'))
+  const text = toIdText(getOwnValue(row, 'person_distinct_id_version') ?? getOwnValue(row, 'version'))
   return text !== null && /^\d{1,15}$/.test(text) ? Number(text) : null
 }
 

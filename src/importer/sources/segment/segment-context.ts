@@ -1,6 +1,6 @@
 // Maps the context of Segment's messages to properties. Source: docs/wire/import.md §1.3 (context).
 
-import { isJsonObject, type JsonObject, ownValue } from '#core/json.ts'
+import { getOwnValue, isJsonObject, type JsonObject } from '#core/json.ts'
 import { isEmptyValue, putProperty, readObjectField, readTextField } from '#importer/records/record-fields.ts'
 
 /** For each part of the context, the property of each field. */
@@ -21,10 +21,10 @@ const targets: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 const ownTargets = { ip: '$ip', locale: '$locale', timezone: '$timezone', userAgent: '$raw_user_agent' }
 
 export function putContextProperties(properties: JsonObject, context: JsonObject): void {
-  for (const [field, target] of Object.entries(ownTargets)) putProperty(properties, target, ownValue(context, field))
+  for (const [field, target] of Object.entries(ownTargets)) putProperty(properties, target, getOwnValue(context, field))
   for (const [part, byField] of Object.entries(targets)) {
     const from = readObjectField(context, part)
-    for (const [field, target] of Object.entries(byField)) putProperty(properties, target, ownValue(from, field))
+    for (const [field, target] of Object.entries(byField)) putProperty(properties, target, getOwnValue(from, field))
   }
   putProperty(properties, '$device_type', toDeviceType(readTextField(readObjectField(context, 'device'), 'type')))
   for (const [field, value] of Object.entries(readObjectField(context, 'campaign')))
@@ -38,7 +38,7 @@ const readObjects: ReadonlySet<string> = new Set([...Object.keys(targets), 'camp
  * Parts of the context that no property carries, such as `network` or `page.search`, or an `os` that is a text.
  * @param alsoRead parts that the message itself uses.
  */
-export function listUnreadContext(context: JsonObject, alsoRead: readonly string[]): string[] {
+export function listUnreadContextFields(context: JsonObject, alsoRead: readonly string[]): string[] {
   const unread = Object.entries(context).flatMap(([key, value]) => {
     const isPart = readObjects.has(key) && (isJsonObject(value) || isEmptyValue(value))
     return Object.hasOwn(ownTargets, key) || isPart || alsoRead.includes(key) ? [] : [key]
@@ -62,7 +62,7 @@ const readFields: Readonly<Record<string, readonly string[]>> = {
 export function putPageProperties(properties: JsonObject, page: JsonObject): void {
   const moved = { url: '$current_url', path: '$pathname', referrer: '$referrer', title: 'title' }
   for (const [field, target] of Object.entries(moved)) {
-    const value = ownValue(page, field)
+    const value = getOwnValue(page, field)
     if (page === properties && target !== field) delete properties[field]
     putProperty(properties, target, value)
   }

@@ -2,7 +2,7 @@
 // Source: docs/wire/import.md §1.3.
 
 import { isUuid } from '#core/events/uuid.ts'
-import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
+import { getOwnValue, isJsonObject, type JsonObject, type JsonValue } from '#core/json.ts'
 import { defineSource } from '#importer/records/define-source.ts'
 import { deriveContentUuid, deriveImportUuid } from '#importer/records/deterministic-uuid.ts'
 import {
@@ -14,7 +14,12 @@ import {
   toLegalId,
 } from '#importer/records/distinct-ids.ts'
 import { createIdentityLinks, isIdentityLink } from '#importer/records/generated-events.ts'
-import { type Conversion, type ImportedEvent, RecordReject, skipRecord } from '#importer/records/imported-event.ts'
+import {
+  type Conversion,
+  createSkippedOutcome,
+  type ImportedEvent,
+  RecordReject,
+} from '#importer/records/imported-event.ts'
 import {
   isEmptyValue,
   putProperties,
@@ -23,8 +28,8 @@ import {
   readObjectField,
   readTextField,
 } from '#importer/records/record-fields.ts'
-import { checkTime, findFirstTime, type TimeWindow } from '#importer/records/source-time.ts'
-import { listUnreadContext, putContextProperties, putPageProperties } from './segment-context.ts'
+import { checkTimeInWindow, findFirstTime, type TimeWindow } from '#importer/records/source-time.ts'
+import { listUnreadContextFields, putContextProperties, putPageProperties } from './segment-context.ts'
 
 const name = 'segment'
 
@@ -59,15 +64,16 @@ interface Message {
 type OwnEvent = Pick<ImportedEvent, 'event' | 'properties'>
 
 function convertMessage(record: JsonObject, { window, zone, groupType }: Settings): Conversion {
-  if (ownValue(readObjectField(record, 'integrations'), 'PostHog') === false) return skipRecord('destination_disabled')
+  if (getOwnValue(readObjectField(record, 'integrations'), 'PostHog') === false)
+    return createSkippedOutcome('destination_disabled')
   const { toEvent } = readType(record)
-  const userId = toLegalId(ownValue(record, 'userId'))
-  const anonymousId = toLegalId(ownValue(record, 'anonymousId'))
+  const userId = toLegalId(getOwnValue(record, 'userId'))
+  const anonymousId = toLegalId(getOwnValue(record, 'anonymousId'))
   const own = toEvent({ record, userId, anonymousId, properties: mapProperties(record, groupType), groupType })
   const distinctId = requireDistinctId(userId ?? anonymousId)
   const { timeUs, field: timeField } = readMessageTime(record, zone, window)
   // A person cannot be joined with itself.
-  if (own.event === '$create_alias' && own.properties.alias === distinctId) return skipRecord('filtered')
+  if (own.event === '$create_alias' && own.properties.alias === distinctId) return createSkippedOutcome('filtered')
   const isOwnEvent = own.event === '$identify'
   const links = createIdentityLinks(userId, anonymousId, timeUs).map(link => ({ ...link, isOwnEvent }))
   const type = readTextField(record, 'type')
@@ -93,7 +99,7 @@ const messageTypes: ReadonlyMap<JsonValue | undefined, MessageType> = new Map<st
 
 /** @throws RecordReject for a type that has no event here. */
 function readType(record: JsonObject): MessageType {
-  const type = ownValue(record, 'type')
+  const type = getOwnValue(record, 'type')
   if (isEmptyValue(type)) throw new RecordReject('event_missing', 'type')
   const known = messageTypes.get(type)
   if (known !== undefined) return known
@@ -102,12 +108,12 @@ function readType(record: JsonObject): MessageType {
 }
 
 function createTrackEvent({ record, properties }: Message): OwnEvent {
-  return { event: readEventName(ownValue(record, 'event'), 'event'), properties }
+  return { event: readEventName(getOwnValue(record, 'event'), 'event'), properties }
 }
 
 function createViewEvent({ record, properties }: Message): OwnEvent {
-  const isScreen = ownValue(record, 'type') === 'screen'
-  putProperty(properties, isScreen ? '$screen_name' : 'name', ownValue(record, 'name'))
+  const isScreen = getOwnValue(record, 'type') === 'screen'
+  putProperty(properties, isScreen ? '$screen_name' : 'name', getOwnValue(record, 'name'))
   return { event: isScreen ? '$screen' : '$pageview', properties }
 }
 
@@ -154,7 +160,7 @@ function createAliasEvent({ record, properties }: Message): OwnEvent {
 
 /** @throws RecordReject */
 function requireText(record: JsonObject, field: string): string {
-  const value = ownValue(record, field)
+  const value = getOwnValue(record, field)
   if (isEmptyValue(value)) throw new RecordReject('distinct_id_missing', field)
   const text = toIdText(value)
   if (text === null) throw new RecordReject('distinct_id_illegal', field)
@@ -171,7 +177,7 @@ const timeFields = ['timestamp', 'originalTimestamp', 'receivedAt']
 function readMessageTime(record: JsonObject, zone: string | null, window: TimeWindow) {
   const { timeUs, field } = findFirstTime(record, timeFields, { zone })
   const correctedUs = field === 'originalTimestamp' ? timeUs - estimateClockErrorUs(record, zone) : timeUs
-  checkTime(correctedUs, window, field)
+  checkTimeInWindow(correctedUs, window, field)
   return { timeUs: correctedUs, field }
 }
 
@@ -186,7 +192,7 @@ function estimateClockErrorUs(record: JsonObject, zone: string | null): number {
 }
 
 function deriveUuid(record: JsonObject): string {
-  const messageId = toEventIdText(ownValue(record, 'messageId'))
+  const messageId = toEventIdText(getOwnValue(record, 'messageId'))
   if (messageId === null) return deriveContentUuid(name, record)
   return isUuid(messageId) ? messageId.toLowerCase() : deriveImportUuid(name, 'message', messageId)
 }
@@ -204,7 +210,7 @@ const notKept = [...names, secretField]
 
 /** @throws RecordReject */
 function mapProperties(record: JsonObject, groupType: string): JsonObject {
-  const from = ownValue(record, 'properties')
+  const from = getOwnValue(record, 'properties')
   if (!isEmptyValue(from) && !isJsonObject(from)) throw new RecordReject('properties_not_object', 'properties')
   const properties: JsonObject = {}
   for (const [field, value] of Object.entries(record))
@@ -213,15 +219,16 @@ function mapProperties(record: JsonObject, groupType: string): JsonObject {
   const context = readObjectField(record, 'context')
   putContextProperties(properties, context)
   putProperties(properties, readObjectField(record, 'properties'))
-  if (messageTypes.get(ownValue(record, 'type'))?.toEvent === createViewEvent) putPageProperties(properties, properties)
-  putProperty(properties, '$segment_message_id', toIdText(ownValue(record, 'messageId')))
+  if (messageTypes.get(getOwnValue(record, 'type'))?.toEvent === createViewEvent)
+    putPageProperties(properties, properties)
+  putProperty(properties, '$segment_message_id', toIdText(getOwnValue(record, 'messageId')))
   const groupId = readGroupId(context)
   if (groupId !== null) properties.$groups = { [groupType]: groupId }
   return properties
 }
 
 function isUsedField(record: JsonObject, field: string): boolean {
-  return messageFields.has(field) || messageTypes.get(ownValue(record, 'type'))?.fields.includes(field) === true
+  return messageFields.has(field) || messageTypes.get(getOwnValue(record, 'type'))?.fields.includes(field) === true
 }
 
 /** SDKs send empty objects. */
@@ -231,18 +238,18 @@ function isEmptyObject(value: JsonValue): boolean {
 
 /** Texts that are illegal as ids of persons, such as 0 or guest, are valid keys of groups. */
 function readGroupId(context: JsonObject): string | null {
-  const value = ownValue(context, 'groupId')
+  const value = getOwnValue(context, 'groupId')
   return isEmptyValue(value) ? null : toIdText(value)
 }
 
 /** @param timeField the field of the event's time. */
 function listDroppedFields(record: JsonObject, timeField: string): string[] {
   const context = readObjectField(record, 'context')
-  const readsTraits = ownValue(record, 'type') === 'identify' && !hasOwnTraits(record)
+  const readsTraits = getOwnValue(record, 'type') === 'identify' && !hasOwnTraits(record)
   const read = [...(readsTraits ? ['traits'] : []), ...(readGroupId(context) === null ? [] : ['groupId'])]
   return [
-    ...notKept.filter(field => !isUsedField(record, field) && !isEmptyValue(ownValue(record, field))),
-    ...listUnreadContext(context, read).map(field => `context.${field}`),
-    ...[...timeFields, 'sentAt'].filter(field => field !== timeField && !isEmptyValue(ownValue(record, field))),
+    ...notKept.filter(field => !isUsedField(record, field) && !isEmptyValue(getOwnValue(record, field))),
+    ...listUnreadContextFields(context, read).map(field => `context.${field}`),
+    ...[...timeFields, 'sentAt'].filter(field => field !== timeField && !isEmptyValue(getOwnValue(record, field))),
   ]
 }

@@ -4,7 +4,7 @@
 import { hash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import { normalizeDistinctId, toStoredName } from '#core/capture/normalize-event.ts'
-import { isGeneratedName, mayBeGenerated } from '#core/events/generated-event.ts'
+import { isGeneratedEventName, mayBeGeneratedEvent } from '#core/events/generated-event.ts'
 import { countedMax } from '#importer/stages/report/event-counts.ts'
 import type { StagedPart } from '../../job/staged-part.ts'
 import type { ImportedEvent } from '../../records/imported-event.ts'
@@ -17,7 +17,7 @@ export interface ExpectedEvents {
   readonly rows: number
   /** Unique events by UTC day and name. */
   readonly counts: ReadonlyMap<string, ReadonlyMap<string, number>>
-  /** Unique events with names beyond `countedMax`, by UTC day and by the name's part (`assignNameToPart`). */
+  /** Unique events with names beyond `countedMax`, by UTC day and by the name's part (`findNameBucket`). */
   readonly otherCounts: ReadonlyMap<string, readonly number[]>
   readonly idBuckets: readonly number[]
   /**
@@ -30,7 +30,7 @@ export interface ExpectedEvents {
 const otherParts = 64
 
 /** The bucket in which a name is counted if it is not counted separately. */
-export function assignNameToPart(event: string): number {
+export function findNameBucket(event: string): number {
   return crc32(event) % otherParts
 }
 
@@ -92,7 +92,7 @@ export class ExpectedTally {
   add(sent: ImportedEvent): void {
     const event = normalizeAsStored(sent)
     const day = utcDay(event.timeUs)
-    const seen = mayBeGenerated(event.event, event.uuid)
+    const seen = mayBeGeneratedEvent(event.event, event.uuid)
       ? this.#generatedSeen
       : this.#seen.getOrInsertComputed(day, () => new KeySet())
     if (seen.add(formatEventKey(event))) this.#count(event, day)
@@ -143,12 +143,12 @@ export class ExpectedTally {
     const names = this.#counts.getOrInsertComputed(day, () => new Map<string, number>())
     const count = names.get(name)
     // Generated events may be stored under another day, so their names are compared over all days and always counted.
-    if (count !== undefined || this.#namesOfDays < this.#max.ofDays || isGeneratedName(name)) {
+    if (count !== undefined || this.#namesOfDays < this.#max.ofDays || isGeneratedEventName(name)) {
       if (count === undefined) this.#namesOfDays++
       names.set(name, (count ?? 0) + 1)
     } else {
       const others = this.#otherCounts.getOrInsertComputed(day, () => new Array<number>(otherParts).fill(0))
-      others[assignNameToPart(name)]!++
+      others[findNameBucket(name)]!++
     }
   }
 

@@ -2,13 +2,13 @@
 // properties. They are chosen while the rehearsal reads all events. Source: docs/wire/import.md §2.10, §3.4.
 
 import { hash } from 'node:crypto'
-import { laneOf } from '#core/capture/normalize-event.ts'
+import { chooseLane } from '#core/capture/normalize-event.ts'
 import { groupEventNames } from '#core/events/event-names.ts'
-import { isJsonObject, type JsonObject, ownValue } from '#core/json.ts'
+import { getOwnValue, isJsonObject, type JsonObject } from '#core/json.ts'
 import { isSameJson } from '#core/json-equal.ts'
 import { emptyProfile, type Profile } from '#core/persons/profile.ts'
 import { applyImportUpdate } from '#core/processing/properties/import-update.ts'
-import { buildPersonMaps, type PersonMaps, readClientMap } from '#core/processing/properties/mapped-properties.ts'
+import { buildPersonSetMaps, type PersonMaps, readClientSetMap } from '#core/processing/properties/mapped-properties.ts'
 import { parseUnsetKeys } from '#core/processing/properties/person-update.ts'
 import { findMergedDistinctId } from '../../records/generated-events.ts'
 import type { ImportedEvent } from '../../records/imported-event.ts'
@@ -35,7 +35,7 @@ export function createExpectedPerson(id: string): ExpectedPerson {
 /** Whether the event says anything about its person that can be compared. */
 function describesPerson(event: ImportedEvent): boolean {
   if (findMergedDistinctId(event) !== null) return true
-  const { set, setOnce } = readPersonMaps(event)
+  const { set, setOnce } = readPersonSetMaps(event)
   return set !== null || setOnce !== null || readUnset(event).length > 0
 }
 
@@ -44,7 +44,7 @@ export function addEventToPerson(person: ExpectedPerson, event: ImportedEvent): 
   person.ids.add(distinctId)
   const other = event.event === '$identify' ? findMergedDistinctId(event) : null
   if (other !== null) person.ids.add(other)
-  const { set, setOnce } = readPersonMaps(event)
+  const { set, setOnce } = readPersonSetMaps(event)
   const timestampMs = Math.floor(timeUs / usPerMs)
   const update = { set, setOnce, unset: readUnset(event), timestampMs, uuid, importJobId: 1 }
   person.profile = applyImportUpdate(person.profile, update) ?? person.profile
@@ -58,8 +58,8 @@ function readUnset(event: ImportedEvent): readonly string[] {
 export function findPersonDifference({ ids, profile }: ExpectedPerson, stored: JsonObject): PersonDifference | null {
   const properties = isJsonObject(stored.properties) ? (stored.properties as JsonObject) : {}
   for (const key of Object.keys(profile.marks)) {
-    const expected = ownValue(profile.properties as JsonObject, key)
-    const found = ownValue(properties, key)
+    const expected = getOwnValue(profile.properties as JsonObject, key)
+    const found = getOwnValue(properties, key)
     if (expected === undefined) {
       if (found !== undefined)
         return createPropertyDifference(`the property ${key} is still there, although it was unset`)
@@ -136,20 +136,20 @@ export class PersonChoice {
 }
 
 /** The `$set` and `$set_once` of an event as the service reads them, with event properties that describe the person. */
-export function readPersonMaps(event: ImportedEvent): PersonMaps {
+export function readPersonSetMaps(event: ImportedEvent): PersonMaps {
   if (!hasProfile(event)) return { set: null, setOnce: null }
   const { properties } = event
   const keys = Object.keys(properties)
-  return buildPersonMaps(
+  return buildPersonSetMaps(
     properties,
     keys,
-    readClientMap(properties.$set, null),
-    readClientMap(properties.$set_once, null),
+    readClientSetMap(properties.$set, null),
+    readClientSetMap(properties.$set_once, null),
   )
 }
 
 /** Whether the event may change its person. AI events never do. */
 function hasProfile({ event, properties }: ImportedEvent): boolean {
   const isWithout = properties.$process_person_profile === false || groupEventNames.has(event)
-  return !isWithout && laneOf(event, true) !== 'ai'
+  return !isWithout && chooseLane(event, true) !== 'ai'
 }

@@ -61,7 +61,7 @@ interface Stored {
 }
 
 /** @param of the job and its retries. */
-export function storeExpected(folder: JobFolder, { sent, refused }: SentEvents, expected: Expected): void {
+export function storeExpectations(folder: JobFolder, { sent, refused }: SentEvents, expected: Expected): void {
   const { rows, counts, otherCounts, idBuckets, samples, persons } = expected
   const storedPersons = persons?.map(({ id, ids, profile }) => ({ id, ids: [...ids], ...profile })) ?? null
   const stored: Stored = {
@@ -76,7 +76,7 @@ export function storeExpected(folder: JobFolder, { sent, refused }: SentEvents, 
 }
 
 /** @returns null if nothing is stored, or if something else was sent. */
-export function readExpected(folder: JobFolder, { sent, refused }: SentEvents): Expected | null {
+export function readExpectations(folder: JobFolder, { sent, refused }: SentEvents): Expected | null {
   const stored = readJobState<Stored>(folder, expectedName)
   if (stored?.sent !== sent || stored.refused !== refused) return null
   const { rows, counts, otherCounts, idBuckets, samples, persons } = stored

@@ -2,7 +2,7 @@
 // default are listed; those that replace values of live events come first and are marked.
 // Source: docs/wire/import.md §2.7.
 
-import { isJsonObject, type JsonObject, ownValue } from '#core/json.ts'
+import { getOwnValue, isJsonObject, type JsonObject } from '#core/json.ts'
 import type { ImportPlan } from '#importer/job/plan.ts'
 import type { PlanChoice, TargetAnswer } from './import-report.ts'
 
@@ -14,8 +14,8 @@ export function listPlanChoices(
   answer?: TargetAnswer,
 ): readonly PlanChoice[] {
   const { joining = {}, acceptsOld = false, holdLiveWindow, retentionDays, allowsDamagedFiles = false } = limits
-  const isJoining = (key: string, value: string | boolean = true) => ownValue(joining, key) === value
-  const isSet = (key: string, value = true) => ownValue(config, key) === value
+  const isJoining = (key: string, value: string | boolean = true) => getOwnValue(joining, key) === value
+  const isSet = (key: string, value = true) => getOwnValue(config, key) === value
   // Keeping person data is the default for a project without events.
   const isEmpty = answer !== undefined && !('notAsked' in answer) && !answer.hasEvents
   const all: readonly (readonly [isChosen: boolean, option: string, text: string, replacesLiveValues?: true])[] = [
@@ -75,7 +75,7 @@ export function formatChoice({ text, replacesLiveValues }: PlanChoice): string {
 
 /** The zone used for times without a zone. The configuration takes precedence over its mapping. */
 export function describeZone(config: JsonObject): string {
-  const mapping = ownValue(config, 'mapping')
+  const mapping = getOwnValue(config, 'mapping')
   const [own, mapped] = [readZone(config), isJsonObject(mapping) ? readZone(mapping as JsonObject) : null]
   if (own === null) return mapped === null ? 'none given' : `${mapped}, by the mapping`
   return mapped === null || mapped === own ? own : `${own}, ${overriding} ${mapped} in the mapping`
@@ -90,6 +90,6 @@ export function describeDifferingZones(config: JsonObject): string | null {
 }
 
 function readZone(value: JsonObject): string | null {
-  const zone = ownValue(value, 'source_timezone')
+  const zone = getOwnValue(value, 'source_timezone')
   return typeof zone === 'string' ? zone : null
 }

@@ -4,7 +4,7 @@ import { describe, it } from 'node:test'
 import { type JsonObject, parseJson } from '#core/json.ts'
 import type { StagedOutcome } from '#importer/job/staged-part.ts'
 import { listSources } from '#importer/sources/sources.ts'
-import { describeRejectShare, formatSufficientShare, OtherSource } from './rejects.ts'
+import { describeRejectShare, formatSufficientRejectShare, OtherSource } from './rejects.ts'
 
 const path = new URL('../../../../tests/conformance/import-vectors.json', import.meta.url)
 const { vectors } = parseJson(readFileSync(path, 'utf8')) as unknown as {
@@ -56,7 +56,7 @@ it('the suggested limit is above the share of rejects', () => {
     // Where nothing was accepted, only 100% is enough.
     [7, 7, '100%'],
   ] as const)
-    assert.equal(formatSufficientShare(rejected, read), share)
+    assert.equal(formatSufficientRejectShare(rejected, read), share)
 })
 
 function rejected(text: string): StagedOutcome {

@@ -125,7 +125,7 @@ export function describeRejectShare(share: number, maxShare: number, held?: numb
 }
 
 /** The smallest value of --max-reject-share, in whole percent, that allows these rejects. */
-export function formatSufficientShare(rejected: number, read: number): string {
+export function formatSufficientRejectShare(rejected: number, read: number): string {
   return `${Math.ceil((rejected / Math.max(1, read)) * 100)}%`
 }
 
@@ -139,7 +139,7 @@ const fileReasons: Partial<Record<RejectReason, string>> = {
 }
 
 /** @param records how many records were read from the file before. @returns null for a normal record. */
-export function findDamage({ parsed, raw }: ReadRecord, records: number): Omit<DamagedFile, 'object'> | null {
+export function findFileDamage({ parsed, raw }: ReadRecord, records: number): Omit<DamagedFile, 'object'> | null {
   if (!('rejected' in parsed)) return null
   const why = fileReasons[parsed.rejected.reason]
   return why === undefined ? null : { records, line: raw.line, why: parsed.rejected.detail ?? why }

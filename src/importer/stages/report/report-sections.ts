@@ -29,7 +29,7 @@ const rowsMax = 500
 export function createReportSections(report: ImportReport): readonly Section[] {
   const { sent } = report
   return [
-    ...(sent === null ? [] : [createSection('What was sent', describeSent(report, sent))]),
+    ...(sent === null ? [] : [createSection('What was sent', describeSentEvents(report, sent))]),
     ...(sent?.isAll === true ? [createVerificationSection(sent)] : []),
     createSection('What the rehearsal found', describeRehearsal(report)),
     createChoicesSection(report),
@@ -81,7 +81,7 @@ function formatMinute(time: string): string {
   return `${time.slice(0, 16).replace('T', ' ')} UTC`
 }
 
-export function describeSent({ target, balance: { toSend } }: Rehearsal, sent: Sent): readonly string[] {
+export function describeSentEvents({ target, balance: { toSend } }: Rehearsal, sent: Sent): readonly string[] {
   const { isAll, balance, repaired, serviceJobId, seconds, retries, recent, duplicates, ending } = sent
   const first = balance.sent - (repaired?.sent ?? 0)
   const where = target === null ? '' : ` to ${formatTarget(target)}`

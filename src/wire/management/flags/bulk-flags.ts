@@ -3,7 +3,7 @@
 
 import Type, { type Static } from 'typebox'
 import type { Flag } from '#core/flags/definitions/flag.ts'
-import { rolloutOf } from '#core/flags/definitions/flag-rollout.ts'
+import { readFlagRollout } from '#core/flags/definitions/flag-rollout.ts'
 import { nullable } from '../shapes.ts'
 
 export const bulkFlagsMax = 500
@@ -51,7 +51,7 @@ export function encodeRetiredFlag({ id, key }: Flag): Static<typeof bulkArchived
 }
 
 export function encodeDeletedFlag(flag: Flag): Static<typeof bulkDeletedSchema>['deleted'][number] {
-  const rollout = rolloutOf(flag.filters)
+  const rollout = readFlagRollout(flag.filters)
   const states = { everybody: 'fully_rolled_out', nobody: 'not_rolled_out', some: 'partial', unreadable: 'partial' }
   return {
     ...encodeRetiredFlag(flag),

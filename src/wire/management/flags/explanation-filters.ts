@@ -3,7 +3,7 @@
 import { type CohortEntry, readCohortReference } from '#core/flags/definitions/cohort-tree.ts'
 import { parseDependencyId } from '#core/flags/definitions/flag-dependencies.ts'
 import type { StoredFilter } from '#core/flags/definitions/flag-filters.ts'
-import { configVersion } from '#core/flags/definitions/read-rules.ts'
+import { readConfigVersion } from '#core/flags/definitions/read-rules.ts'
 import type { CompiledCohort } from '#core/flags/evaluation/compiled-cohort.ts'
 import type { ReadScope, TracedAnswer } from '#core/flags/evaluation/evaluation-trace.ts'
 import type { ExplainedFlag } from '#core/flags/evaluation/explained-flag.ts'
@@ -129,7 +129,7 @@ export class ExplainedFilters {
       return { compared, note: "the filter's value is not true, false or a variant key: never matches" }
     if (stored === undefined) return { compared: absent, note: `the flag ${id} does not exist` }
     const named = `the flag ${truncateText(stored.key)}`
-    if (configVersion(stored.filters) !== 1)
+    if (readConfigVersion(stored.filters) !== 1)
       return { compared, note: `${named} is a version 2 flag, which filters cannot test` }
     if (!stored.active) return { compared, note: `${named} is inactive, which counts as false` }
     if (outcome === undefined) return { compared, note: `${named} is not served to this caller, which counts as false` }

@@ -1,7 +1,7 @@
 // The explanation of one flag for one subject: its value and the reason, and the evaluator's trace next to the definition.
 // Its size is bounded for any definition. Source: ours, docs/operating/explain.md.
 
-import { orderFiltersForTest, readStoredFilters } from '#core/flags/definitions/flag-filters.ts'
+import { readStoredFilters, separateCohortFilters } from '#core/flags/definitions/flag-filters.ts'
 import type { Rule } from '#core/flags/definitions/rules-document.ts'
 import type { CompiledFlag } from '#core/flags/evaluation/compile-flag.ts'
 import { readUsableGroupKey } from '#core/flags/evaluation/evaluation-subject.ts'
@@ -13,7 +13,7 @@ import {
 } from '#core/flags/evaluation/explained-flag.ts'
 import { type FlagOutcome, flagValueOf } from '#core/flags/evaluation/flag-outcome.ts'
 import type { PreparedOutcome } from '#core/flags/evaluation/prepared-outcomes.ts'
-import { type JsonValue, ownValue } from '#core/json.ts'
+import { getOwnValue, type JsonValue } from '#core/json.ts'
 import type { Result } from '#core/result.ts'
 import { describeReason, reasonCodeOf } from '#wire/flags/flag-texts.ts'
 import { formatInstant } from '../shapes.ts'
@@ -144,7 +144,7 @@ function definitionOf(
   return {
     conditions: stored.sets.map((set, index) => {
       const { groupTypeIndex: typeIndex, cohortTests, rolloutPercentage } = flag.sets[index]!
-      const { others, cohorts } = orderFiltersForTest(set)
+      const { others, cohorts } = separateCohortFilters(set)
       const group = typeIndex === null ? undefined : project.groupTypeNames[typeIndex]
       return {
         aggregation: typeIndex === null ? 'person' : (group ?? `group type ${typeIndex} (does not exist)`),
@@ -244,7 +244,7 @@ function encodeLoaded(explained: ExplainedFlag): ExplanationJson['loaded'] {
     person: leftAside ? 'left_aside' : readsPerson ? loadedResult(subject.person) : 'not_needed',
     groups: groupTypesRead.map(typeIndex => {
       const name = project.groupTypeNames[typeIndex]!
-      const key = readUsableGroupKey(ownValue(subject.groups, name))
+      const key = readUsableGroupKey(getOwnValue(subject.groups, name))
       return { group_type: name, group_key: truncateText(key), result: loadedResult(subject.groupRows.get(typeIndex)!) }
     }),
     geoip: project.readsGeoip ? found : 'not_needed',

@@ -4,10 +4,10 @@
 
 import { cohortIdOf } from '#core/flags/definitions/cohort-tree.ts'
 import { parseDependencyId } from '#core/flags/definitions/flag-dependencies.ts'
-import { mapReferenceValues, type ReferenceValueMaps } from '#core/flags/definitions/map-references.ts'
-import { configVersion } from '#core/flags/definitions/read-rules.ts'
+import { type ReferenceValueMaps, replaceReferenceValues } from '#core/flags/definitions/map-references.ts'
+import { readConfigVersion } from '#core/flags/definitions/read-rules.ts'
 import { copyExperimentsFrom } from '#core/flags/definitions/rule-identity.ts'
-import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '#core/json.ts'
+import { getOwnValue, isJsonObject, type JsonObject, type JsonValue, readJsonNumber } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 
 const format = 'pennon_flags'
@@ -58,12 +58,12 @@ export function encodeFlagFile({ flags, cohorts, groupTypes }: FlagFile): string
 }
 
 export function isFlagFile(value: JsonValue): value is JsonObject {
-  return isJsonObject(value) && ownValue(value, 'format') === format
+  return isJsonObject(value) && getOwnValue(value, 'format') === format
 }
 
 /** @returns the file, or a message that says what is wrong with it. Unknown fields are refused by name. */
 export function decodeFlagFile(file: JsonObject): Result<FlagFile, string> {
-  if (numberOf(file.format_version ?? null) !== formatVersion)
+  if (readJsonNumber(file.format_version ?? null) !== formatVersion)
     return err(
       `Unsupported format_version, expected ${formatVersion}: the file was exported by another version of Pennon.`,
     )
@@ -91,7 +91,7 @@ export function decodeFlagFile(file: JsonObject): Result<FlagFile, string> {
 
 /** Replaces null by the default; omitted fields stay omitted. */
 function withDefaults<T extends JsonObject>(object: T): T {
-  const entries = Object.entries(object).map(([name, value]) => [name, value ?? ownValue(defaults, name) ?? null])
+  const entries = Object.entries(object).map(([name, value]) => [name, value ?? getOwnValue(defaults, name) ?? null])
   return Object.fromEntries(entries) as T
 }
 
@@ -104,12 +104,12 @@ function faultOf(
   const unknown = Object.keys(value).find(name => !known.includes(name))
   if (unknown !== undefined) return `unknown field: ${unknown}.`
   for (const [name, type] of Object.entries(required))
-    if (typeof ownValue(value, name) !== type) return `${name} is missing or not a ${type}.`
-  return isJsonObject(ownValue(value, 'filters')) ? null : 'filters is missing or not an object.'
+    if (typeof getOwnValue(value, name) !== type) return `${name} is missing or not a ${type}.`
+  return isJsonObject(getOwnValue(value, 'filters')) ? null : 'filters is missing or not an object.'
 }
 
 function nameOf(value: JsonValue, field: string): string {
-  const name = isJsonObject(value) ? ownValue(value, field) : undefined
+  const name = isJsonObject(value) ? getOwnValue(value, field) : undefined
   return typeof name === 'string' ? ` (${name})` : ''
 }
 
@@ -122,16 +122,16 @@ export interface Naming {
   cohort(cohort: JsonObject): FileCohort
 }
 
-export function createReferenceNaming({ flags, cohorts, groupTypes }: ApiLists): Naming {
-  const keyOf = new Map(flags.filter(isNotDeleted).map(({ id, key }) => [numberOf(id ?? null), key]))
-  const nameOfCohort = new Map(cohorts.filter(isNotDeleted).map(({ id, name }) => [numberOf(id ?? null), name]))
+export function createReferenceNamer({ flags, cohorts, groupTypes }: ApiLists): Naming {
+  const keyOf = new Map(flags.filter(isNotDeleted).map(({ id, key }) => [readJsonNumber(id ?? null), key]))
+  const nameOfCohort = new Map(cohorts.filter(isNotDeleted).map(({ id, name }) => [readJsonNumber(id ?? null), name]))
   const nameOfType = new Map(
-    groupTypes.map(({ group_type_index: index, group_type: name }) => [numberOf(index ?? null), name]),
+    groupTypes.map(({ group_type_index: index, group_type: name }) => [readJsonNumber(index ?? null), name]),
   )
   const maps: ReferenceValueMaps = {
     cohort: value => nameOfCohort.get(cohortIdOf(value) ?? undefined) ?? value,
     flag: key => String(keyOf.get(parseDependencyId(key) ?? undefined) ?? key),
-    groupType: value => nameOfType.get(numberOf(value)) ?? value,
+    groupType: value => nameOfType.get(readJsonNumber(value)) ?? value,
   }
   return {
     flag: flag => {
@@ -142,7 +142,7 @@ export function createReferenceNaming({ flags, cohorts, groupTypes }: ApiLists):
     cohort: cohort => {
       const isStatic = cohort.is_static === true
       // Filters of a static cohort mean nothing.
-      const filters = isStatic ? {} : mapReferenceValues(objectOf(cohort.filters), maps)
+      const filters = isStatic ? {} : replaceReferenceValues(objectOf(cohort.filters), maps)
       return pickMembers({ ...cohort, is_static: isStatic, filters }, cohortFields) as FileCohort
     },
   }
@@ -158,7 +158,7 @@ export function isNotDeleted({ deleted }: JsonObject): boolean {
  * else.
  */
 function nameReferences(filters: JsonObject, maps: ReferenceValueMaps): JsonObject {
-  return configVersion(filters) === 2 ? copyExperimentsFrom(filters, null) : mapReferenceValues(filters, maps)
+  return readConfigVersion(filters) === 2 ? copyExperimentsFrom(filters, null) : replaceReferenceValues(filters, maps)
 }
 
 /** A reference of the filters by name, with its place. */
@@ -170,7 +170,7 @@ export interface NamedReference {
 }
 
 export function listNamedReferences(filters: JsonObject): NamedReference[] {
-  if (configVersion(filters) === 2) return []
+  if (readConfigVersion(filters) === 2) return []
   const found: NamedReference[] = []
   const note =
     (kind: NamedReference['kind']) =>
@@ -178,13 +178,13 @@ export function listNamedReferences(filters: JsonObject): NamedReference[] {
       found.push({ kind, name, path })
       return name
     }
-  mapReferenceValues(filters, { cohort: note('cohort'), flag: note('flag'), groupType: note('group_type') })
+  replaceReferenceValues(filters, { cohort: note('cohort'), flag: note('flag'), groupType: note('group_type') })
   return found
 }
 
 /** The object's fields with these names, and the defaults of those that it lacks. */
 function pickMembers(object: JsonObject, names: readonly string[]): JsonObject {
-  const entries = names.map(name => [name, ownValue(object, name) ?? ownValue(defaults, name)] as const)
+  const entries = names.map(name => [name, getOwnValue(object, name) ?? getOwnValue(defaults, name)] as const)
   return Object.fromEntries(entries.filter(entry => entry[1] !== undefined) as [string, JsonValue][])
 }
 

@@ -154,7 +154,7 @@ export function encodeFlag(flag: Flag, owners: FlagOwnersToShow = noOwners): Fla
 }
 
 /** @param lastCalledAtMs null when no call is known. */
-export function encodeFlagInUse(
+export function encodeFlagWithStatus(
   flag: Flag,
   owners: FlagOwnersToShow | undefined,
   lastCalledAtMs: number | null,

@@ -81,7 +81,11 @@ export interface ReachOf {
   readonly of: number
 }
 
-export function encodeReach({ population, baseVersion, of }: ReachOf, counts: ReachCounts, done: boolean): string {
+export function encodeAffectedCounts(
+  { population, baseVersion, of }: ReachOf,
+  counts: ReachCounts,
+  done: boolean,
+): string {
   const line: Static<typeof reachLineSchema> = {
     done,
     evaluated: counts.evaluated,
@@ -102,6 +106,6 @@ export function encodeReach({ population, baseVersion, of }: ReachOf, counts: Re
   return `${JSON.stringify(line)}\n`
 }
 
-export function encodeReachError(code: string, detail: string): string {
+export function encodeAffectedCountError(code: string, detail: string): string {
   return `${JSON.stringify({ error: { code, detail } })}\n`
 }

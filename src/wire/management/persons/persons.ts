@@ -1,7 +1,7 @@
 // Persons as the private API shows them.
 
 import Type, { type Static } from 'typebox'
-import { ownValue, type PropertyBag } from '#core/json.ts'
+import { getOwnValue, type PropertyBag } from '#core/json.ts'
 import {
   type DistinctIdMapping,
   type Person,
@@ -90,7 +90,7 @@ const displayNames: ReadonlySet<string> = new Set(displayNameProperties)
 function displayName(propertiesJson: string): string | null {
   const properties = pickProperties(propertiesJson, displayNames)
   for (const key of displayNameProperties) {
-    const value = ownValue(properties, key)
+    const value = getOwnValue(properties, key)
     if (typeof value === 'string' && value !== '') return value
   }
   return null

@@ -1,6 +1,6 @@
 // Paths into records. A field whose name contains dots, as in many CSV headers, takes precedence over a nested field.
 
-import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
+import { getOwnValue, isJsonObject, type JsonObject, type JsonValue } from '#core/json.ts'
 import { parseJsonText } from '#importer/records/record-fields.ts'
 
 /**
@@ -10,7 +10,7 @@ import { parseJsonText } from '#importer/records/record-fields.ts'
 export function findValueAtPath(record: JsonObject, path: string): JsonValue | undefined {
   if (Object.hasOwn(record, path)) return record[path]
   for (let dot = path.indexOf('.'); dot >= 0; dot = path.indexOf('.', dot + 1)) {
-    const inner = parseChildren(ownValue(record, path.slice(0, dot)))
+    const inner = parseChildren(getOwnValue(record, path.slice(0, dot)))
     const value = inner === null ? undefined : findValueAtPath(inner, path.slice(dot + 1))
     if (value !== undefined) return value
   }

@@ -1,7 +1,7 @@
 // Selects the fields of a record that become properties, and renames them. Source: docs/wire/import.md §1.0 (empty values,
 // unknown fields), §1.9.
 
-import { type JsonObject, type JsonValue, mergeObjects, ownValue, setOwn } from '#core/json.ts'
+import { getOwnValue, type JsonObject, type JsonValue, mergeObjects, setOwnValue } from '#core/json.ts'
 import { type RecordNote, RecordReject } from '#importer/records/imported-event.ts'
 import { isEmptyValue, putProperty } from '#importer/records/record-fields.ts'
 import { findValueAtPath, parseObjectMembers } from './field-path.ts'
@@ -71,13 +71,13 @@ export function renameFields(properties: JsonObject, names: Readonly<Record<stri
   const result: JsonObject = {}
   for (const [key, value] of Object.entries(properties)) {
     const name = Object.hasOwn(names, key) ? names[key]! : key
-    if (name === key || ownValue(properties, name) === undefined) setOwn(result, name, value)
+    if (name === key || getOwnValue(properties, name) === undefined) setOwnValue(result, name, value)
   }
   return result
 }
 
 /** Selects, for each record, the properties of its event and the fields that no part of the event carries. */
-export function createSelector(mapping: Mapping) {
+export function createFieldSelector(mapping: Mapping) {
   const { omit = [], properties, rename = {} } = mapping
   const fields = listMappedFields(mapping).filter(
     ({ key }) => !/^(?:properties|types|filters|rename|spread)\b/.test(key),

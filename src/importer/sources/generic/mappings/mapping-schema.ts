@@ -1,7 +1,7 @@
 // The schema of mapping files, which name the fields of a record for each part of an event. Source: docs/wire/import.md §1.9.
 
 import { type JsonObject, toPlainNumbers } from '#core/json.ts'
-import { findNearMiss } from '#core/nearest-name.ts'
+import { findTypoCandidate } from '#core/nearest-name.ts'
 import { ImportConfigError } from '#importer/records/import-source.ts'
 import { type Fault, type Static, Type } from '../../../records/file-schema.ts'
 import { fieldTypes } from './field-types.ts'
@@ -100,7 +100,7 @@ function describeUnknownKey(faults: readonly Fault[]): string | null {
     const keys = knownKeys.find(([place]) => place.test(at))?.[1]
     const key = unknownKeys.find(each => keys?.includes(each) === false)
     if (keys === undefined || key === undefined) continue
-    const near = findNearMiss(key, keys)
+    const near = findTypoCandidate(key, keys)
     const where = at === '' ? 'it' : at
     return `${where} has no key ${JSON.stringify(key)}: ${near === null ? `its keys are ${keys.join(', ')}` : `did you mean ${near}?`}`
   }
