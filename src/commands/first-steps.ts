@@ -41,7 +41,7 @@ export function formatFirstSteps(
     )
   for (const line of listCautions(config)) lines.push(`  ${line}`, '')
   // Later starts leave them out, since the first one has shown them.
-  if (isFirst) lines.push(...thingsToTry(service.url, api, projectKey, personalKey, config.importOnly))
+  if (isFirst) lines.push(...listThingsToTry(service.url, api, projectKey, personalKey, config.importOnly))
   else lines.push(stopping, '')
   return `${lines.join('\n')}\n`
 }
@@ -69,7 +69,7 @@ function listCautions({ importOnly, freeBytesMin, dataFolder, host }: Config): s
   ]
 }
 
-function thingsToTry(
+function listThingsToTry(
   url: string,
   api: string,
   projectKey: string,

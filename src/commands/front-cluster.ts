@@ -63,16 +63,16 @@ export async function startFrontCluster(options: FrontClusterOptions) {
           case 'wake_up':
             return host.wakeUp(message.stream)
           case 'metrics':
-            return numbers.report(nameOf(worker), message.metrics)
+            return numbers.report(formatWorkerName(worker), message.metrics)
           case 'metrics_wanted':
-            numbers.report(nameOf(worker), message.metrics)
+            numbers.report(formatWorkerName(worker), message.metrics)
             return void sendOtherMetrics(worker, message.requestId)
         }
       })
       worker.on('exit', (code, signal) => {
         silence.stop()
         listening.delete(worker)
-        numbers.ended(nameOf(worker))
+        numbers.ended(formatWorkerName(worker))
         if (isStopping) return
         reject(new Error(`front process ended with ${signal ?? code}`))
         logger.warn({ child: 'front', code, signal }, 'process ended; restarting it')
@@ -90,10 +90,10 @@ export async function startFrontCluster(options: FrontClusterOptions) {
   /** Sends a front the metrics of all other processes, this one included. */
   const sendOtherMetrics = async (worker: Worker, requestId: number) => {
     const own = await metrics.registry.getMetricsAsJSON()
-    sendMessage(worker, { type: 'metrics_given', requestId, metrics: [own, ...numbers.all(nameOf(worker))] })
+    sendMessage(worker, { type: 'metrics_given', requestId, metrics: [own, ...numbers.all(formatWorkerName(worker))] })
   }
   metrics.onCollect(() => {
-    const reporting = [...listening].filter(worker => !numbers.isSilent(nameOf(worker)))
+    const reporting = [...listening].filter(worker => !numbers.isSilent(formatWorkerName(worker)))
     metrics.processes.set({ process: 'front' }, reporting.length)
   })
 
@@ -111,7 +111,7 @@ export async function startFrontCluster(options: FrontClusterOptions) {
   }
 }
 
-function nameOf({ id }: Worker): string {
+function formatWorkerName({ id }: Worker): string {
   return `front ${id}`
 }
 

@@ -29,7 +29,7 @@ export async function runFrontCommand(): Promise<void> {
   const metrics = createMetrics({ process: 'front' })
   const geoip = openGeoip(config, logger)
   if (!geoip.ok) refuse(geoip.error)
-  const host = parentHost(config)
+  const host = createParentHost(config)
   // Listens from the start: a stop, or the end of the parent, may come while the stores are being opened.
   let composed: Front | undefined
   watchParent(async () => {
@@ -54,7 +54,7 @@ export async function runFrontCommand(): Promise<void> {
 }
 
 /** The host of a front that another process supervises. */
-function parentHost(config: Config): FrontHost & { receive(message: { type: string }): void } {
+function createParentHost(config: Config): FrontHost & { receive(message: { type: string }): void } {
   let processing: ProcessingState = 'starting'
   let isEventStoreAway = config.clickhouseUrl === null
   const processedUntil = new Map<Traffic, ProcessedUntil>()

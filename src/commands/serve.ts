@@ -25,24 +25,24 @@ export async function serve(options: { frontProcesses?: string }): Promise<void>
   const onSignal = (signal: NodeJS.Signals) => {
     if (isStopping) return
     logger.info({ signal }, 'stopping')
-    end(0)
+    shutDown(0)
   }
   // Events accepted from now on would go to a log that belongs to no state, and would be lost despite a 200.
   const onSuperseded = (line: string) => {
     if (isStopping) return
     logger.error(line)
-    end(2)
+    shutDown(2)
   }
-  const end = (exitCode: number) => {
+  const shutDown = (exitCode: number) => {
     isStopping = true
     endCode = exitCode
     setTimeout(() => {
       logger.error('shutdown took too long; exiting immediately')
       process.exit(1)
     }, stopMsMax).unref()
-    if (stop !== undefined || !mayHaveMadeKeys) finish(exitCode)
+    if (stop !== undefined || !mayHaveMadeKeys) stopAndExit(exitCode)
   }
-  const finish = (exitCode: number) => {
+  const stopAndExit = (exitCode: number) => {
     const stopped = stop === undefined ? Promise.resolve() : stop()
     stopped.then(
       () => {
@@ -69,5 +69,5 @@ export async function serve(options: { frontProcesses?: string }): Promise<void>
   const service = started.value
   stop = () => service.stop()
   process.stdout.write(formatFirstSteps(service, config))
-  if (isStopping) finish(endCode)
+  if (isStopping) stopAndExit(endCode)
 }

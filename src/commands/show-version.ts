@@ -7,12 +7,12 @@ import { version } from '#version.ts'
 
 export function showVersion(): void {
   console.log(
-    `pennon ${version}\nnode ${process.versions.node}\nsqlite ${readSqliteVersion()}\nlibchdb ${engineVersion()} (embedded ClickHouse)`,
+    `pennon ${version}\nnode ${process.versions.node}\nsqlite ${readSqliteVersion()}\nlibchdb ${describeEngineVersion()} (embedded ClickHouse)`,
   )
 }
 
 /** The version of the npm package; the ClickHouse that it contains may be one patch release older. */
-function engineVersion(): string {
+function describeEngineVersion(): string {
   const path = findEngineLibraryPath()
   return path === null ? 'not installed' : packageVersion(dirname(path))
 }

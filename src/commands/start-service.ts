@@ -105,7 +105,7 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
   const unfit = findStateProblem(config) ?? (await findEventStoreProblem(config))
   if (unfit !== null) return err(unfit)
   const engineFault = findEngineFault(config)
-  if (engineFault !== null) return err(lineOf(engineFault))
+  if (engineFault !== null) return err(formatFault(engineFault))
   const geoip = openGeoip(config, logger)
   if (!geoip.ok) return geoip
   logGeoip(geoip.value, logger)
@@ -141,7 +141,7 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
     if (processing === 'ok') setProcessing('not_answering')
   })
   const worker = new SupervisedChild({
-    ...childOptions('work', lock),
+    ...buildChildOptions('work', lock),
     env: pickWorkerEnvironment(environment),
     silentAfterMs: replacedAfterMs.work,
     args: () => [
@@ -168,7 +168,7 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
   const events =
     config.clickhouseUrl === null
       ? new SupervisedChild({
-          ...childOptions('events', lock),
+          ...buildChildOptions('events', lock),
           env: pickMachineEnvironment(environment),
           silentAfterMs: replacedAfterMs.events,
           args: engine.prepare,
@@ -209,7 +209,7 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
     // Try the ports before keys are created, since keys are shown only once.
     await tryPorts(config)
     const fault = findStateFault(config)
-    if (fault !== null) throw new StartRefused(lineOf(fault))
+    if (fault !== null) throw new StartRefused(formatFault(fault))
     unwrapResult(repairCopiedEngineFolder(config, logger))
     state = unwrapResult(
       await openInstanceState(config, logger, {
@@ -267,10 +267,10 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
     })
   } catch (cause) {
     await stopAll()
-    return err(startFailure(cause as Error & { code?: string }, config))
+    return err(describeStartFailure(cause as Error & { code?: string }, config))
   }
 
-  function childOptions(name: string, dataLock: DataLock) {
+  function buildChildOptions(name: string, dataLock: DataLock) {
     return {
       name,
       mainPath,
@@ -300,7 +300,7 @@ async function tryPorts({ host, port, adminPort, eventsPort }: Config): Promise<
 }
 
 function logGeoip(geoip: GeoipDatabase | null, logger: Logger): void {
-  if (geoip === null) logger.info(lineOf(noGeoip))
+  if (geoip === null) logger.info(formatFault(noGeoip))
   else logger.info({ origin: geoip.origin, builtAt: new Date(geoip.builtAtMs).toISOString() }, 'GeoIP enabled')
 }
 
@@ -310,15 +310,15 @@ function unwrapResult<T>(result: Result<T, string>): T {
   throw new StartRefused(result.error)
 }
 
-function settingOfPort(port: number, config: Config): string {
+function findPortSetting(port: number, config: Config): string {
   if (port === config.port) return 'PORT'
   return port === config.adminPort ? 'PENNON_ADMIN_PORT' : port === config.eventsPort ? 'PENNON_EVENTS_PORT' : 'PORT'
 }
 
-function startFailure(cause: Error & { code?: string; syscall?: string; port?: number }, config: Config): string {
+function describeStartFailure(cause: Error & { code?: string; syscall?: string; port?: number }, config: Config): string {
   if (cause instanceof StartRefused || cause instanceof UnfitSchemaError) return cause.message
   const { port = config.port } = cause
-  const setting = settingOfPort(port, config)
+  const setting = findPortSetting(port, config)
   const place = `${config.host}:${port}`
   if (cause.code === 'EADDRINUSE')
     return `The address ${place} is in use by another program. Stop it, or set ${setting} to a free port.`
@@ -328,7 +328,7 @@ function startFailure(cause: Error & { code?: string; syscall?: string; port?: n
   if (cause.syscall === 'getaddrinfo')
     return `HOST ${config.host} cannot be resolved (${cause.code}). Set HOST to an address of this machine: 127.0.0.1, or 0.0.0.0 for all of them.`
   if (cause instanceof PortError && cause.port === 'state' && cause.code === 'corrupt' && config.databaseUrl === null) {
-    return lineOf(toStateFault(config, cause))
+    return formatFault(toStateFault(config, cause))
   }
   if (isDiskFull(cause)) {
     const { bavail, bsize } = statfsSync(config.dataFolder)
@@ -337,7 +337,7 @@ function startFailure(cause: Error & { code?: string; syscall?: string; port?: n
   return `The start failed: ${cause.message}`
 }
 
-function lineOf({ found, remedy }: StoreFault): string {
+function formatFault({ found, remedy }: StoreFault): string {
   return `${found}. ${remedy}.`
 }
 

@@ -72,15 +72,15 @@ export async function runWorkCommand(options: { testClock?: string; testGeoip?: 
       if (known.type === 'test_clock') testClock?.set(known.nowMs)
     },
   )
-  const report = () => {
+  const reportToParent = () => {
     sendToParent({ type: 'processing', state: worker.state() })
     metrics.registry
       .getMetricsAsJSON()
-      .then(snapshot => sendToParent({ type: 'metrics', metrics: snapshot }), reportFailure)
+      .then(snapshot => sendToParent({ type: 'metrics', metrics: snapshot }), logFailure)
   }
-  const reportFailure = (cause: unknown) => logger.warn({ err: cause }, 'cannot collect metrics')
-  const timer = setInterval(report, reportEveryMs)
-  report()
+  const logFailure = (cause: unknown) => logger.warn({ err: cause }, 'cannot collect metrics')
+  const timer = setInterval(reportToParent, reportEveryMs)
+  reportToParent()
   // Otherwise the process would keep 450 MiB after a backlog.
   releaseMemoryWhenIdle()
 

@@ -45,7 +45,7 @@ function diffMember(path: string, before: JsonValue | undefined, after: JsonValu
     collectChanges(path, before, after, found)
     return found.charsLeft < 0 ? null : found.changes
   }
-  return listWithin(detailCharsMin) ?? listWithin(charsOf(whole)) ?? [whole]
+  return listWithin(detailCharsMin) ?? listWithin(countChars(whole)) ?? [whole]
 }
 
 /** Negative `charsLeft`: the changes take too much text, and the rest of them is not collected. */
@@ -89,10 +89,10 @@ function collectMemberChanges(
 
 function addChange(change: JsonChange, found: Found): void {
   found.changes.push(change)
-  found.charsLeft -= charsOf(change)
+  found.charsLeft -= countChars(change)
 }
 
-function charsOf({ path, before, after }: JsonChange): number {
+function countChars({ path, before, after }: JsonChange): number {
   return charsPerChange + path.length + JSON.stringify(before).length + JSON.stringify(after).length
 }
 

@@ -235,7 +235,7 @@ export function isNestedDeeperThan(text: string, depthMax: number): boolean {
   let depth = 0
   for (let at = 0; at < text.length; at++) {
     const unit = text.charCodeAt(at)
-    if (unit === quote) at = closingQuote(text, at)
+    if (unit === quote) at = findClosingQuote(text, at)
     else if (unit === openBracket || unit === openBrace) {
       if (++depth > depthMax) return true
     } else if (unit === closeBracket || unit === closeBrace) depth--
@@ -274,7 +274,7 @@ export function hasMoreSeparatorsThan(text: string, countMax: number, separator:
   let count = 0
   for (let at = 0; at < text.length; at++) {
     const unit = text.charCodeAt(at)
-    if (unit === quote) at = closingQuote(text, at)
+    if (unit === quote) at = findClosingQuote(text, at)
     else if (unit === separator || unit === openBracket || unit === openBrace) {
       if (++count > countMax) return true
     }
@@ -287,7 +287,7 @@ export function hasMoreSeparatorsThan(text: string, countMax: number, separator:
  * may send.
  * @returns the index of the quote that ends the string that begins at `start`, or of the end of the text.
  */
-function closingQuote(text: string, start: number): number {
+function findClosingQuote(text: string, start: number): number {
   for (let at = start + 1; at < text.length; at++) {
     const unit = text.charCodeAt(at)
     if (unit === quote) return at

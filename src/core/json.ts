@@ -158,13 +158,13 @@ export function toCompactJson(value: JsonValue): string {
     case 'string':
       return JSON.stringify(value)
     case 'number':
-      return numberText(value)
+      return formatNumber(value)
     case 'boolean':
       return value ? 'true' : 'false'
   }
   if (value === null) return 'null'
   if (Array.isArray(value)) return `[${value.map(toCompactJson).join(',')}]`
-  if (isRawNumber(value)) return literalText(value.rawJSON)
+  if (isRawNumber(value)) return formatLiteral(value.rawJSON)
   const keys = sortByCodePoint(Object.keys(value))
   return `{${keys.map(key => `${JSON.stringify(key)}:${toCompactJson(value[key]!)}`).join(',')}}`
 }
@@ -196,12 +196,12 @@ export function toPlainNumbers(value: JsonValue): JsonValue {
   return plain ?? value
 }
 
-function numberText(value: number): string {
+function formatNumber(value: number): string {
   if (Object.is(value, -0)) return '-0.0'
-  return Number.isInteger(value) && Math.abs(value) < 1e21 ? String(value) : floatText(value)
+  return Number.isInteger(value) && Math.abs(value) < 1e21 ? String(value) : formatFloat(value)
 }
 
-function literalText(literal: string): string {
+function formatLiteral(literal: string): string {
   // A longer literal does not fit 64 bits, and making a BigInt of a million digits takes half a second.
   if (literal.length <= integerCharsMax && /^-?\d+$/.test(literal) && literal !== '-0') {
     const integer = BigInt(literal)
@@ -210,11 +210,11 @@ function literalText(literal: string): string {
   const value = Number(literal)
   // An infinite number stays as its text: if all such texts became `Infinity`, different values, or persons, would be taken
   // for the same.
-  return Number.isFinite(value) ? floatText(value) : literal
+  return Number.isFinite(value) ? formatFloat(value) : literal
 }
 
 /** Shortest decimal of a double, always with a fraction or an exponent; `1e+16` style from 1e16, `1e-7` below 1e-5. */
-function floatText(value: number): string {
+function formatFloat(value: number): string {
   if (Object.is(value, -0)) return '-0.0'
   const magnitude = Math.abs(value)
   if (magnitude !== 0 && (magnitude >= 1e16 || magnitude < 1e-5)) return value.toExponential()

@@ -10,7 +10,7 @@ export function findNearestName<T extends string>(
   candidates: readonly T[],
   spellingsOf: (candidate: T) => readonly string[] = candidate => [candidate],
 ): T | null {
-  return nearestWithin(name, candidates, spellingsOf, () => Number.POSITIVE_INFINITY)
+  return findNearestWithin(name, candidates, spellingsOf, () => Number.POSITIVE_INFINITY)
 }
 
 /** A text with more typing errors is taken for another name, even if it is long. */
@@ -31,7 +31,7 @@ export function findTypoCandidate<T extends string>(
   spellingsOf: (candidate: T) => readonly string[] = candidate => [candidate],
 ): T | null {
   const folded = name.slice(0, comparedCharsMax).toLowerCase()
-  return nearestWithin(
+  return findNearestWithin(
     folded,
     candidates,
     candidate => spellingsOf(candidate).map(spelling => spelling.toLowerCase()),
@@ -62,7 +62,7 @@ export function findAbbreviatedName<T extends string>(
   return nearest
 }
 
-function nearestWithin<T extends string>(
+function findNearestWithin<T extends string>(
   name: string,
   candidates: readonly T[],
   spellingsOf: (candidate: T) => readonly string[],

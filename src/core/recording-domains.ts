@@ -15,7 +15,7 @@ const appAgents = ['posthog-android', 'posthog-ios', 'posthog-react-native', 'po
 /** @param domains hosts from `parseRecordingHost`; when empty, every page may be recorded. */
 export function isRecordedPage(domains: readonly string[], page: PageHeaders): boolean {
   if (domains.length === 0) return true
-  const hosts = [hostOf(page.origin), hostOf(page.referer)].filter(host => host !== null)
+  const hosts = [parseHost(page.origin), parseHost(page.referer)].filter(host => host !== null)
   if (hosts.some(host => domains.some(domain => matchesDomain(domain, host)))) return true
   const agent = page['user-agent']?.slice(0, agentCharsMax).toLowerCase() ?? ''
   return appAgents.some(app => agent.includes(app))
@@ -28,10 +28,10 @@ const agentCharsMax = 500
  * Ports and paths are ignored. Null for an entry without a host.
  */
 export function parseRecordingHost(entry: string): string | null {
-  return hostOf(/^[a-z][a-z0-9+.-]*:\/\//i.test(entry) ? entry : `https://${entry}`)
+  return parseHost(/^[a-z][a-z0-9+.-]*:\/\//i.test(entry) ? entry : `https://${entry}`)
 }
 
-function hostOf(url: string | undefined): string | null {
+function parseHost(url: string | undefined): string | null {
   const host = url === undefined ? undefined : URL.parse(url)?.hostname
   return host === undefined || host === '' ? null : host
 }

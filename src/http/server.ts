@@ -64,9 +64,9 @@ const severalHosts = wireError(400, 'invalid_request', 'The request has several 
 const genericTooLarge = wireError(413, 'payload_too_large', 'The request body is too large.')
 
 /** No route has a schema to compile, yet without these factories Fastify would load Ajv and its serializers. */
-const noSchemas = { buildValidator: failAsUnused, buildSerializer: failAsUnused }
+const noSchemas = { buildValidator: failOnSchema, buildSerializer: failOnSchema }
 
-function failAsUnused(): never {
+function failOnSchema(): never {
   throw new Error('routes must not have a schema for Fastify to compile')
 }
 
@@ -93,7 +93,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     },
     // Called for a URL that cannot be parsed and therefore has no route.
     frameworkErrors: (error, request, reply) => {
-      sendRequestId(request, reply as unknown as FastifyReply)
+      setRequestIdHeader(request, reply as unknown as FastifyReply)
       const answer = error.code === 'FST_ERR_BAD_URL' ? malformedUrl : nothingHere
       sendError(reply as unknown as FastifyReply, answer)
     },
@@ -112,9 +112,9 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     return503OnClosing: false,
   })
   server.addHook('onRequest', (request, reply, done) => {
-    sendRequestId(request, reply)
+    setRequestIdHeader(request, reply)
     if (!hasSeveralHosts(request.raw)) return done()
-    letGoOfBody(request, reply)
+    releaseBody(request, reply)
     sendRouteError((request.routeOptions.config as { route?: Route }).route, request, reply, severalHosts)
   })
   server.removeAllContentTypeParsers()
@@ -129,12 +129,12 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   // Otherwise Fastify itself would answer a QUERY request without a content type, regardless of its path.
   server.addHttpMethod('QUERY', { hasBody: false, overrideExisting: true })
 
-  for (const route of options.routes) for (const path of listPathSpellings(route.path)) register(path, route)
+  for (const route of options.routes) for (const path of listPathSpellings(route.path)) registerRoute(path, route)
   const knownPaths = collectKnownPaths(options.routes)
   for (const known of knownPaths) if (doesRegisterAllMethods(known, knownPaths)) registerOtherMethods(known)
 
   server.setNotFoundHandler((request, reply) => {
-    letGoOfBody(request, reply)
+    releaseBody(request, reply)
     const known = findKnownPath(knownPaths, request)
     if (known === undefined) {
       if (isSentByPage(corsOfUnknown, request)) allowOrigin(request, reply, corsOfUnknown)
@@ -148,7 +148,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   })
   return server
 
-  function register(path: string, route: Route): void {
+  function registerRoute(path: string, route: Route): void {
     const guarded = route.access === 'personal_key' || route.access === 'operator'
     const cors = corsMethods[route.group]
     const countAnswer = createAnswerCounter(metrics, route.group)
@@ -158,17 +158,17 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       bodyLimit: route.bodyLimitBytes,
       exposeHeadRoute: doesAnswerHead(route),
       config: { route },
-      onRequest: beforeBody(route, cors, bodyBudget),
+      onRequest: createOnRequestHook(route, cors, bodyBudget),
       handler: (request, reply) => {
         restoreContentType(request)
         if (isSentByPage(cors, request)) allowOrigin(request, reply, cors)
         // Fastify does not read the body of a GET request, so it is read here.
         const readsNow = route.method === 'GET' && hasBody(request)
-        const work = readsNow ? readThenHandle(route, guarded, request, reply) : handle(route, guarded, request, reply)
+        const work = readsNow ? readThenHandle(route, guarded, request, reply) : handleRequest(route, guarded, request, reply)
         return work as unknown as undefined
       },
       onResponse: (request, reply, done) => {
-        noteOver(request, reply)
+        releaseRequest(request, reply)
         countAnswer(reply.statusCode, reply.elapsedTime / 1000)
         if (logger.isLevelEnabled('debug')) {
           const { id: requestId, method } = request
@@ -179,12 +179,12 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     })
   }
 
-  function noteOver(request: FastifyRequest, reply: FastifyReply): void {
+  function releaseRequest(request: FastifyRequest, reply: FastifyReply): void {
     forgetUnreadRequest(request)
     options.connections?.release(request.raw, reply.raw)
   }
 
-  function handle(route: Route, guarded: boolean, request: FastifyRequest, reply: FastifyReply): void | Promise<void> {
+  function handleRequest(route: Route, guarded: boolean, request: FastifyRequest, reply: FastifyReply): void | Promise<void> {
     if (!Buffer.isBuffer(request.body)) {
       if (typeof request.body === 'symbol') return refuseBody(route, request, reply)
       // With no content-length and no content-type Fastify leaves the body undefined.
@@ -203,15 +203,15 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   }
 
   /** Releases the body of a request that is answered without it. */
-  function letGoOfBody(request: FastifyRequest, reply: FastifyReply): void {
+  function releaseBody(request: FastifyRequest, reply: FastifyReply): void {
     if (Buffer.isBuffer(request.body)) bodyBudget.giveBack(request.body.length, reply.raw, null)
     else if (hasBody(request)) bodyBudget.drain(request.raw, reply.raw)
   }
 
-  async function readThenHandle(...[route, guarded, request, reply]: Parameters<typeof handle>): Promise<void> {
+  async function readThenHandle(...[route, guarded, request, reply]: Parameters<typeof handleRequest>): Promise<void> {
     if (route.takesBodyOfGet !== true) {
       bodyBudget.drain(request.raw, reply.raw)
-      return handle(route, guarded, request, reply)
+      return handleRequest(route, guarded, request, reply)
     }
     const { fault, body } = await new Promise<{ fault: BodyFault | null; body: Buffer }>(resolve => {
       bodyBudget.read(request.raw, route.bodyLimitBytes, (fault, body) => resolve({ fault, body }))
@@ -222,7 +222,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       return answerError(createBrokenBodyError(), route, request, reply)
     }
     request.body = fault === null ? body : refusedBodies[fault]
-    await handle(route, guarded, request, reply)
+    await handleRequest(route, guarded, request, reply)
   }
 
   /** Answers a refused body. Drains the rest, so that the client sees the answer. */
@@ -255,7 +255,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
         done()
       },
       handler: (request, reply) => {
-        letGoOfBody(request, reply)
+        releaseBody(request, reply)
         if (request.method !== 'OPTIONS' || cors === null)
           return refuseMethod(known, request, reply) as unknown as undefined
         if (isSentByPage(cors, request)) allowOrigin(request, reply, cors)
@@ -263,7 +263,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
         return reply.code(200).send()
       },
       onResponse: (request, reply, done) => {
-        noteOver(request, reply)
+        releaseRequest(request, reply)
         done()
       },
     })
@@ -312,7 +312,7 @@ function createNodeServer(answer: RequestListener, connections: Connections | un
   return server
 }
 
-function sendRequestId({ id }: Pick<FastifyRequest, 'id'>, reply: FastifyReply): void {
+function setRequestIdHeader({ id }: Pick<FastifyRequest, 'id'>, reply: FastifyReply): void {
   reply.header(requestIdHeader, id)
 }
 
@@ -332,7 +332,7 @@ export async function closeServer(server: FastifyInstance): Promise<void> {
 type OnRequest = (request: FastifyRequest, reply: FastifyReply, done: () => void) => void
 
 /** The hook that runs before a request's body is read. */
-function beforeBody(route: Route, cors: string | null, bodyBudget: BodyBudget): OnRequest {
+function createOnRequestHook(route: Route, cors: string | null, bodyBudget: BodyBudget): OnRequest {
   const { stalled, echoes, beforeBody: judge } = route
   if (stalled === undefined && echoes === undefined && judge === undefined && cors === null)
     return hideUnreadableContentType

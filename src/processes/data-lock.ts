@@ -92,23 +92,23 @@ export async function acquireDataLock(
   let instance: Database.Database | null = null
   try {
     for (let [isWaiting, isCopying] = [false, false]; ; ) {
-      for (const path of [instanceLockOf(dataFolder), childrenLockOf(dataFolder)])
+      for (const path of [getInstanceLockPath(dataFolder), getChildrenLockPath(dataFolder)])
         if (!existsSync(path)) found.madeLocks.push(path)
-      instance ??= tryLock(instanceLockOf(dataFolder), exclude)
+      instance ??= tryLock(getInstanceLockPath(dataFolder), exclude)
       // The holder removed the lock file with its folder after we opened the file and before we locked it.
-      if (instance !== null && inodeAt(instanceLockOf(dataFolder)) === 0) {
+      if (instance !== null && readInode(getInstanceLockPath(dataFolder)) === 0) {
         instance.close()
         instance = null
         continue
       }
-      const children = instance && tryLock(childrenLockOf(dataFolder), exclude)
+      const children = instance && tryLock(getChildrenLockPath(dataFolder), exclude)
       if (instance !== null && children !== null) {
         children.close()
         return ok(createDataLock(dataFolder, instance, command, found))
       }
       const holder = instance === null ? readLockFile(dataFolder) : null
       if (onCopying !== undefined && holder !== null && holder.command !== 'serve') {
-        if (!isCopying) onCopying(`the data folder is in use by ${nameForPeople(holder)}; waiting until it ends`)
+        if (!isCopying) onCopying(`the data folder is in use by ${describeProcess(holder)}; waiting until it ends`)
         isCopying = true
         await sleep(copyLookMs)
         deadline = performance.now() + waitMsMax
@@ -128,7 +128,7 @@ export async function acquireDataLock(
   }
   instance?.close()
   const named = readLockFile(dataFolder)
-  const who = instance === null ? holderForPeople(named) : childrenForPeople(named)
+  const who = instance === null ? describeHolder(named) : describeChildren(named)
   return err(`The data folder ${dataFolder} is in use by ${who}, or set PENNON_DATA to another folder.`)
 }
 
@@ -138,17 +138,17 @@ export async function acquireDataLock(
  * @throws if the lock cannot be taken.
  */
 export function acquireSharedDataLock(dataFolder: string): void {
-  const path = childrenLockOf(dataFolder)
+  const path = getChildrenLockPath(dataFolder)
   let database = takeLock(path, share, { timeout: childWaitMs })
-  let inode = inodeAt(path)
+  let inode = readInode(path)
   // If the lock file was removed, the next start would not be stopped, and would run at the same time as this process.
   setInterval(() => {
     try {
-      if (inodeAt(path) === inode) return
+      if (readInode(path) === inode) return
       const again = takeLock(path, share, { timeout: 0 })
       database.close()
       database = again
-      inode = inodeAt(path)
+      inode = readInode(path)
     } catch {
       // A start is checking the lock, or the disk does not answer: tried again in a second.
     }
@@ -159,7 +159,7 @@ export function acquireSharedDataLock(dataFolder: string): void {
 
 /** The current holder of a folder; null if there is none. Changes nothing. @throws if it cannot be determined. */
 export function readLockHolder(dataFolder: string): LockHolder | null {
-  const path = instanceLockOf(dataFolder)
+  const path = getInstanceLockPath(dataFolder)
   if (!existsSync(path)) return null
   const free = tryLock(path, share, { readonly: true })
   free?.close()
@@ -189,11 +189,11 @@ export function acquireSharedFileLock(path: string): () => void {
   return () => void database.close()
 }
 
-function instanceLockOf(dataFolder: string): string {
+function getInstanceLockPath(dataFolder: string): string {
   return join(dataFolder, 'lock.db')
 }
 
-function childrenLockOf(dataFolder: string): string {
+function getChildrenLockPath(dataFolder: string): string {
   return join(dataFolder, 'children.db')
 }
 
@@ -223,13 +223,13 @@ function createDataLock(
   found: FoundFolder,
 ): DataLock {
   const path = join(dataFolder, 'lock')
-  const lockPath = instanceLockOf(dataFolder)
+  const lockPath = getInstanceLockPath(dataFolder)
   let database = taken
-  let inode = inodeAt(lockPath)
+  let inode = readInode(lockPath)
   let isLost = false
   let timer: NodeJS.Timeout | undefined
   const children: Record<string, number> = {}
-  const write = () => {
+  const writeLockFile = () => {
     if (isLost) return // the file names another process
     const holder: LockHolder = { pid: process.pid, host: hostname(), command, children }
     try {
@@ -239,7 +239,7 @@ function createDataLock(
       // holder.
     }
   }
-  write()
+  writeLockFile()
   const release = () => {
     clearInterval(timer)
     try {
@@ -253,26 +253,26 @@ function createDataLock(
     setChild: (name, pid) => {
       if (pid === null) delete children[name]
       else children[name] = pid
-      write()
+      writeLockFile()
     },
     watch: ({ retaken, lost }) => {
       timer = setInterval(() => {
         try {
-          if (inodeAt(lockPath) === inode) return
+          if (readInode(lockPath) === inode) return
           const again = tryLock(lockPath, exclude)
           if (again === null) {
             isLost = true
             clearInterval(timer)
-            lost(lostLine(dataFolder))
+            lost(describeLoss(dataFolder))
             return
           }
           database.close()
           database = again
-          inode = inodeAt(lockPath)
+          inode = readInode(lockPath)
         } catch {
           return // the folder is away, or the disk does not answer: tried again in a second
         }
-        write()
+        writeLockFile()
         retaken(`${lockPath} was removed or replaced while in use; locked it again`)
       }, lookMs)
       timer.unref()
@@ -280,7 +280,7 @@ function createDataLock(
     release,
     abandon: () => {
       try {
-        if (!isLost) removeMade(dataFolder, found)
+        if (!isLost) removeCreatedFiles(dataFolder, found)
       } catch {
         // Another process has put a file there, or the disk is read-only. The folder then stays.
       }
@@ -299,7 +299,7 @@ function removeFolders({ madeFolders }: FoundFolder): void {
   }
 }
 
-function removeMade(dataFolder: string, { isEmpty, madeLocks }: FoundFolder): void {
+function removeCreatedFiles(dataFolder: string, { isEmpty, madeLocks }: FoundFolder): void {
   if (isEmpty)
     for (const name of readdirSync(dataFolder).filter(each => instanceNames.test(each)))
       rmSync(join(dataFolder, name), { recursive: true, force: true })
@@ -333,14 +333,14 @@ function takeLock(path: string, statement: string, options: Database.Options): D
 }
 
 /** @returns 0 if there is no such file. @throws if that cannot be determined. */
-function inodeAt(path: string): number {
+function readInode(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.ino ?? 0
 }
 
-function lostLine(dataFolder: string): string {
+function describeLoss(dataFolder: string): string {
   const holder = readLockFile(dataFolder)
-  const who = holder === null || holder.pid === process.pid ? 'another process' : nameForPeople(holder)
-  return `${instanceLockOf(dataFolder)} was removed while in use, and ${who} now uses the data folder; this instance exits, since two instances on one folder lose events`
+  const who = holder === null || holder.pid === process.pid ? 'another process' : describeProcess(holder)
+  return `${getInstanceLockPath(dataFolder)} was removed while in use, and ${who} now uses the data folder; this instance exits, since two instances on one folder lose events`
 }
 
 function readLockFile(dataFolder: string): LockHolder | null {
@@ -354,19 +354,19 @@ function readLockFile(dataFolder: string): LockHolder | null {
   }
 }
 
-function holderForPeople(holder: LockHolder | null): string {
+function describeHolder(holder: LockHolder | null): string {
   if (holder === null) return 'another instance. Stop it'
-  if (holder.command !== 'serve') return `${nameForPeople(holder)}. Wait until it ends, or stop it`
-  return `${nameForPeople(holder)}. Stop ${isVisibleProcess(holder.pid) ? 'it' : 'that'}`
+  if (holder.command !== 'serve') return `${describeProcess(holder)}. Wait until it ends, or stop it`
+  return `${describeProcess(holder)}. Stop ${isVisibleProcess(holder.pid) ? 'it' : 'that'}`
 }
 
-function nameForPeople({ pid, host, command }: LockHolder): string {
+function describeProcess({ pid, host, command }: LockHolder): string {
   if (isVisibleProcess(pid)) return `process ${pid} (pennon ${command})`
   const what = command === 'serve' ? '' : `pennon ${command}, `
   return `${what}process ${pid} of another container or host${host === null ? '' : ` (${host})`}`
 }
 
-function childrenForPeople(holder: LockHolder | null): string {
+function describeChildren(holder: LockHolder | null): string {
   const seen = Object.entries(holder?.children ?? {}).filter(([, pid]) => isVisibleProcess(pid))
   const names = seen.map(([name, pid]) => `process ${pid} (${name})`).join(' and ')
   return `child processes of a killed instance${names === '' ? '' : `: ${names}`}. End them`

@@ -70,7 +70,7 @@ export class SupervisedChild {
         ? null
         : killSilentChild({ name, logger, silentAfterMs, startMsMax, kill: () => child.kill('SIGKILL') })
     this.#exited = new Promise(resolve => {
-      const noteExit = (log: () => void) => {
+      const handleExit = (log: () => void) => {
         this.#child = undefined
         silence?.stop()
         this.#options.onExit?.()
@@ -80,7 +80,7 @@ export class SupervisedChild {
         this.#scheduleRestart()
       }
       child.once('exit', (code, signal) =>
-        noteExit(() => {
+        handleExit(() => {
           // SIGINT only comes from Ctrl-C, which also sends it to this process: our own stop may follow a moment later.
           const level = signal === 'SIGINT' ? 'info' : 'warn'
           logger[level]({ child: name, code, signal }, 'process ended; restarting it')
@@ -89,7 +89,7 @@ export class SupervisedChild {
       child.on('error', cause => {
         if (child.pid !== undefined) logger.warn({ err: cause, child: name }, 'cannot reach a process')
         // Without a process there is no exit event: the program is missing, or the system cannot start another process.
-        else noteExit(() => this.#complain(cause))
+        else handleExit(() => this.#complain(cause))
       })
     })
     // Messages that are still in the channel when a process has ended are no longer true.

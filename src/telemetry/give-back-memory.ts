@@ -35,20 +35,20 @@ const quietShare = 0.05
 /** Gives memory back after each busy period, once the thread was quiet between two checks. The start is a busy period. */
 export function releaseMemoryWhenIdle(lookMs = lookMsUsual, giveBack = releaseHeapMemory): void {
   let wasBusy = true
-  let usedMicros = threadMicros()
-  const look = () => {
-    const share = (threadMicros() - usedMicros) / (lookMs * 1_000)
+  let usedMicros = readThreadMicros()
+  const checkLoad = () => {
+    const share = (readThreadMicros() - usedMicros) / (lookMs * 1_000)
     if (share > busyShare) wasBusy = true
     if (wasBusy && share < quietShare) {
       wasBusy = false
       giveBack()
     }
-    usedMicros = threadMicros()
+    usedMicros = readThreadMicros()
   }
-  setInterval(look, lookMs).unref()
+  setInterval(checkLoad, lookMs).unref()
 }
 
-function threadMicros(): number {
+function readThreadMicros(): number {
   const { user, system } = process.threadCpuUsage()
   return user + system
 }

@@ -24,11 +24,11 @@ export function createLogger(line: { level: LogLevel; process: string }, destina
       censor: '[redacted]',
     },
   }
-  const target = destination ?? (process.stdout.isTTY ? terminal() : undefined)
+  const target = destination ?? (process.stdout.isTTY ? createTerminalStream() : undefined)
   return target === undefined ? pino(options) : pino(options, target)
 }
 
-function terminal(): DestinationStream {
+function createTerminalStream(): DestinationStream {
   const inColour = !process.env.NO_COLOR && process.env.TERM !== 'dumb'
   return { write: line => void process.stdout.write(formatTerminalLine(line, { inColour })) }
 }
@@ -45,7 +45,7 @@ function removeRepeatedMessages(error: unknown): unknown {
     const text = cause.message || (cause as { code?: string }).code || cause.name
     if (!message.includes(text)) message += `: ${text}`
   }
-  return { ...stdSerializers.err(error), message, stack: framesOf(chain.at(-1)!) }
+  return { ...stdSerializers.err(error), message, stack: extractFrames(chain.at(-1)!) }
 }
 
 const causesMax = 10
@@ -56,7 +56,7 @@ function listCauses(error: Error): readonly Error[] {
   return chain
 }
 
-function framesOf({ stack = '' }: Error): string {
+function extractFrames({ stack = '' }: Error): string {
   const start = stack.search(/^ {4}at /m)
   return start === -1 ? '' : stack.slice(start)
 }
@@ -90,32 +90,32 @@ export function formatTerminalLine(json: string, { inColour }: { inColour: boole
   const text = [line.msg, message].filter(part => part !== undefined && part !== '').join(': ')
   const fields = Object.entries({ ...line, ...ofError })
     .filter(([name]) => !leading.has(name))
-    .map(([name, value]) => paint('gray', `${name}=${inOneLine(value)}`))
+    .map(([name, value]) => paint('gray', `${name}=${formatOneLine(value)}`))
   const head = [
-    paint('gray', localTime(String(line.time))),
+    paint('gray', formatLocalTime(String(line.time))),
     paint(colours[level as keyof typeof colours] ?? 'white', level.padEnd(5)),
     paint('gray', String(line.process).padEnd(5)),
-    withoutControls(text),
+    escapeControls(text),
   ]
-  const frames = stack === undefined || stack === '' ? [] : stack.split('\n').map(withoutControls)
+  const frames = stack === undefined || stack === '' ? [] : stack.split('\n').map(escapeControls)
   return [[...head, ...fields].join('  '), ...frames.map(frame => paint('gray', frame)), ''].join('\n')
 }
 
-function localTime(iso: string): string {
+function formatLocalTime(iso: string): string {
   const at = new Date(iso)
-  if (Number.isNaN(at.getTime())) return withoutControls(iso)
+  if (Number.isNaN(at.getTime())) return escapeControls(iso)
   const padded = [at.getHours(), at.getMinutes(), at.getSeconds()].map(part => String(part).padStart(2, '0'))
   return `${padded.join(':')}.${String(at.getMilliseconds()).padStart(3, '0')}`
 }
 
 /** Words and numbers unchanged; everything else as JSON, so that its end is visible. */
-function inOneLine(value: unknown): string {
+function formatOneLine(value: unknown): string {
   const isWord = typeof value === 'string' && /^[\w./:@+-]+$/.test(value)
-  return isWord ? value : withoutControls(JSON.stringify(value) ?? String(value))
+  return isWord ? value : escapeControls(JSON.stringify(value) ?? String(value))
 }
 
 /** Text from clients must not move the cursor or colour the screen. */
-function withoutControls(text: string): string {
+function escapeControls(text: string): string {
   return text.replaceAll(/\p{Cc}|[\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu, control => {
     return `\\u${control.codePointAt(0)!.toString(16).padStart(4, '0')}`
   })

@@ -37,7 +37,7 @@ export function createMetrics(options: { process?: 'serve' | 'front' | 'work' } 
       eventLoopMonitoringPrecision: loopPrecisionMs,
       labels: { process: options.process },
     })
-    showStart(registry, options.process)
+    registerStartTime(registry, options.process)
   }
   const counter = <Label extends string>(name: string, help: string, ...labelNames: readonly Label[]) =>
     new Counter({ name, help, labelNames, registers })
@@ -168,7 +168,7 @@ export function createMetrics(options: { process?: 'serve' | 'front' | 'work' } 
 }
 
 /** Replaces prom-client's own gauge, which is left out of sums over processes. */
-function showStart(registry: Registry, process: string): void {
+function registerStartTime(registry: Registry, process: string): void {
   const name = 'process_start_time_seconds'
   registry.removeSingleMetric(name)
   const started = new Gauge({

@@ -33,7 +33,7 @@ export class ProcessNumbers {
     const last = this.#latest.get(process)
     this.#latest.delete(process)
     if (last === undefined) return
-    const both = AggregatorRegistry.aggregate([this.#counted, countedOf(last.snapshot)] as object[][])
+    const both = AggregatorRegistry.aggregate([this.#counted, selectCumulative(last.snapshot)] as object[][])
     // `metric` already has the values. `get`, which a scrape would call to obtain them, is left out.
     this.#counted = both.getMetricsAsArray().map(metric => ({ ...metric, get: undefined }))
   }
@@ -48,7 +48,7 @@ export class ProcessNumbers {
   all(except?: string): readonly MetricsSnapshot[] {
     const snapshots = [...this.#latest]
       .filter(([process]) => process !== except)
-      .map(([, { snapshot, atMs }]) => (this.#isOld(atMs) ? countedOf(snapshot) : snapshot))
+      .map(([, { snapshot, atMs }]) => (this.#isOld(atMs) ? selectCumulative(snapshot) : snapshot))
     return [this.#counted, ...snapshots]
   }
 
@@ -58,6 +58,6 @@ export class ProcessNumbers {
 }
 
 /** The metrics that only grow. */
-function countedOf(snapshot: MetricsSnapshot): MetricsSnapshot {
+function selectCumulative(snapshot: MetricsSnapshot): MetricsSnapshot {
   return snapshot.filter(metric => ['counter', 'histogram'].includes((metric as { type: string }).type))
 }

@@ -50,7 +50,7 @@ export function formatServerConfig(options: {
 }): string {
   const { secret, writer, reader, analyst } = options.endpoint
   const logins = [writer, reader, ...sqlScopes.map(scope => buildSqlUserLogin(analyst, scope))]
-  return xmlElement('clickhouse', {
+  return formatXmlElement('clickhouse', {
     path: `${options.storeFolder}/`,
     tmp_path: `${options.storeFolder}/tmp/`,
     user_files_path: `${options.storeFolder}/user_files/`,
@@ -79,7 +79,7 @@ export function formatServerConfig(options: {
         // `?user=` would select it regardless of the `Authorization` header, and the engine's function `file()` reads any
         // file that the process can read.
         {
-          headers: { Authorization: `regex:Basic (${logins.map(basicToken).join('|')})` },
+          headers: { Authorization: `regex:Basic (${logins.map(buildBasicTokenPattern).join('|')})` },
           handler: { type: 'dynamic_query_handler', query_param_name: 'query' },
         },
       ],
@@ -140,7 +140,7 @@ const nothingMerged = {
  */
 export function formatUsersConfig(endpoint: EngineEndpoint, limits: EngineLimits): string {
   const { database, writer, reader, analyst } = endpoint
-  return xmlElement('clickhouse', {
+  return formatXmlElement('clickhouse', {
     profiles: {
       // Every other profile inherits from `default`.
       default: quietSettings,
@@ -161,7 +161,7 @@ export function formatUsersConfig(endpoint: EngineEndpoint, limits: EngineLimits
       pennon_reader: {
         readonly: 1,
         max_threads: 2,
-        ...readerSettings(limits.queryTimeoutSeconds),
+        ...buildReaderSettings(limits.queryTimeoutSeconds),
         max_memory_usage: limits.queryMemoryBytes,
         max_memory_usage_for_user: 2 * limits.queryMemoryBytes,
         // From this size on, a query that counts many persons continues in temporary files instead of failing.
@@ -207,7 +207,7 @@ export function formatUsersConfig(endpoint: EngineEndpoint, limits: EngineLimits
         networks: { ip: '127.0.0.1' },
         profile: 'pennon_reader',
         quota: 'default',
-        ...grantReading([`${database}.*`]),
+        ...buildReadGrants([`${database}.*`]),
       },
       ...Object.fromEntries(
         sqlScopes.flatMap(scope => {
@@ -220,12 +220,12 @@ export function formatUsersConfig(endpoint: EngineEndpoint, limits: EngineLimits
           const tables = listTablesReadByViews(scope).map(table => `${database}.${table}`)
           const policies = Object.entries(buildRowPolicies(scope)).map(([table, filter]) => [table, { filter }])
           return [
-            [username, { password_sha256_hex: sha256Hex(password), ...user, ...grantReading(readable) }],
+            [username, { password_sha256_hex: sha256Hex(password), ...user, ...buildReadGrants(readable) }],
             // The user as which the views read. No client can log in as this user, since no listener accepts the name.
             [
               formatViewsUserName(scope),
               {
-                ...{ password_sha256_hex: sha256Hex(endpoint.secret), ...user, ...grantReading(tables) },
+                ...{ password_sha256_hex: sha256Hex(endpoint.secret), ...user, ...buildReadGrants(tables) },
                 databases: { [database]: Object.fromEntries(policies) },
               },
             ],
@@ -236,7 +236,7 @@ export function formatUsersConfig(endpoint: EngineEndpoint, limits: EngineLimits
   })
 }
 
-function grantReading(from: readonly string[]) {
+function buildReadGrants(from: readonly string[]) {
   return { grants: { query: from.map(each => `GRANT SELECT ON ${each}`) } }
 }
 
@@ -244,7 +244,7 @@ function grantReading(from: readonly string[]) {
  * The settings that make every read correct and limited. The client (adapters/clickhouse) also sends them with each
  * query, and a read-only user may only send equal values.
  */
-function readerSettings(queryTimeoutSeconds: number) {
+function buildReaderSettings(queryTimeoutSeconds: number) {
   return {
     max_execution_time: queryTimeoutSeconds,
     cancel_http_readonly_queries_on_client_close: 1,
@@ -271,11 +271,11 @@ const quietSettings = {
 
 type Xml = string | number | readonly Xml[] | { readonly [name: string]: Xml }
 
-function xmlElement(name: string, content: Xml): string {
-  if (isList(content)) return content.map(item => xmlElement(name, item)).join('')
+function formatXmlElement(name: string, content: Xml): string {
+  if (isList(content)) return content.map(item => formatXmlElement(name, item)).join('')
   if (typeof content !== 'object') return `<${name}>${escapeXml(String(content))}</${name}>\n`
   const inner = Object.entries(content)
-    .map(([child, value]) => xmlElement(child, value))
+    .map(([child, value]) => formatXmlElement(child, value))
     .join('')
   return `<${name}>\n${inner}</${name}>\n`
 }
@@ -289,7 +289,7 @@ function escapeXml(text: string): string {
 }
 
 /** The token that a client sends after `Basic `, escaped for a regular expression. */
-function basicToken({ username, password }: EngineUser): string {
+function buildBasicTokenPattern({ username, password }: EngineUser): string {
   return Buffer.from(`${username}:${password}`).toString('base64').replaceAll('+', '\\+')
 }
 

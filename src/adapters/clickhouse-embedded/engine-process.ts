@@ -52,7 +52,7 @@ export function runEngineProcess(options: { folder: string; httpPort: number; ru
     return
   }
   const thread = new Worker(new URL('./engine-thread.ts', import.meta.url), {
-    workerData: { libraryPath, args: engineArgs(options.folder) } satisfies EngineThreadData,
+    workerData: { libraryPath, args: buildEngineArgs(options.folder) } satisfies EngineThreadData,
     stdin: false,
   })
   thread.once('message', (reason: string) => endWithFailure(reason === '' ? 'see the reason above' : reason))
@@ -75,7 +75,7 @@ export function runEngineProcess(options: { folder: string; httpPort: number; ru
 }
 
 /** `clickhouse local` opens its HTTP listener by a statement and exits after its last one, so the last one never ends. */
-function engineArgs(folder: string): string[] {
+function buildEngineArgs(folder: string): string[] {
   const statements = [
     'SYSTEM START LISTEN HTTP',
     'SELECT sleepEachRow(60) FROM system.numbers ' +

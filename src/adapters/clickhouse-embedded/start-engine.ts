@@ -34,10 +34,10 @@ export async function prepareEngineStart(
   const endpoint: EngineEndpoint = {
     url: `http://127.0.0.1:${httpPort}`,
     database: 'pennon',
-    secret: randomText(),
-    writer: { username: 'pennon_writer', password: randomText() },
-    reader: { username: 'pennon_reader', password: randomText() },
-    analyst: { username: 'pennon_analyst', password: randomText() },
+    secret: createRandomText(),
+    writer: { username: 'pennon_writer', password: createRandomText() },
+    reader: { username: 'pennon_reader', password: createRandomText() },
+    analyst: { username: 'pennon_analyst', password: createRandomText() },
   }
   const usersFile = join(folder, 'users.xml')
   replacePrivateFile(usersFile, formatUsersConfig(endpoint, limits))
@@ -62,6 +62,6 @@ function findFreePort(): Promise<number> {
   })
 }
 
-function randomText(): string {
+function createRandomText(): string {
   return randomBytes(24).toString('base64url')
 }

@@ -149,23 +149,23 @@ function createWriter(clients: ClickHouseClients, inserter: RowInserter, clock: 
       lastInsertedAtMs = insertedAtMs
       const insert = <Row>(table: string, columns: string, rows: readonly Row[], write: RowsOfTable<Row>['write']) =>
         inserter.insert({ table, columns, rows, write })
-      const erasuresOf = ({ projectId }: { readonly projectId: number }) => erasures?.get(projectId) ?? 0
+      const countErasures = ({ projectId }: { readonly projectId: number }) => erasures?.get(projectId) ?? 0
       const writeEvent: RowsOfTable<StoredEvent>['write'] = (to, row) =>
-        writeEventRow(to, row, insertedAtMs, { isRestored: areRestored, erasures: erasuresOf(row) })
+        writeEventRow(to, row, insertedAtMs, { isRestored: areRestored, erasures: countErasures(row) })
       const refusedEvents = await insert('events', eventColumns, events, writeEvent)
       const refusedPending = await insert('events_pending', eventColumns, pendingEvents, writeEvent)
       await insert('person_distinct_id_overrides', overrideColumns, overrides, (to, row) =>
-        writeOverrideRow(to, row, insertedAtMs, erasuresOf(row)),
+        writeOverrideRow(to, row, insertedAtMs, countErasures(row)),
       )
       await insert('deduplicated_flag_calls', deduplicatedColumns, deduplicated, (to, row) =>
-        writeDeduplicatedRow(to, row, erasuresOf(row)),
+        writeDeduplicatedRow(to, row, countErasures(row)),
       )
       await insert('flag_call_arrivals', arrivalColumns, listDaysOfFlagCalls(events, deduplicated), writeFlagCallDayRow)
       const refusedRecordings = await insert('replay_messages', recordingColumns, recordings, (to, row) =>
-        writeRecordingRow(to, row, insertedAtMs, erasuresOf(row)),
+        writeRecordingRow(to, row, insertedAtMs, countErasures(row)),
       )
       await insert('rejected_events', rejectedColumns, rejected, (to, row) =>
-        writeRejectedRow(to, row, erasuresOf(row)),
+        writeRejectedRow(to, row, countErasures(row)),
       )
       return {
         refused: [
@@ -212,7 +212,7 @@ function createFlagUsageUpkeep(clients: ClickHouseClients): FlagUsageUpkeep {
 }
 
 /** Wraps a query so that it waits until its project may run another query. */
-function inTurn(ask: Ask) {
+function limitPerProject(ask: Ask) {
   return <Query extends { readonly projectId: number }, Answer>(
     run: (client: ClickHouseClient, query: Query, signal: AbortSignal) => Promise<Answer>,
   ) =>
@@ -221,7 +221,7 @@ function inTurn(ask: Ask) {
 }
 
 function createQueries(ask: Ask): EventQueries {
-  const turn = inTurn(ask)
+  const turn = limitPerProject(ask)
   return {
     listEvents: turn(listEvents),
     findEvent: (seen, uuid, signal) =>
@@ -234,7 +234,7 @@ function createQueries(ask: Ask): EventQueries {
 }
 
 function createInsights(ask: Ask): InsightQueries {
-  const turn = inTurn(ask)
+  const turn = limitPerProject(ask)
   return {
     findFirstEventTime: turn(findFirstEventTime),
     countExposures: turn(countExposures),
@@ -244,7 +244,7 @@ function createInsights(ask: Ask): InsightQueries {
 }
 
 function createRejects(ask: Ask, inserter: RowInserter): RejectStore {
-  const turn = inTurn(ask)
+  const turn = limitPerProject(ask)
   return {
     listRejected: turn(listRejectedEvents),
     countRejected: turn(countRejectedEvents),
@@ -256,7 +256,7 @@ function createRejects(ask: Ask, inserter: RowInserter): RejectStore {
 
 function createRecordings(ask: Ask): RecordingStore {
   return {
-    listRecordings: inTurn(ask)(listRecordings),
+    listRecordings: limitPerProject(ask)(listRecordings),
     findRecording: (projectId, uuid, signal) =>
       ask(projectId, signal, (client, either) => findRecording(client, projectId, uuid, either)),
   }

@@ -103,7 +103,7 @@ const baseline: EventStoreMigration = {
 }
 
 /** The regular expression reads properties that the engine's parser refuses: 30-digit numbers, half surrogate pairs. */
-const linkedTextOf = (key: string) => `if(isValidJSON(properties), JSONExtractString(properties, '${key}'),
+const linkedTextSql = (key: string) => `if(isValidJSON(properties), JSONExtractString(properties, '${key}'),
         extract(properties, '"${key.replace('$', '[$]')}"\\\\s*:\\\\s*"([^"\\\\\\\\]*)"'))`
 
 /** Like `isIllegalDistinctId` at the time when this column was added. */
@@ -118,8 +118,8 @@ const linkedIdOfRow = `arrayElement(arrayFilter(
       other -> other != distinct_id AND arrayAll(id -> ${isLegalId}, [distinct_id, other]),
       [multiIf(
         person_mode != 'full' OR lane = 'ai', '',
-        event = '$identify', ${linkedTextOf('$anon_distinct_id')},
-        event IN ('$create_alias', '$merge_dangerously'), ${linkedTextOf('alias')},
+        event = '$identify', ${linkedTextSql('$anon_distinct_id')},
+        event IN ('$create_alias', '$merge_dangerously'), ${linkedTextSql('alias')},
         '')]), 1)`
 
 /** What a fold over the events of a person needs (docs/decisions/0081). */

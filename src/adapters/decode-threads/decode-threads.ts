@@ -104,7 +104,7 @@ export function createDecodeThreads<Jobs extends JobTable<Jobs>>(
     },
   }
 
-  function nextJob(): QueuedJob<Jobs> | undefined {
+  function dequeueJob(): QueuedJob<Jobs> | undefined {
     const othersMay = others.jobCount > 0 && slots.filter(slot => slot.hasOther()).length < othersAtOnceMax
     const isUrgentsTurn = urgent.jobCount > 0 && (urgentRun < urgentRunMax || !othersMay)
     if (!isUrgentsTurn && !othersMay) return undefined
@@ -149,7 +149,7 @@ export function createDecodeThreads<Jobs extends JobTable<Jobs>>(
         cause ??= new Error(`exit code ${exitCode}`)
         endCurrent()?.reject(new PortError(portName, 'unavailable', cause))
         if (closing) return
-        noteDeath(cause)
+        reportDeath(cause)
         const leftMs = restartPauseMs - (performance.now() - startedAtMs)
         if (leftMs <= 0) takeJob()
         else pause = setTimeout(endPause, leftMs).unref()
@@ -159,7 +159,7 @@ export function createDecodeThreads<Jobs extends JobTable<Jobs>>(
     }
 
     /** Only reports the death: the next job starts another thread. */
-    function noteDeath(cause: unknown): void {
+    function reportDeath(cause: unknown): void {
       options.logger.error({ err: cause }, 'decode thread died; replacing it')
       options.onRestart()
     }
@@ -178,7 +178,7 @@ export function createDecodeThreads<Jobs extends JobTable<Jobs>>(
 
     function takeJob(): void {
       if (current !== null || closing || pause !== undefined) return
-      const next = nextJob()
+      const next = dequeueJob()
       if (next === undefined) return
       clearTimeout(watch)
       current = next
@@ -189,7 +189,7 @@ export function createDecodeThreads<Jobs extends JobTable<Jobs>>(
       } catch (cause) {
         // The system has no thread left, or the job cannot be sent.
         endCurrent()?.reject(new PortError(portName, 'unavailable', cause))
-        noteDeath(cause)
+        reportDeath(cause)
         pause = setTimeout(endPause, restartPauseMs).unref()
       }
     }
@@ -199,7 +199,7 @@ export function createDecodeThreads<Jobs extends JobTable<Jobs>>(
       const cause = new Error(`no answer within ${options.jobTimeoutMs} ms`)
       endCurrent()?.reject(new PortError(portName, 'timeout', cause))
       retire()
-      noteDeath(cause)
+      reportDeath(cause)
       takeJob()
     }
 

@@ -37,14 +37,14 @@ function toNestedLocation(record: MmdbMap): GeoipLocation {
   const parts: readonly MmdbValue[] = Array.isArray(subdivisions) ? subdivisions : []
   const further = readFurtherSubdivisions(parts)
   return {
-    city_name: englishName(record.get('city')),
-    subdivision_2_name: englishName(parts[1]),
+    city_name: readEnglishName(record.get('city')),
+    subdivision_2_name: readEnglishName(parts[1]),
     subdivision_2_code: readText(readMember(parts[1], 'iso_code')),
-    subdivision_1_name: englishName(parts[0]),
+    subdivision_1_name: readEnglishName(parts[0]),
     subdivision_1_code: readText(readMember(parts[0], 'iso_code')),
-    country_name: englishName(country),
+    country_name: readEnglishName(country),
     country_code: readText(readMember(country, 'iso_code')),
-    continent_name: englishName(continent),
+    continent_name: readEnglishName(continent),
     continent_code: readText(readMember(continent, 'code')),
     postal_code: readText(readMember(record.get('postal'), 'code')),
     latitude: readNumber(readMember(place, 'latitude')),
@@ -62,7 +62,7 @@ function readFurtherSubdivisions(parts: readonly MmdbValue[]): JsonObject | null
     if (index < 2) continue
     for (const [key, value] of [
       ['code', readText(readMember(part, 'iso_code'))],
-      ['name', englishName(part)],
+      ['name', readEnglishName(part)],
     ] as const) {
       if (value !== null) further[`subdivision_${index + 1}_${key}`] = value
     }
@@ -74,7 +74,7 @@ function readMember(value: MmdbValue | undefined, key: string): MmdbValue | unde
   return value instanceof Map ? value.get(key) : undefined
 }
 
-function englishName(value: MmdbValue | undefined): JsonValue {
+function readEnglishName(value: MmdbValue | undefined): JsonValue {
   return readText(readMember(readMember(value, 'names'), 'en'))
 }
 

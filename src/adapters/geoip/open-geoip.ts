@@ -64,7 +64,7 @@ function openFiles(paths: readonly string[], origin: string, logger: GeoipLogger
     }
   } catch (cause) {
     close()
-    return err(reasonOf(cause as NodeJS.ErrnoException))
+    return err(explainFailure(cause as NodeJS.ErrnoException))
   }
   return ok({
     origin,
@@ -94,7 +94,7 @@ function createLookUp(files: readonly MmdbFile[], logger: GeoipLogger): Geoip['l
   return text => (text.length > addressLengthMax ? null : rememberedFind(text))
 }
 
-function reasonOf(cause: NodeJS.ErrnoException): string {
+function explainFailure(cause: NodeJS.ErrnoException): string {
   if (cause.code === 'ENOENT') return 'the file does not exist'
   if (cause.code === 'EACCES' || cause.code === 'EPERM') return 'this user has no permission to read it'
   return cause.message

@@ -47,7 +47,7 @@ export function createS3ObjectSource(
     async *list(signal) {
       const asked = new Set<string>()
       let bytesLeft = bytesMax.list
-      const take = (bytes: number) => {
+      const spendListBytes = (bytes: number) => {
         bytesLeft -= bytes + listedBytesMin
         if (bytesLeft < 0) throw new ObjectSourceRefusal(describeLongList(bucket, prefix))
       }
@@ -59,7 +59,7 @@ export function createS3ObjectSource(
         // Skip the objects that consoles create as folders.
         for (const { Key: key, Size: bytes, ETag: version } of page.Contents ?? []) {
           if (key === undefined) continue
-          take(Buffer.byteLength(key))
+          spendListBytes(Buffer.byteLength(key))
           if (!key.endsWith('/')) yield { key, bytes: bytes ?? null, version: version ?? null }
         }
         next = page.NextContinuationToken
@@ -70,7 +70,7 @@ export function createS3ObjectSource(
         // Pages that lead back to an earlier page would be listed forever.
         if (asked.has(next)) throw new ObjectSourceRefusal(describeRepeatedPage(bucket))
         asked.add(next)
-        take(Buffer.byteLength(next))
+        spendListBytes(Buffer.byteLength(next))
       }
     },
     open: (object, from, signal) => openObject(client, bucket, object, from, signal),
@@ -147,7 +147,7 @@ async function openObject(
   signal: AbortSignal,
 ): Promise<ObjectBytes> {
   // Requesting an empty range would be an error.
-  if (bytes !== null && bytes > 0 && from >= bytes) return { startsAt: from, bytes: noBytes() }
+  if (bytes !== null && bytes > 0 && from >= bytes) return { startsAt: from, bytes: yieldNoBytes() }
   const command = new GetObjectCommand({
     Bucket: bucket,
     Key: key,
@@ -179,7 +179,7 @@ async function* readWholeBody(body: Readable, announced: number | null, what: st
   if (announced !== null && bytes < announced) throw new PortError(port, 'unavailable', new Error(`${what} broke off`))
 }
 
-async function* noBytes(): AsyncIterable<Uint8Array> {}
+async function* yieldNoBytes(): AsyncIterable<Uint8Array> {}
 
 /** Translates an error of the AWS client into the port's errors. */
 function toPortError(cause: unknown, what: string, signal: AbortSignal): unknown {

@@ -86,7 +86,7 @@ export async function checkPostgres(
     return ok({ place, version, isReplica: replica, state, mayCreate })
   } catch (cause) {
     const isAnswer = cause instanceof pg.DatabaseError && !/^(08|53|57)/.test(cause.code ?? '')
-    return toProblem(`${reasonOf(toPostgresPortError(cause))}${formatRemedy(cause)}`, !isAnswer)
+    return toProblem(`${explainCause(toPostgresPortError(cause))}${formatRemedy(cause)}`, !isAnswer)
   } finally {
     await closeClientIgnoringErrors(client)
   }
@@ -111,9 +111,9 @@ function formatRemedy(cause: unknown): string {
 }
 
 /** The cause's message without the PortError around it; an attempt on several addresses names each. */
-function reasonOf(cause: unknown): string {
+function explainCause(cause: unknown): string {
   const origin = cause instanceof Error && cause.cause !== undefined ? cause.cause : cause
-  if (origin instanceof AggregateError) return origin.errors.map(reasonOf).join(', ')
+  if (origin instanceof AggregateError) return origin.errors.map(explainCause).join(', ')
   return origin instanceof Error ? origin.message || origin.name : String(origin)
 }
 

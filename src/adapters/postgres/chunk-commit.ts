@@ -67,10 +67,10 @@ async function writePersonless(
   session: Session,
   { personlessDistinctIds, neverPersonlessDistinctIds }: ChunkChanges,
 ): Promise<void> {
-  const rowOf = ({ projectId, distinctId }: { projectId: number; distinctId: string }) =>
+  const toRow = ({ projectId, distinctId }: { projectId: number; distinctId: string }) =>
     [projectId, distinctId] as const
-  const personless = personlessDistinctIds.map(rowOf)
-  const never = neverPersonlessDistinctIds.map(rowOf)
+  const personless = personlessDistinctIds.map(toRow)
+  const never = neverPersonlessDistinctIds.map(toRow)
   // Both lists are sorted together, so that two workers with the same ids in opposite lists do not deadlock.
   const sorted = [...personless, ...never].toSorted((a, b) => a[0] - b[0] || compare(a[1], b[1]))
   const { rows } = await runStatementInSlices<{ project_id: number; distinct_id: string }>(
@@ -88,7 +88,7 @@ async function writePersonless(
 async function writePersons(session: Session, changes: ChunkChanges): Promise<StoredPersons> {
   const persons = await lockPersons(session, changes)
   const versions = new Map(Array.from(persons, ([key, { version }]) => [key, version]))
-  const settled = settle(changes.persons, row => personKey(row.projectId, row.uuid), versions)
+  const settled = toInsertsAndUpdates(changes.persons, row => personKey(row.projectId, row.uuid), versions)
   const byUuid = (a: Person, b: Person) => compare(a.uuid, b.uuid) || a.projectId - b.projectId
 
   const added = settled.inserts.toSorted(byUuid)
@@ -139,34 +139,34 @@ async function lockPersons(session: Session, changes: ChunkChanges): Promise<Sto
 type Mapping = ChunkChanges['mappings'][number]['row']
 
 async function writeMappings(session: Session, { mappings }: ChunkChanges, persons: StoredPersons): Promise<void> {
-  const keyOf = (row: { projectId: number; distinctId: string }) => `${row.projectId} ${row.distinctId}`
+  const toKey = (row: { projectId: number; distinctId: string }) => `${row.projectId} ${row.distinctId}`
   const known = mappings
     .filter(({ loadedVersion }) => loadedVersion !== null)
     .map(({ row }) => [row.projectId, row.distinctId] as const)
   const locked = await runStatementInSlices<{ project_id: number; distinct_id: string; version: number }>(
     session,
     lockTexts.lockMappings,
-    removeRepeats(known, ([projectId, distinctId]) => keyOf({ projectId, distinctId })),
+    removeRepeats(known, ([projectId, distinctId]) => toKey({ projectId, distinctId })),
   )
   const versions = new Map(
-    locked.rows.map(row => [keyOf({ projectId: row.project_id, distinctId: row.distinct_id }), row.version]),
+    locked.rows.map(row => [toKey({ projectId: row.project_id, distinctId: row.distinct_id }), row.version]),
   )
-  for (const { row } of mappings) personOf(persons, row.projectId, row.personUuid)
-  const settled = settle(mappings, keyOf, versions)
-  const idOf = (row: Mapping) => personOf(persons, row.projectId, row.personUuid).id
+  for (const { row } of mappings) requirePerson(persons, row.projectId, row.personUuid)
+  const settled = toInsertsAndUpdates(mappings, toKey, versions)
+  const getPersonId = (row: Mapping) => requirePerson(persons, row.projectId, row.personUuid).id
   await runStatementForEach(
     session,
     inserts.mappings,
     settled.inserts
       .toSorted((a, b) => a.projectId - b.projectId || compare(a.distinctId, b.distinctId))
-      .map(row => [row.projectId, row.distinctId, idOf(row), row.version]),
+      .map(row => [row.projectId, row.distinctId, getPersonId(row), row.version]),
   )
   await runStatementForEach(
     session,
     writeTexts.updateMappings,
     settled.updates.map(({ row, storedVersion }) => [
       ...[row.projectId, row.distinctId, storedVersion],
-      ...[idOf(row), row.version],
+      ...[getPersonId(row), row.version],
     ]),
   )
 }
@@ -177,8 +177,8 @@ async function mergePersons(session: Session, { deletedPersons }: ChunkChanges, 
   /** By survivor: the persons whose flag assignments and cohorts it gets, in order of precedence. */
   const heirlooms = new Map<number, number[]>()
   for (const { projectId, uuid, survivorUuid, loadedVersion } of deletedPersons) {
-    const { id, version } = personOf(persons, projectId, uuid)
-    const survivorId = personOf(persons, projectId, survivorUuid).id
+    const { id, version } = requirePerson(persons, projectId, uuid)
+    const survivorId = requirePerson(persons, projectId, survivorUuid).id
     if (version !== loadedVersion) throw new CommitRefused()
     merged.push([id, version])
     heirlooms.set(survivorId, [...(heirlooms.get(survivorId) ?? []), id, ...(heirlooms.get(id) ?? [])])
@@ -195,7 +195,7 @@ async function mergePersons(session: Session, { deletedPersons }: ChunkChanges, 
 }
 
 async function writeGroups(session: Session, { groups }: ChunkChanges): Promise<void> {
-  const keyOf = (projectId: number, typeIndex: number, key: string) => `${projectId} ${typeIndex} ${key}`
+  const toKey = (projectId: number, typeIndex: number, key: string) => `${projectId} ${typeIndex} ${key}`
   const known = groups
     .filter(({ loadedVersion }) => loadedVersion !== null)
     .map(({ row }) => [row.projectId, row.typeIndex, row.key] as const)
@@ -207,12 +207,12 @@ async function writeGroups(session: Session, { groups }: ChunkChanges): Promise<
   }>(
     session,
     lockTexts.lockGroups,
-    removeRepeats(known, name => keyOf(...name)),
+    removeRepeats(known, name => toKey(...name)),
   )
   const versions = new Map(
-    locked.rows.map(row => [keyOf(row.project_id, row.group_type_index, row.group_key), row.version]),
+    locked.rows.map(row => [toKey(row.project_id, row.group_type_index, row.group_key), row.version]),
   )
-  const settled = settle(groups, row => keyOf(row.projectId, row.typeIndex, row.key), versions)
+  const settled = toInsertsAndUpdates(groups, row => toKey(row.projectId, row.typeIndex, row.key), versions)
   await runStatementForEach(
     session,
     inserts.groups,
@@ -250,16 +250,16 @@ async function writeGroupTypes(session: Session, { groupTypes, usedGroupTypes }:
 
 async function writeWarnings(session: Session, warnings: readonly IngestionWarning[]): Promise<void> {
   const days = groupWarningsByDay(warnings)
-  const keyOf = (projectId: number, type: string, day: string) => `${projectId} ${day} ${type}`
+  const toKey = (projectId: number, type: string, day: string) => `${projectId} ${day} ${type}`
   const counted = await runStatementInSlices<{ project_id: number; type: string; day: string; warning_count: number }>(
     session,
     inserts.warningCounts,
     days.map(({ columns }) => columns),
   )
-  const counts = new Map(counted.rows.map(row => [keyOf(row.project_id, row.type, row.day), row.warning_count]))
+  const counts = new Map(counted.rows.map(row => [toKey(row.project_id, row.type, row.day), row.warning_count]))
   const samples = days.flatMap(ofDay => {
     const [projectId, type, day] = ofDay.columns
-    return toWarningSampleRows(ofDay, counts.get(keyOf(projectId, type, day))!)
+    return toWarningSampleRows(ofDay, counts.get(toKey(projectId, type, day))!)
   })
   await runStatementInSlices(session, inserts.warnings, samples)
 }
@@ -280,7 +280,7 @@ async function countOutcomes(session: Session, outcomes: readonly ChunkOutcome[]
  * @param versions of the existing rows that were looked up.
  * @throws CommitRefused
  */
-function settle<Row extends { readonly version: number }>(
+function toInsertsAndUpdates<Row extends { readonly version: number }>(
   changes: readonly Versioned<Row>[],
   keyOf: (row: Row) => string,
   versions: ReadonlyMap<string, number>,
@@ -301,7 +301,7 @@ function settle<Row extends { readonly version: number }>(
   return { inserts, updates }
 }
 
-function personOf(persons: StoredPersons, projectId: number, uuid: string): { id: number; version: number } {
+function requirePerson(persons: StoredPersons, projectId: number, uuid: string): { id: number; version: number } {
   const person = persons.get(personKey(projectId, uuid))
   if (person === undefined) throw new CommitRefused()
   return person

@@ -109,14 +109,14 @@ export async function acquireInstanceLock(options: InstanceLockOptions): Promise
     const settings = buildClientSettings(url, `instance ${token} ${hostname()}`.slice(0, 56), answerMsMax)
     const session = new pg.Client({ ...settings, stream: sockets.stream, query_timeout: answerMsMax })
     client = session
-    session.on('error', cause => lose(session, cause))
-    session.on('end', () => lose(session, new Error('the server ended the connection')))
+    session.on('error', cause => handleLoss(session, cause))
+    session.on('end', () => handleLoss(session, new Error('the server ended the connection')))
     try {
       await session.connect()
       await session.query(sessionSettings)
       return await waitForLock(session, onWaiting)
     } catch (cause) {
-      lose(session, cause)
+      handleLoss(session, cause)
       throw cause
     }
   }
@@ -133,7 +133,7 @@ export async function acquireInstanceLock(options: InstanceLockOptions): Promise
         await endFormerSession(session)
         onWaiting()
       }
-      if (performance.now() > deadlineMs) return await whereHolderIs(session)
+      if (performance.now() > deadlineMs) return await describeHolderPlace(session)
       await sleep(tryEveryMs)
     }
     return null
@@ -145,7 +145,7 @@ export async function acquireInstanceLock(options: InstanceLockOptions): Promise
       if (name?.startsWith(`pennon instance ${token} `)) await session.query('SELECT pg_terminate_backend($1)', [pid])
   }
 
-  async function whereHolderIs(session: pg.Client): Promise<string> {
+  async function describeHolderPlace(session: pg.Client): Promise<string> {
     const [holding] = (await session.query<{ name: string | null }>(findHolder)).rows
     const host = /^pennon instance \S+ (.+)$/.exec(holding?.name ?? '')?.[1]
     return host === undefined ? '' : ` on ${host}`
@@ -158,14 +158,14 @@ export async function acquireInstanceLock(options: InstanceLockOptions): Promise
         await session.query('SELECT 1')
         if (client === session && !isReleased) scheduleHeartbeat(session)
       } catch (cause) {
-        lose(session, cause)
+        handleLoss(session, cause)
       }
     }, heartbeatMs)
     timer.unref()
   }
 
   /** Acts once per session, whichever event or error reports its end. */
-  function lose(lost: pg.Client, cause: unknown): void {
+  function handleLoss(lost: pg.Client, cause: unknown): void {
     if (client !== lost || isReleased || !isHeldFirst) return
     client = undefined
     clearTimeout(timer)
@@ -195,7 +195,7 @@ export async function acquireInstanceLock(options: InstanceLockOptions): Promise
       await release()
       options.onSuperseded(`PostgreSQL at ${describeServer(url)} ${reason}; this instance stops`)
     } catch {
-      // `lose` was called with this error and tries again.
+      // `handleLoss` was called with this error and tries again.
     }
   }
 
@@ -209,7 +209,7 @@ export async function acquireInstanceLock(options: InstanceLockOptions): Promise
       const positions = rows.flatMap(({ stream, offset }) => (stream === null ? [] : [[stream, offset!] as const]))
       return await judge({ followedLogId: rows[0]!.log_id, positions: new Map(positions) })
     } catch (cause) {
-      lose(session, cause)
+      handleLoss(session, cause)
       throw cause
     }
   }

@@ -54,18 +54,18 @@ export function createLookUpBatcher<Name, Found>(
       }
       if (!isTurnEndAwaited && underWay < underWayMax) {
         isTurnEndAwaited = true
-        nextTurn(endTurn)
+        nextTurn(lookUpWaiting)
       }
       return found
     },
   }
 
-  function endTurn(): void {
+  function lookUpWaiting(): void {
     isTurnEndAwaited = false
-    while (waiting.size > 0 && underWay < underWayMax) void askFor(takeSome())
+    while (waiting.size > 0 && underWay < underWayMax) void lookUpBatch(takeBatch())
   }
 
-  function takeSome(): Waiting<Name, Found>[] {
+  function takeBatch(): Waiting<Name, Found>[] {
     const some: Waiting<Name, Found>[] = []
     while (some.length < togetherMax) {
       const entry = queue.shift()
@@ -76,7 +76,7 @@ export function createLookUpBatcher<Name, Found>(
     return some
   }
 
-  async function askFor(entries: readonly Waiting<Name, Found>[]): Promise<void> {
+  async function lookUpBatch(entries: readonly Waiting<Name, Found>[]): Promise<void> {
     underWay++
     try {
       const found = await findAll(entries.map(({ name }) => name))
@@ -92,7 +92,7 @@ export function createLookUpBatcher<Name, Found>(
       for (const entry of queue.clear()) entry.reject(cause)
     } finally {
       underWay--
-      endTurn()
+      lookUpWaiting()
     }
   }
 }

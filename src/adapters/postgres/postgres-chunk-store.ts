@@ -82,19 +82,19 @@ function createChunkReads(session: Session): ChunkReads {
     lists: readonly (readonly unknown[])[],
     ...limits: readonly number[]
   ): Promise<Row[]> => (lists[0]!.length === 0 ? [] : (await session.query<Row>(statement, [...lists, ...limits])).rows)
-  const listsOf = (ids: ReadonlyMap<number, ReadonlySet<string>>) => {
+  const toLists = (ids: ReadonlyMap<number, ReadonlySet<string>>) => {
     const pairs = [...ids].flatMap(([projectId, ofProject]) => Array.from(ofProject, id => [projectId, id] as const))
     return [pairs.map(([projectId]) => projectId), pairs.map(([, id]) => id)]
   }
   return {
     projects: ids => readRows(loadTexts.projects, [ids]),
     groupTypes: projectIds => readRows(loadTexts.groupTypes, [projectIds]),
-    mappedPersons: (ids, textBytes) => readRows(loadTexts.mappedPersons, listsOf(ids), textBytes),
+    mappedPersons: (ids, textBytes) => readRows(loadTexts.mappedPersons, toLists(ids), textBytes),
     personTexts: personIds => readRows(loadTexts.personTexts, [personIds]),
     personMappings: (personIds, countMax) =>
       readRows(loadTexts.personMappings, [personIds], personDistinctIdCountMax + 1, countMax + 1),
-    personless: ids => readRows(loadTexts.personless, listsOf(ids)),
-    erasedIds: ids => readRows(loadTexts.erasedIds, listsOf(ids)),
+    personless: ids => readRows(loadTexts.personless, toLists(ids)),
+    erasedIds: ids => readRows(loadTexts.erasedIds, toLists(ids)),
     importJobs: ids => readRows(loadTexts.importJobs, [ids]),
     generated: events =>
       readRows(loadTexts.generated, [events.map(({ projectId }) => projectId), events.map(({ uuid }) => uuid)]),

@@ -59,10 +59,10 @@ export function openPostgresHashKeyWriter(options: {
       // No person can have an id that contains NUL, and the statement would fail for such an id.
       const ids = [distinctId, anonDistinctId].filter(id => !id.includes('\0'))
       if (ids.length === 0) return []
-      const keep = () => run('keep-hash-key', insertText, [projectId, ids, flagKeys, toStorableText(anonDistinctId)])
+      const insertHashKey = () => run('keep-hash-key', insertText, [projectId, ids, flagKeys, toStorableText(anonDistinctId)])
       // If the person is merged into another at the same time, the second attempt finds the survivor by its ids.
-      await keep().catch(cause => {
-        if (cause instanceof PortError && cause.code === 'conflict') return keep()
+      await insertHashKey().catch(cause => {
+        if (cause instanceof PortError && cause.code === 'conflict') return insertHashKey()
         throw cause
       })
       const rows = await run('find-hash-keys', findText, [projectId, ids, toStorableText(distinctId)])

@@ -67,7 +67,7 @@ export function openPostgresManagementStore(options: {
   const snapshots = createPostgresKysely(pool, 'snapshot')
   const { close: _, ...store } = createSqlManagementStore(createPostgresKysely(pool, 'one_by_one'), toPostgresPortError)
   return {
-    ...retrying(store),
+    ...retryMethods(store),
     loadChanges: async (revision, held) => {
       try {
         return await loadDefinitionChanges(snapshots, revision, held)
@@ -80,7 +80,7 @@ export function openPostgresManagementStore(options: {
 }
 
 /** Every method is one transaction, so if it was rolled back because of another transaction, it can simply run again. */
-function retrying<T extends Methods<T>>(methods: T): T {
+function retryMethods<T extends Methods<T>>(methods: T): T {
   return wrapMethods(methods, method => async (...args) => {
     for (let attempt = 0; ; attempt++) {
       try {

@@ -18,13 +18,13 @@ export function openPostgresSalts(options: { readonly url: string; readonly logg
   const pool = openPool({ ...options, name: 'salts', sizeMax: 1, statementMsMax, connectMsMax })
   const run = async <T>(text: string, values: unknown[]) =>
     (await pool.query<[T]>({ text, values, rowMode: 'array' })).rows
-  const find = async (day: string) => (await run<Buffer>(findText, [day]))[0]?.[0]
+  const findSalt = async (day: string) => (await run<Buffer>(findText, [day]))[0]?.[0]
   return {
     keepSalt: async (day, fresh) => {
-      const known = await find(day)
+      const known = await findSalt(day)
       if (known !== undefined) return new Uint8Array(known)
       await run(insertText, [day, Buffer.from(fresh)])
-      const kept = await find(day)
+      const kept = await findSalt(day)
       // A worker whose clock is ahead may have deleted the salt since. Hashing must not continue with an empty key.
       if (kept === undefined) throw new PortError('state', 'unavailable')
       return new Uint8Array(kept)

@@ -108,15 +108,15 @@ export function openPostgresSubjectStore(options: {
         return found
       },
     )
-  const distinctIdOf = ({ distinctId }: PersonName) => [distinctId]
+  const toIdList = ({ distinctId }: PersonName) => [distinctId]
   const persons = lookUps<PersonName, PersonText, [string, string, number]>(
     ['find-persons', findPersonsText],
-    distinctIdOf,
+    toIdList,
     ([uuid, propertiesJson, createdAtMs]) => ({ uuid, propertiesJson, createdAtMs }),
   )
   const staticCohorts = lookUps<PersonName, Set<number>, [number]>(
     ['find-static-cohorts', findStaticCohortsText],
-    distinctIdOf,
+    toIdList,
     ([cohortId], found) => (found ?? new Set()).add(cohortId),
   )
   const groups = lookUps<GroupName, string, [string]>(
@@ -126,7 +126,7 @@ export function openPostgresSubjectStore(options: {
   )
   const hashKeys = lookUps<PersonName, HashKeyRow[], [...HashKeyRow] | [null, null]>(
     ['find-hash-keys', findHashKeysText],
-    distinctIdOf,
+    toIdList,
     ([flagKey, hashKey], found) => [...(found ?? []), ...(flagKey === null ? [] : [[flagKey, hashKey] as const])],
   )
   const identifies = lookUps<VisitorName, number, [number]>(

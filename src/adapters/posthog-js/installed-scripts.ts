@@ -49,7 +49,7 @@ export function openInstalledScripts(options: InstalledScriptsOptions = {}): Bro
       const stub = stubs.get(name)
       if (stub === undefined && !names.has(name)) return null
       const bytes = stub === undefined ? shareFileReads(join(dist, name)) : async () => stub
-      const script = describe(bytes, name.endsWith('.map') ? noBudget : budget)
+      const script = buildScript(bytes, name.endsWith('.map') ? noBudget : budget)
       opened.set(name, script)
       // A file that could not be read may exist the next time.
       script.catch(() => opened.delete(name))
@@ -85,7 +85,7 @@ function shareFileReads(path: string): () => Promise<Buffer> {
   }
 }
 
-async function describe(bytes: () => Promise<Buffer>, budget: { bytes: number }): Promise<BrowserScript> {
+async function buildScript(bytes: () => Promise<Buffer>, budget: { bytes: number }): Promise<BrowserScript> {
   const contents = await bytes()
   const packings = new Map<ScriptPacking, Promise<Buffer | null>>()
   return {
@@ -96,7 +96,7 @@ async function describe(bytes: () => Promise<Buffer>, budget: { bytes: number })
       let packed = packings.get(packing)
       if (packed === undefined) {
         if (budget.bytes <= 0) return Promise.resolve(null)
-        packed = bytes().then(whole => packWithinBudget(whole, packing, budget))
+        packed = bytes().then(whole => compressWithinBudget(whole, packing, budget))
         packings.set(packing, packed)
         packed.catch(() => packings.delete(packing))
       }
@@ -111,7 +111,7 @@ const brotliInPool = promisify(brotliCompress)
 const brotliQuality = 9
 
 /** Null when the result exceeds the budget. No file is compressed twice, and memory stays within the limit. */
-async function packWithinBudget(
+async function compressWithinBudget(
   whole: Buffer,
   packing: ScriptPacking,
   budget: { bytes: number },

@@ -16,8 +16,8 @@ const saltName = /^\.?(\d{4}-\d\d-\d\d)/
 export function openSaltFiles(dataFolder: string): CookielessSalts {
   const folder = join(dataFolder, 'salts')
   return {
-    keepSalt: (day, fresh) => throwPortErrors(() => readOrCreateSalt(folder, day, fresh)),
-    deleteSaltsExcept: kept => throwPortErrors(() => deleteSaltsExcept(folder, kept)),
+    keepSalt: (day, fresh) => rethrowAsPortErrors(() => readOrCreateSalt(folder, day, fresh)),
+    deleteSaltsExcept: kept => rethrowAsPortErrors(() => deleteSaltsExcept(folder, kept)),
     close: async () => undefined,
   }
 }
@@ -107,7 +107,7 @@ async function overwriteWithZeros(path: string): Promise<void> {
   }
 }
 
-async function throwPortErrors<T>(work: () => Promise<T>): Promise<T> {
+async function rethrowAsPortErrors<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (cause) {

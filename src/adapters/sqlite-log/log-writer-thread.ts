@@ -71,7 +71,7 @@ function serve(port: NonNullable<typeof parentPort>, options: LogThreadOptions):
       case 'append':
         return post(append(message))
       case 'look':
-        look(message.nowMs)
+        checkCondition(message.nowMs)
         return post({ kind: 'looked' })
       case 'close':
         appender.close()
@@ -83,7 +83,7 @@ function serve(port: NonNullable<typeof parentPort>, options: LogThreadOptions):
   function append(message: ToLogThread & { kind: 'append' }): FromLogThread {
     if (reported.state === 'files_gone') return { kind: 'failed', code: 'unavailable', message: reported.reason }
     try {
-      const full = findFullness(message.bytes)
+      const full = findFullCondition(message.bytes)
       if (full !== null) {
         report(full)
         return { kind: 'failed', code: 'full', message: full.reason }
@@ -94,25 +94,25 @@ function serve(port: NonNullable<typeof parentPort>, options: LogThreadOptions):
       report(ok)
       return { kind: 'committed', syncedAtNs: process.hrtime.bigint() }
     } catch (error) {
-      return { kind: 'failed', code: errorCode(error), message: reportFailure(error) }
+      return { kind: 'failed', code: toErrorCode(error), message: reportFailure(error) }
     }
   }
 
-  function look(nowMs: number): void {
+  function checkCondition(nowMs: number): void {
     if (reported.state === 'files_gone') return
     try {
       appender.check()
       if (isFailing) appender.probe()
       appender.endOldSegment(nowMs)
       isFailing = false
-      report(findFullness(probedBytes) ?? ok)
+      report(findFullCondition(probedBytes) ?? ok)
     } catch (error) {
       reportFailure(error)
     }
   }
 
   /** Null when this many bytes may be appended. */
-  function findFullness(bytes: number): Exclude<LogCondition, { state: 'ok' }> | null {
+  function findFullCondition(bytes: number): Exclude<LogCondition, { state: 'ok' }> | null {
     const reason = space.refusal(bytes)
     if (reason !== null) return { state: 'full', reason }
     const importReason = options.traffic === 'import' ? space.importRefusal(bytes) : null
@@ -126,13 +126,13 @@ function serve(port: NonNullable<typeof parentPort>, options: LogThreadOptions):
     const reason = diskError === null || message.includes(diskError) ? message : `${message} (${diskError})`
     isFailing = true
     if (error instanceof FilesGoneError) report({ state: 'files_gone', reason })
-    else if (errorCode(error) === 'full') report({ state: 'full', reason: `the disk is full: ${reason}` })
+    else if (toErrorCode(error) === 'full') report({ state: 'full', reason: `the disk is full: ${reason}` })
     else report({ state: 'unavailable', reason })
     return reason
   }
 
   function report(condition: LogCondition): void {
-    const isSame = condition.state === reported.state && reasonOf(condition) === reasonOf(reported)
+    const isSame = condition.state === reported.state && getReason(condition) === getReason(reported)
     reported = condition
     if (!isSame) post({ kind: 'condition', condition })
   }
@@ -146,7 +146,7 @@ function serve(port: NonNullable<typeof parentPort>, options: LogThreadOptions):
         onDamage: ({ path, error }) => post({ kind: 'damage', path, message: (error as Error).message }),
       })
     } catch (error) {
-      post({ kind: 'failed', code: errorCode(error), message: (error as Error).message })
+      post({ kind: 'failed', code: toErrorCode(error), message: (error as Error).message })
       return null
     }
   }
@@ -156,11 +156,11 @@ function serve(port: NonNullable<typeof parentPort>, options: LogThreadOptions):
   }
 }
 
-function reasonOf(condition: LogCondition): string {
+function getReason(condition: LogCondition): string {
   return condition.state === 'ok' ? '' : condition.reason
 }
 
-function errorCode(error: unknown): PortErrorCode {
+function toErrorCode(error: unknown): PortErrorCode {
   if (error instanceof CommitUnknownError) return 'timeout'
   const code = (error as { code?: unknown }).code
   return code === 'SQLITE_FULL' || code === 'ENOSPC' || code === 'EDQUOT' ? 'full' : 'unavailable'

@@ -35,8 +35,8 @@ export class LostRecords {
     const kept = this.list()
     const places = new Set(kept.map(formatPlace))
     const sums = kept.filter(isSum)
-    const isKept = (loss: LogLoss) => places.has(formatPlace(loss)) || sums.some(sum => coversLoss(sum, loss))
-    const fresh = losses.filter(loss => !isKept(loss))
+    const isStored = (loss: LogLoss) => places.has(formatPlace(loss)) || sums.some(sum => coversLoss(sum, loss))
+    const fresh = losses.filter(loss => !isStored(loss))
     if (fresh.length === 0) return
     const text = fresh.map(formatLoss).join('')
     const size = statSync(this.#path, { throwIfNoEntry: false })?.size ?? 0

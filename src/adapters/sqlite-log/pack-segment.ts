@@ -132,7 +132,7 @@ async function writePacked(draft: string, { firstOffset, nextOffset, plain }: Pa
     packed.exec('BEGIN')
     for (let from = firstOffset; ; ) {
       if (signal?.aborted) return false
-      const merged = mergedFrame(frames.iterate(from) as IterableIterator<FrameRow>)
+      const merged = mergeFrames(frames.iterate(from) as IterableIterator<FrameRow>)
       if (merged === null) break
       insert.run(
         merged.first_offset,
@@ -150,7 +150,7 @@ async function writePacked(draft: string, { firstOffset, nextOffset, plain }: Pa
 }
 
 /** Merges the first frame with the following frames that fit. @returns null if there is no frame. */
-function mergedFrame(frames: IterableIterator<FrameRow>): FrameRow | null {
+function mergeFrames(frames: IterableIterator<FrameRow>): FrameRow | null {
   const bodies: Buffer[] = []
   let first: FrameRow | null = null
   let recordCount = 0

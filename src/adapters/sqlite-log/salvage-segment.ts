@@ -69,7 +69,7 @@ export class SalvagedSegment implements ReadableSegment {
 
   endOffset(): number {
     const last = this.#frames.at(-1)
-    return last === undefined ? this.#firstOffset : endOf(last)
+    return last === undefined ? this.#firstOffset : computeEndOffset(last)
   }
 
   newestAppendMs(): number | null {
@@ -81,7 +81,7 @@ export class SalvagedSegment implements ReadableSegment {
     let [low, high] = [0, this.#frames.length]
     while (low < high) {
       const middle = (low + high) >> 1
-      if (endOf(this.#frames[middle]!) > offset) high = middle
+      if (computeEndOffset(this.#frames[middle]!) > offset) high = middle
       else low = middle + 1
     }
     return low
@@ -123,12 +123,12 @@ export class SalvagedSegment implements ReadableSegment {
     const { size } = fstatSync(wal)
     const step = walFrameHeaderBytes + pageBytes
     const frameHeader = Buffer.alloc(walFrameHeaderBytes)
-    const saltsAt = (position: number) => {
+    const readSaltsAt = (position: number) => {
       const salts = Buffer.alloc(saltBytes)
       readSync(wal, salts, 0, saltBytes, position)
       return salts
     }
-    const [own, first, second] = [16, walHeaderBytes + 8, walHeaderBytes + step + 8].map(saltsAt) as Salts
+    const [own, first, second] = [16, walHeaderBytes + 8, walHeaderBytes + step + 8].map(readSaltsAt) as Salts
     // If the salts of the header and the first frame differ, one or both are damaged; the first or second frame is right.
     const salts = own.equals(first) ? [own] : [first, second]
     const page = Buffer.alloc(pageBytes)
@@ -215,12 +215,12 @@ function removeOverlaps(frames: readonly Found[]): readonly Found[] {
   let end = 0
   return frames.filter(frame => {
     if (frame.first_offset < end) return false
-    end = endOf(frame)
+    end = computeEndOffset(frame)
     return true
   })
 }
 
-function endOf({ first_offset, record_count }: Found): number {
+function computeEndOffset({ first_offset, record_count }: Found): number {
   return first_offset + record_count
 }
 

@@ -123,7 +123,7 @@ export function createSegment(streamFolder: string, firstOffset: number): Segmen
     try {
       db.pragma(`page_size = ${pageBytes}`)
       db.pragma('journal_mode = WAL')
-      requireDurable(db)
+      ensureDurable(db)
       createSegmentTables(db, { firstOffset, nextOffset: null, version: segmentVersion })
     } finally {
       db.close()
@@ -175,7 +175,7 @@ export function openSegment(path: string, mode: 'write' | 'read' | 'look', busyT
   try {
     const version = db.pragma('user_version', { simple: true })
     if (version !== segmentVersion) throw new NotASegmentError(version)
-    requireDurable(db)
+    ensureDurable(db)
     if (mode !== 'write') db.pragma('query_only = ON')
     return db
   } catch (error) {
@@ -211,7 +211,7 @@ export function removeAbandonedDrafts(streamFolder: string, nowMs: number): void
 }
 
 /** These settings belong to the connection, not the file, so each connection sets and verifies them. */
-function requireDurable(db: Database.Database): void {
+function ensureDurable(db: Database.Database): void {
   db.pragma('synchronous = FULL')
   if (process.platform === 'darwin') {
     db.pragma('fullfsync = 1')

@@ -37,7 +37,7 @@ export function openSqliteLogReader(options: SqliteLogReaderOptions): SqliteLogR
   const lost = new LostRecords(folder)
   const waits = new AppendWaits(options.pollMs ?? 1_000)
   const streams = new Map<LogStream, StreamReader>()
-  const streamReader = (stream: LogStream): StreamReader => {
+  const getStreamReader = (stream: LogStream): StreamReader => {
     const info = { stream, traffic: findTrafficOfStream(stream) }
     const known = streams.get(stream) ?? new StreamReader(info, join(folder, stream), options)
     streams.set(stream, known)
@@ -47,24 +47,24 @@ export function openSqliteLogReader(options: SqliteLogReaderOptions): SqliteLogR
     streams: async () => embeddedStreams,
     read: (stream, fromOffset, options) =>
       waits.read(stream, fromOffset, options, () =>
-        retryPatiently(() => streamReader(stream).read(fromOffset, options)),
+        retryPatiently(() => getStreamReader(stream).read(fromOffset, options)),
       ),
     wakeUp: stream => waits.wakeUp(stream),
     readRuns: (stream, fromOffset, bytesMax) =>
-      retryPatiently(() => streamReader(stream).readRuns(fromOffset, bytesMax)),
-    status: (stream, offset) => retryPatiently(() => streamReader(stream).status(offset)),
+      retryPatiently(() => getStreamReader(stream).readRuns(fromOffset, bytesMax)),
+    status: (stream, offset) => retryPatiently(() => getStreamReader(stream).status(offset)),
     deleteBehind: (stream, offset, olderThanMs) =>
-      retryPatiently(() => streamReader(stream).deleteBehind(offset, olderThanMs)),
-    keepLoss: async (...losses) => throwPortErrors(() => lost.keep(losses)),
-    losses: async () => throwPortErrors(() => lost.list()),
-    lostCount: async () => throwPortErrors(() => lost.count()),
-    measureSpace: async () => throwPortErrors(() => measureLogSpace(limits)),
+      retryPatiently(() => getStreamReader(stream).deleteBehind(offset, olderThanMs)),
+    keepLoss: async (...losses) => rethrowAsPortErrors(() => lost.keep(losses)),
+    losses: async () => rethrowAsPortErrors(() => lost.list()),
+    lostCount: async () => rethrowAsPortErrors(() => lost.count()),
+    measureSpace: async () => rethrowAsPortErrors(() => measureLogSpace(limits)),
     reclaimSpace: processed =>
       retryPatiently(() => {
         let deletedSegmentCount = 0
         for (let short = listStreamsWithoutSpace(limits); short.length > 0; short = listStreamsWithoutSpace(limits)) {
           const oldest = short
-            .flatMap(stream => streamReader(stream).oldestProcessed(processed[stream] ?? 0) ?? [])
+            .flatMap(stream => getStreamReader(stream).oldestProcessed(processed[stream] ?? 0) ?? [])
             .sort((one, other) => one.newestAppendMs - other.newestAppendMs)[0]
           if (oldest === undefined) break
           oldest.delete()
@@ -74,7 +74,7 @@ export function openSqliteLogReader(options: SqliteLogReaderOptions): SqliteLogR
       }),
     pack: async signal => {
       let packedSegmentCount = 0
-      for (const stream of embeddedStreamNames) packedSegmentCount += await streamReader(stream).pack(signal)
+      for (const stream of embeddedStreamNames) packedSegmentCount += await getStreamReader(stream).pack(signal)
       return { packedSegmentCount }
     },
     close: async () => {
@@ -92,7 +92,7 @@ function listStreamsWithoutSpace(limits: SpaceLimits): readonly LogStream[] {
 }
 
 /** @throws PortError for system errors. */
-function throwPortErrors<T>(read: () => T): T {
+function rethrowAsPortErrors<T>(read: () => T): T {
   try {
     return read()
   } catch (error) {

@@ -189,7 +189,7 @@ export class StreamWriter {
     if (this.#inFlight !== null || this.#queue.length === 0 || this.#thread === null) return
     const flight = this.#takeFlight()
     this.#inFlight = flight
-    const message = packMessage(flight, this.#options.nowMs())
+    const message = buildAppendMessage(flight, this.#options.nowMs())
     this.#thread.postMessage(
       message,
       message.runs.map(run => run.buffer),
@@ -324,7 +324,7 @@ export class StreamWriter {
 }
 
 /** Copies small runs into one buffer and leaves large runs unchanged, in order. */
-function packMessage(flight: readonly Append[], nowMs: number): ToLogThread & { kind: 'append' } {
+function buildAppendMessage(flight: readonly Append[], nowMs: number): ToLogThread & { kind: 'append' } {
   const runs: Uint8Array<ArrayBuffer>[] = []
   let bytes = 0
   for (let index = 0; index < flight.length; ) {

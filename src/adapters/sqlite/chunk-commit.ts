@@ -77,7 +77,7 @@ export function prepareChunkWriter(database: SqliteDatabase): (changes: ChunkCha
 
   function writeMappings({ mappings }: ChunkChanges): void {
     for (const { row, loadedVersion } of mappings) {
-      const personId = personIdOf(row.projectId, row.personUuid)
+      const personId = requirePersonId(row.projectId, row.personUuid)
       const { changes } =
         loadedVersion === null
           ? insert.mappings.run(row.projectId, row.distinctId, personId, row.version)
@@ -88,8 +88,8 @@ export function prepareChunkWriter(database: SqliteDatabase): (changes: ChunkCha
 
   function mergePersons({ deletedPersons }: ChunkChanges): void {
     for (const { projectId, uuid, survivorUuid, loadedVersion } of deletedPersons) {
-      const personId = personIdOf(projectId, uuid)
-      const survivorId = personIdOf(projectId, survivorUuid)
+      const personId = requirePersonId(projectId, uuid)
+      const survivorId = requirePersonId(projectId, survivorUuid)
       sql.moveOverrides.run(survivorId, personId)
       sql.deleteOverrides.run(personId)
       sql.moveMemberships.run(survivorId, personId)
@@ -100,7 +100,7 @@ export function prepareChunkWriter(database: SqliteDatabase): (changes: ChunkCha
     }
   }
 
-  function personIdOf(projectId: number, uuid: string): number {
+  function requirePersonId(projectId: number, uuid: string): number {
     const id = findPersonId.get(projectId, uuid)
     if (id === undefined) throw new CommitRefused()
     return id

@@ -18,11 +18,11 @@ export type PackedChanges = Omit<ReadChanges, 'projects'> & { readonly projects:
 const sliceMs = 10
 
 export function packDefinitions(changes: ReadChanges): PackedChanges {
-  const pack = (items: readonly object[]) => items.map(item => JSON.stringify(item))
+  const toJsonTexts = (items: readonly object[]) => items.map(item => JSON.stringify(item))
   return {
     ...changes,
     projects: changes.projects.map(({ read, gone }) => ({
-      read: { ...read, flags: pack(read.flags), cohorts: pack(read.cohorts), surveys: pack(read.surveys) },
+      read: { ...read, flags: toJsonTexts(read.flags), cohorts: toJsonTexts(read.cohorts), surveys: toJsonTexts(read.surveys) },
       gone,
     })),
   }

@@ -84,7 +84,7 @@ export function countSqliteRows(dataFolder: string): Readonly<Record<string, num
   return withDatabase(dataFolder, database => {
     const named = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
     const tables = database.prepare<[], string>(named).pluck().all()
-    const countOf = (table: string) => database.prepare<[], number>(`SELECT count(*) FROM "${table}"`).pluck().get()!
-    return Object.fromEntries(tables.map(table => [table, countOf(table)]))
+    const countRows = (table: string) => database.prepare<[], number>(`SELECT count(*) FROM "${table}"`).pluck().get()!
+    return Object.fromEntries(tables.map(table => [table, countRows(table)]))
   })
 }

@@ -75,11 +75,11 @@ export function prepareAssignmentWriter(database: SqliteDatabase): (changes: Chu
 
   return ({ imports, deletedPersons }) => {
     if (imports == null || imports.keepsAssignmentsFor === null) return
-    const assignmentsOf = (uuid: string) => {
+    const readAssignments = (uuid: string) => {
       const id = findPersonId.get(deletedPersons[0]!.projectId, uuid)
       return { hashKeys: listHashKeys.all(id), cohortIds: listMemberships.all(id) }
     }
-    const records = createAssignmentRecords(imports.keepsAssignmentsFor, deletedPersons, assignmentsOf)
+    const records = createAssignmentRecords(imports.keepsAssignmentsFor, deletedPersons, readAssignments)
     for (const { importJobId, uuid, survivorUuid, own, taken } of records)
       saveAssignments.run(importJobId, uuid, survivorUuid, JSON.stringify(own), JSON.stringify(taken))
   }

@@ -91,7 +91,7 @@ export function startStateThread(options: Omit<StateThreadData, 'isFirst'> & { l
     started.on('error', error => {
       cause = error as Error
     })
-    started.once('exit', () => noteEnd(cause ?? new Error('the state thread ended')))
+    started.once('exit', () => handleThreadEnd(cause ?? new Error('the state thread ended')))
   }
 
   function settle(message: string): void {
@@ -102,7 +102,7 @@ export function startStateThread(options: Omit<StateThreadData, 'isFirst'> & { l
     else call?.resolve(answer.value)
   }
 
-  function noteEnd(cause: Error): void {
+  function handleThreadEnd(cause: Error): void {
     worker = null
     for (const call of pending.values()) call.reject(createUnavailableError(cause))
     pending.clear()

@@ -41,12 +41,12 @@ export async function openStateWriter(options: {
     return thread.call(method, args)
   }
 
-  const callOf = (method: StateMethod) => {
+  const createCall = (method: StateMethod) => {
     const isSearch = searchMethods.has(method)
     return (...args: unknown[]) => (isSearch ? callSearch(method, args) : state.call(method, args))
   }
   const { listChangedProjects, readChanges, ...calls } = Object.fromEntries(
-    methods.map(method => [method, callOf(method)]),
+    methods.map(method => [method, createCall(method)]),
   ) as unknown as StateCalls
   return {
     ...calls,

@@ -14,7 +14,7 @@ const rowsPerTurn = 500
 export async function readTcpQueues(files: ReadonlySet<number>): Promise<ReadonlyMap<number, number>> {
   const queues = new Map<number, number>()
   if (process.platform !== 'linux') return queues
-  const tables = await Promise.all(['/proc/self/net/tcp', '/proc/self/net/tcp6'].map(textOf))
+  const tables = await Promise.all(['/proc/self/net/tcp', '/proc/self/net/tcp6'].map(readTextOrEmpty))
   const bytesByInode = new Map<string, number>()
   let rowCount = 0
   for (const table of tables)
@@ -57,4 +57,4 @@ function readColumns(table: string, from: number, end: number): [inode: string, 
 const space = 0x20
 
 /** A system without one of the protocols lacks its table; hidden tables count as missing. */
-const textOf = (path: string): Promise<string> => readFile(path, 'utf8').catch(() => '')
+const readTextOrEmpty = (path: string): Promise<string> => readFile(path, 'utf8').catch(() => '')

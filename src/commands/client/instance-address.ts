@@ -27,7 +27,7 @@ export function collectOption(value: string, before: readonly string[] = []): st
  * @returns the address without a final slash, or a one-line message for people.
  */
 export function resolveInstanceAddress(given: string | undefined, config: AddressConfig): Result<string, string> {
-  const text = given ?? config.instance ?? ownAddress(config)
+  const text = given ?? config.instance ?? buildConfiguredAddress(config)
   const whole = text.includes('://') ? text : `${isLoopback(text) ? 'http' : 'https'}://${text}`
   const url = URL.parse(whole)
   if (!/^https?:$/.test(url?.protocol ?? '') || url!.search !== '' || url!.hash !== '')
@@ -51,14 +51,14 @@ export function describePortMismatch(
   if (url === null || !isLoopback(url.host)) return null
   const asked = Number(url.port || 80)
   if ([config.port, config.adminPort].includes(asked)) return null
-  return `using ${instance} from PENNON, not PORT=${port}; for that instance: --host ${ownAddress(config)}`
+  return `using ${instance} from PENNON, not PORT=${port}; for that instance: --host ${buildConfiguredAddress(config)}`
 }
 
 function isLoopback(hostAndPort: string): boolean {
   return /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?(\/|$)/.test(hostAndPort)
 }
 
-function ownAddress({ host, port, adminPort }: AddressConfig): string {
+function buildConfiguredAddress({ host, port, adminPort }: AddressConfig): string {
   const reached = ['0.0.0.0', '::'].includes(host) ? '127.0.0.1' : host
   return `http://${reached.includes(':') ? `[${reached}]` : reached}:${adminPort ?? port}`
 }

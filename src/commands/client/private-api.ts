@@ -79,12 +79,12 @@ export class PrivateApi {
   }
 
   async #write(method: string, path: string, body: JsonObject, query: Query): Promise<JsonObject> {
-    return this.#object(await this.#send(path, query, { ...bodyOf(method, body), signal: this.#limited() }))
+    return this.#object(await this.#send(path, query, { ...buildJsonRequest(method, body), signal: this.#limited() }))
   }
 
   /** Has no time limit, since the response may take long. @returns its last JSON line. @throws ClientError */
   async postForLastLine(path: string, body: JsonObject, query: Query = {}): Promise<JsonObject> {
-    const init = { ...bodyOf('POST', body), ...(this.#stop && { signal: this.#stop }) }
+    const init = { ...buildJsonRequest('POST', body), ...(this.#stop && { signal: this.#stop }) }
     const response = await this.#send(path, query, init)
     const last = parseAnswer((await this.#text(response)).trimEnd().split('\n').at(-1)!)
     if (!isJsonObject(last)) throw this.#unexpected(response.status)
@@ -129,7 +129,7 @@ export class PrivateApi {
 
   #send(path: string, query: Query, init: RequestInit): Promise<Response> {
     const project = encodeURIComponent(this.project)
-    return this.#ask(`${this.instance}/api/projects/${project}${path}${queryText(query)}`, init)
+    return this.#ask(`${this.instance}/api/projects/${project}${path}${formatQuery(query)}`, init)
   }
 
   async #ask(url: string, init: RequestInit): Promise<Response> {
@@ -217,7 +217,7 @@ export class PrivateApi {
   }
 }
 
-function bodyOf(method: string, body: JsonObject) {
+function buildJsonRequest(method: string, body: JsonObject) {
   return { method, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }
 }
 
@@ -234,7 +234,7 @@ function parseAnswer(text: string): JsonValue | undefined {
   }
 }
 
-function queryText(query: Query): string {
+function formatQuery(query: Query): string {
   const params = new URLSearchParams()
   for (const [name, value] of Object.entries(query)) {
     if (value === undefined) continue

@@ -16,7 +16,7 @@ const picture = /\ufe0f|\p{Emoji}\p{M}*\u200d|^\p{Regional_Indicator}/u
 export function measureTextWidth(text: string): number {
   if (isAscii.test(text)) return text.length
   let width = 0
-  for (const { segment } of segmenter.segment(text)) width += graphemeWidth(segment)
+  for (const { segment } of segmenter.segment(text)) width += measureGraphemeWidth(segment)
   return width
 }
 
@@ -26,14 +26,14 @@ export function truncateToWidth(text: string, widthMax: number): string {
   let width = 0
   let kept = ''
   for (const { segment } of segmenter.segment(text)) {
-    width += graphemeWidth(segment)
+    width += measureGraphemeWidth(segment)
     if (width > widthMax - 1) break
     kept += segment
   }
   return widthMax < 1 ? '' : `${kept}…`
 }
 
-function graphemeWidth(grapheme: string): number {
+function measureGraphemeWidth(grapheme: string): number {
   if (picture.test(grapheme)) return 2
   let width = 0
   for (const sign of grapheme) if (!withoutWidth.test(sign)) width += wide.test(sign) && !halfWidth.test(sign) ? 2 : 1

@@ -64,7 +64,7 @@ async function checkRunningInstance(config: Config, pid: number): Promise<Findin
     if (troubles.length === 0)
       return createGoodFinding('instance', `${running}; flags, capture and processing are ok${imports}`)
     const found = `${running}; ${troubles.map(([part, state]) => `${part}: ${state}`).join(', ')}${reasons === '' ? '' : ` (${reasons})`}`
-    return createBadFinding('instance', found, troubles.map(([part, state]) => remedyOf(part, state)).join('; '))
+    return createBadFinding('instance', found, troubles.map(([part, state]) => findRemedy(part, state)).join('; '))
   } catch (cause) {
     return createBadFinding(
       'instance',
@@ -78,7 +78,7 @@ const lostRemedy =
   'log/lost-records.jsonl in the data folder lists them, and the damaged file that held them if it still exists: send them again if you can, then remove lost-records.jsonl'
 
 /** What to do about the state of a part of `/_readiness`. */
-function remedyOf(part: string, state: string): string {
+function findRemedy(part: string, state: string): string {
   if (state === 'log_or_disk_full')
     return 'free disk space or lower PENNON_MIN_FREE_BYTES; if the log has reached PENNON_LOG_MAX_BYTES, raise that'
   if (state === 'log_files_removed') return 'restart Pennon; it then counts the missing records'

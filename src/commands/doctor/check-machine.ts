@@ -45,7 +45,7 @@ export function checkPackages(): Finding {
 }
 
 export function checkDataFolder(config: Config): Finding {
-  const folder = nearestExisting(config.dataFolder)
+  const folder = findNearestExisting(config.dataFolder)
   if (!statSync(folder).isDirectory())
     return createBadFinding(
       'data folder',
@@ -69,7 +69,7 @@ export function checkDataFolder(config: Config): Finding {
 }
 
 export async function checkDiskSpace(config: Config): Promise<Finding> {
-  const { bavail, bsize } = await statfs(nearestExisting(config.dataFolder))
+  const { bavail, bsize } = await statfs(findNearestExisting(config.dataFolder))
   const freeBytes = bavail * bsize
   const found = `${formatBytes(freeBytes)} free; events are refused below ${formatBytes(config.freeBytesMin)}`
   return freeBytes >= config.freeBytesMin
@@ -82,8 +82,8 @@ export async function checkDiskSpace(config: Config): Promise<Finding> {
 }
 
 /** The folder itself, or its nearest ancestor that exists. */
-function nearestExisting(path: string): string {
-  return existsSync(path) ? path : nearestExisting(dirname(path))
+function findNearestExisting(path: string): string {
+  return existsSync(path) ? path : findNearestExisting(dirname(path))
 }
 
 /** @param now given only by tests. */
@@ -92,7 +92,7 @@ export function checkClock(config: Config, now: Date = new Date()): Finding {
   const installedAtMs = statSync(new URL(import.meta.url)).mtimeMs
   if (now.getTime() < installedAtMs - dayMs)
     return createBadFinding('clock', `${now.toISOString()} is earlier than the installation of this program`, remedy)
-  const writtenAtMs = lastWrittenMs(config.dataFolder)
+  const writtenAtMs = findLastWrittenMs(config.dataFolder)
   if (now.getTime() < writtenAtMs - toleranceMs) {
     const written = new Date(writtenAtMs).toISOString()
     return createBadFinding('clock', `${now.toISOString()}, but the data folder was last written at ${written}`, remedy)
@@ -101,10 +101,10 @@ export function checkClock(config: Config, now: Date = new Date()): Finding {
 }
 
 /** When a file of the state or of the log was last written, epoch ms; 0 before the first start. */
-function lastWrittenMs(dataFolder: string): number {
+function findLastWrittenMs(dataFolder: string): number {
   let latest = 0
-  for (const folder of ['.', ...namesIn(join(dataFolder, 'log')).map(name => join('log', name))]) {
-    for (const name of namesIn(join(dataFolder, folder))) {
+  for (const folder of ['.', ...listNames(join(dataFolder, 'log')).map(name => join('log', name))]) {
+    for (const name of listNames(join(dataFolder, folder))) {
       const entry = statSync(join(dataFolder, folder, name), { throwIfNoEntry: false })
       if (entry?.isFile()) latest = Math.max(latest, entry.mtimeMs)
     }
@@ -112,7 +112,7 @@ function lastWrittenMs(dataFolder: string): number {
   return latest
 }
 
-function namesIn(folder: string): readonly string[] {
+function listNames(folder: string): readonly string[] {
   try {
     return readdirSync(folder)
   } catch {

@@ -49,7 +49,7 @@ export function checkStoredEvents(config: Config, acceptsMissing: boolean): Prom
     return mark.missing.map(({ table, oldestMs, newestMs }) =>
       createBadFinding(
         what,
-        `${rowsOf[table] ?? table} from ${timeText(oldestMs)} to ${timeText(newestMs)} are missing`,
+        `${rowsOf[table] ?? table} from ${formatTime(oldestMs)} to ${formatTime(newestMs)} are missing`,
         missingRemedy,
       ),
     )
@@ -63,7 +63,7 @@ const rowsOf: Readonly<Record<string, string>> = {
   deduplicated_flag_calls: 'counts of flag calls accepted',
 }
 
-function timeText(ms: number | null): string {
+function formatTime(ms: number | null): string {
   return ms === null ? 'the beginning' : new Date(ms).toISOString()
 }
 

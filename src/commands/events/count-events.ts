@@ -42,7 +42,7 @@ const optionOfField = {
 }
 
 export function countEvents(options: CountOptions): Promise<void> {
-  const command = async (api: PrivateApi) => {
+  const runCommand = async (api: PrivateApi) => {
     const counts = await fetchCounts(api, options)
     const { days, results, namesLeftOut } = counts
     if (options.json === true)
@@ -53,7 +53,7 @@ export function countEvents(options: CountOptions): Promise<void> {
       )
   }
   const scopes = options.importJob === undefined ? 'query:read' : 'query:read and the scope import_job:read'
-  return runClient(options, scopes, command, optionOfField)
+  return runClient(options, scopes, runCommand, optionOfField)
 }
 
 async function fetchCounts(api: PrivateApi, options: CountOptions): Promise<EventCounts> {

@@ -39,10 +39,10 @@ export interface ExportOptions extends ClientOptions {
 const interruptedExitCode = 130
 
 export function exportEvents(file: string, options: ExportOptions): Promise<void> {
-  const command = async (api: PrivateApi) => {
+  const runCommand = async (api: PrivateApi) => {
     const stop = new AbortController()
     process.once('SIGINT', () => stop.abort())
-    const request = options.resume === true ? resumeRequest(file, api) : createRequest(file, options, api)
+    const request = options.resume === true ? readRequestToResume(file, api) : createRequest(file, options, api)
     const part =
       options.resume === true
         ? await reopenPartialFile(file, request)
@@ -71,10 +71,10 @@ export function exportEvents(file: string, options: ExportOptions): Promise<void
       throw new ClientError(`${explainFailure(error, file)}${left}`, { exitCode: 1 })
     }
   }
-  return runClient(options, 'query:read', command, { after: '--from', before: '--to', properties: '--property' })
+  return runClient(options, 'query:read', runCommand, { after: '--from', before: '--to', properties: '--property' })
 }
 
-function resumeRequest(file: string, api: PrivateApi): ExportRequest {
+function readRequestToResume(file: string, api: PrivateApi): ExportRequest {
   const request = readExportRequest(file)
   if (request.instance === api.instance && request.project === api.project) return request
   throw new ClientError(
@@ -83,7 +83,7 @@ function resumeRequest(file: string, api: PrivateApi): ExportRequest {
 }
 
 function createRequest(file: string, options: ExportOptions, api: PrivateApi): ExportRequest {
-  const format = options.format ?? formatOf(file)
+  const format = options.format ?? detectFormat(file)
   const { event, distinctId, personId, uuid, from, to, limit } = options
   if (limit !== undefined && !/^[1-9]\d{0,14}$/.test(limit))
     throw new ClientError('--limit must be a whole number above 0.')
@@ -111,7 +111,7 @@ function createRequest(file: string, options: ExportOptions, api: PrivateApi): E
   }
 }
 
-function formatOf(file: string): FileFormat {
+function detectFormat(file: string): FileFormat {
   const end = /\.(jsonl|ndjson|csv|parquet)$/i.exec(file)?.[1]?.toLowerCase()
   if (end === undefined)
     throw new ClientError(`Unknown format of ${file}: end its name in .jsonl, .csv or .parquet, or set --format.`)

@@ -34,7 +34,7 @@ export function createExportProgress({ write, isTerminal, monotonicNowMs, rowCou
       }
       if (rowCount !== null && rowCountMax !== null && rowCountMax > 0) {
         const part = Math.min(1, rowCount / rowCountMax)
-        if (rowCount > 0) parts.push(`${duration((seconds / part) * (1 - part))} left`)
+        if (rowCount > 0) parts.push(`${formatDuration((seconds / part) * (1 - part))} left`)
         if (isTerminal) parts.unshift(formatProgressBar(part))
       }
       write(isTerminal ? `\r${parts.join(', ')}\u001b[K` : `${parts.join(', ')}\n`)
@@ -45,7 +45,7 @@ export function createExportProgress({ write, isTerminal, monotonicNowMs, rowCou
   }
 }
 
-function duration(seconds: number): string {
+function formatDuration(seconds: number): string {
   const whole = Math.ceil(seconds)
   const [hours, minutes] = [Math.floor(whole / 3_600), Math.floor(whole / 60) % 60]
   const padToTwo = (value: number) => String(value).padStart(2, '0')

@@ -86,7 +86,7 @@ export async function reopenPartialFile(file: string, { format }: ExportRequest)
   for await (const bytes of handle.createReadStream({ start: 0, autoClose: false })) scanner.scan(bytes as Buffer)
   const last = Buffer.alloc(scanner.lastEnd - scanner.lastStart)
   await handle.read(last, 0, last.length, scanner.lastStart)
-  const end = format === 'csv' ? endOfCsv(scanner, last.toString()) : endOfLines(scanner, last.toString(), file)
+  const end = format === 'csv' ? findCsvEnd(scanner, last.toString()) : findLinesEnd(scanner, last.toString(), file)
   await handle.truncate(end.bytes)
   return { handle, ...end }
 }
@@ -94,13 +94,13 @@ export async function reopenPartialFile(file: string, { format }: ExportRequest)
 type End = Omit<PartialFile, 'handle'>
 
 /** The header counts as a row. If a file has only a header, the download starts again. */
-function endOfCsv({ rowCount, lastEnd }: RowScanner, last: string): End {
+function findCsvEnd({ rowCount, lastEnd }: RowScanner, last: string): End {
   if (rowCount <= 1) return { rowCount: 0, cursor: null, bytes: 0 }
   return { rowCount: rowCount - 1, cursor: last.slice(0, last.indexOf(',')), bytes: lastEnd }
 }
 
 /** The last line may be an error with the cursor at which the export failed. */
-function endOfLines({ rowCount, lastStart, lastEnd }: RowScanner, last: string, file: string): End {
+function findLinesEnd({ rowCount, lastStart, lastEnd }: RowScanner, last: string, file: string): End {
   if (rowCount === 0) return { rowCount: 0, cursor: null, bytes: 0 }
   const row = parseLine(last)
   if (row?.export_error !== undefined)

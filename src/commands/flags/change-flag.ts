@@ -28,13 +28,13 @@ export function runFlagChange(
   changeOf: (flag: FlagJson) => FlagChange,
   optionOfField: Readonly<Record<string, string>> = {},
 ): Promise<void> {
-  const command = async (api: PrivateApi) => {
+  const runCommand = async (api: PrivateApi) => {
     refuseUnconfirmableChange(options)
     const found = await requestWithFlagHint(api, key, () => api.get(buildFlagPath(key)))
     const flag = found as unknown as FlagJson
     if (flag.deleted) throw new ClientError(`The flag ${flag.key} is deleted.`)
     const { action, write, body = {} } = changeOf(flag)
-    const stateNow = (now: FlagJson) =>
+    const describeStateNow = (now: FlagJson) =>
       `${describeFlagState(now)}${action === 'disable' ? '' : describeHowToEnable(now)}`
     const changed = write(flag)
     if (!changed.ok) {
@@ -44,7 +44,7 @@ export function runFlagChange(
     const fields = changed.value
     if (Object.keys(fields).length === 0) {
       if (options.json === true) return printJson(found)
-      return printLines([`Nothing to change. ${stateNow(flag)}`])
+      return printLines([`Nothing to change. ${describeStateNow(flag)}`])
     }
     const definition: JsonObject = { id: flag.id, ...fields }
     const title = `${flag.key}, version ${flag.version}`
@@ -53,9 +53,9 @@ export function runFlagChange(
     // By id: another flag may have taken the key since.
     const written = await api.post(buildFlagPath(String(flag.id), `${action}/`), body)
     if (options.json === true) printJson(written)
-    else printLines([stateNow(written as unknown as FlagJson)])
+    else printLines([describeStateNow(written as unknown as FlagJson)])
   }
-  return runClient(options, 'feature_flag:write', command, optionOfField)
+  return runClient(options, 'feature_flag:write', runCommand, optionOfField)
 }
 
 const switches = {

@@ -25,7 +25,7 @@ export interface CreateOptions extends ChangeOptions {
 }
 
 export function createFlag(key: string, options: CreateOptions): Promise<void> {
-  const command = async (api: PrivateApi) => {
+  const runCommand = async (api: PrivateApi) => {
     refuseUnconfirmableChange(options)
     const flag = buildNewFlag(key, options)
     await refuseTakenKey(api, key)
@@ -41,7 +41,7 @@ export function createFlag(key: string, options: CreateOptions): Promise<void> {
         describeFlagState(created as unknown as FlagJson) + describeHowToEnable(created as unknown as FlagJson),
       ])
   }
-  return runClient(options, 'feature_flag:write', command, { filters: '--filters', tags: '--tag', name: '--name' })
+  return runClient(options, 'feature_flag:write', runCommand, { filters: '--filters', tags: '--tag', name: '--name' })
 }
 
 /** Called before anything is shown or asked. @throws ClientError if the project has a flag with this key. */

@@ -23,9 +23,9 @@ export function describeRollout(filters: JsonObject): string {
     case 'unreadable':
       return 'unreadable'
     case 'some':
-      return rulesOf(filters) === null
+      return findRules(filters) === null
         ? describePartialRollout(readStoredFilters(filters))
-        : `by ${ruleCount(rulesOf(filters)!)}`
+        : `by ${formatRuleCount(findRules(filters)!)}`
     default:
       return rollout satisfies never
   }
@@ -46,7 +46,7 @@ function describePartialRollout({ sets, variants }: StoredFilters): string {
 
 /** A numbered line for each condition set, or one line without any. For version 2: each rule, and the default. */
 export function formatConditionLines(filters: JsonObject): string[] {
-  const document = rulesOf(filters)
+  const document = findRules(filters)
   if (document !== null)
     return [...document.rules.map((rule, index) => `${index + 1}. ${describeRule(rule)}`), describeDefault(document)]
   return describeIfReadable(filters, ({ sets }) => {
@@ -57,7 +57,7 @@ export function formatConditionLines(filters: JsonObject): string[] {
 
 /** A line for each condition set, without its number. For version 2: each rule, and the default. */
 export function describeConditions(filters: JsonObject): string[] {
-  const document = rulesOf(filters)
+  const document = findRules(filters)
   if (document !== null) return [...document.rules.map(describeRule), describeDefault(document)]
   return describeIfReadable(filters, ({ sets }) => sets.map(describeSet))
 }
@@ -71,12 +71,12 @@ export function formatVariantLines(filters: JsonObject): string[] {
 }
 
 /** @returns null for version 1, and for rules that cannot be read. */
-function rulesOf(filters: JsonObject): RulesDocument | null {
+function findRules(filters: JsonObject): RulesDocument | null {
   const read = readConfigVersion(filters) === 1 ? null : readRules(filters)
   return read?.ok ? read.value : null
 }
 
-function ruleCount({ rules }: RulesDocument): string {
+function formatRuleCount({ rules }: RulesDocument): string {
   return `${rules.length} ${rules.length === 1 ? 'rule' : 'rules'}`
 }
 
@@ -101,7 +101,7 @@ function describePredicate({ key, operator, value, negation }: Predicate): strin
 }
 
 function describeIfReadable(filters: JsonObject, linesOf: (read: StoredFilters) => string[]): string[] {
-  if (readConfigVersion(filters) !== 1 && rulesOf(filters) === null)
+  if (readConfigVersion(filters) !== 1 && findRules(filters) === null)
     return ['unreadable: of an unknown version, or malformed']
   try {
     return linesOf(readStoredFilters(filters))

@@ -24,7 +24,7 @@ export function explainFlag(key: string, distinctId: string, options: ExplainOpt
     const body: JsonObject = {
       distinct_id: distinctId,
       person_properties: Object.fromEntries(
-        property.map(text => parsePairOption(text, '--property', 'plan=pro', jsonOrText)),
+        property.map(text => parsePairOption(text, '--property', 'plan=pro', parseJsonOrText)),
       ),
       groups: Object.fromEntries(group.map(text => parsePairOption(text, '--group', 'company=acme', value => value))),
     }
@@ -32,7 +32,7 @@ export function explainFlag(key: string, distinctId: string, options: ExplainOpt
     if (options.json === true) printJson(explanation)
     else
       printLines(
-        explanationLines(explanation as unknown as ExplanationJson, distinctId, createTerminal(process.stdout)),
+        formatExplanation(explanation as unknown as ExplanationJson, distinctId, createTerminal(process.stdout)),
       )
   })
 }
@@ -48,7 +48,7 @@ function parsePairOption(
   return [text.slice(0, at), read(text.slice(at + 1))]
 }
 
-function jsonOrText(text: string): JsonValue {
+function parseJsonOrText(text: string): JsonValue {
   try {
     return parseJson(text)
   } catch {
@@ -65,19 +65,19 @@ const leftOutTexts: Record<NonNullable<ExplanationJson['left_out']>, string> = {
   filtered_out: 'is not served to this caller because of its runtime or evaluation contexts',
 }
 
-function explanationLines(explanation: ExplanationJson, distinctId: string, terminal: Terminal): string[] {
-  const lines = [terminal.paint('bold', toPrintableName(answerLine(explanation, distinctId)))]
+function formatExplanation(explanation: ExplanationJson, distinctId: string, terminal: Terminal): string[] {
+  const lines = [terminal.paint('bold', toPrintableName(formatAnswerLine(explanation, distinctId)))]
   for (const condition of explanation.conditions) {
     const { result, filters } = condition
     const style = result === 'matched' ? 'green' : result === 'failed' ? 'red' : 'dim'
-    lines.push(`  ${terminal.paint(style, toPrintableName(conditionLine(condition, explanation.variant)))}`)
-    for (const filter of filters) lines.push(`      ${toPrintableName(filterLine(filter))}`)
+    lines.push(`  ${terminal.paint(style, toPrintableName(formatConditionLine(condition, explanation.variant)))}`)
+    for (const filter of filters) lines.push(`      ${toPrintableName(formatFilterLine(filter))}`)
   }
   for (const problem of explanation.problems) lines.push(terminal.paint('yellow', `  ! ${toPrintableName(problem)}`))
   return lines
 }
 
-function answerLine({ flag, left_out, value, failed, reason }: ExplanationJson, distinctId: string): string {
+function formatAnswerLine({ flag, left_out, value, failed, reason }: ExplanationJson, distinctId: string): string {
   const result = failed
     ? 'unknown because it could not be computed'
     : value === null
@@ -88,7 +88,7 @@ function answerLine({ flag, left_out, value, failed, reason }: ExplanationJson, 
   return `${flag.key} ${leftOutTexts[left_out]}${reason === null ? '' : `; it would be ${result}${because}`}.`
 }
 
-function conditionLine(
+function formatConditionLine(
   { condition_index, result, rollout, variant, rule }: ExplanationJson['conditions'][number],
   flagVariant: ExplanationJson['variant'],
 ): string {
@@ -102,7 +102,7 @@ function conditionLine(
   return `${name} ${condition_index + 1}: ${result.replaceAll('_', ' ')}${share}${named}`
 }
 
-function filterLine(filter: ExplanationJson['conditions'][number]['filters'][number]): string {
+function formatFilterLine(filter: ExplanationJson['conditions'][number]['filters'][number]): string {
   const { result, compared, note } = filter
   const sign = result === 'passed' ? '✓' : result === 'failed' ? '✗' : '·'
   const value = typeof compared?.value === 'string' ? compared.value : JSON.stringify(compared?.value ?? null)

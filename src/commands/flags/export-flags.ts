@@ -47,9 +47,9 @@ export async function fetchDefinitionLists(api: PrivateApi): Promise<ApiLists> {
 /** @throws ClientError for an unknown key, and for cohorts with the same name. */
 export function replaceIdsByNames(lists: ApiLists, keys: readonly string[] = []): NamedLists {
   const naming = createReferenceNamer(lists)
-  const isKept = (flag: JsonObject) =>
+  const isExported = (flag: JsonObject) =>
     isNotDeleted(flag) && flag.has_encrypted_payloads !== true && !isSurveyFlagKey(String(flag.key))
-  const kept = new Map(lists.flags.filter(isKept).map(flag => [String(flag.key), flag]))
+  const kept = new Map(lists.flags.filter(isExported).map(flag => [String(flag.key), flag]))
   const unknown = keys.find(key => !kept.has(key))
   if (unknown !== undefined)
     throw new ClientError(`There is no flag ${unknown} to export. ${suggestFlag(unknown, [...kept.keys()])}`)
@@ -66,9 +66,9 @@ export function replaceIdsByNames(lists: ApiLists, keys: readonly string[] = [])
   const addFlag = (key: string) => {
     const flag = naming.flag(kept.get(key)!)
     flags.set(key, flag)
-    follow(flag.filters)
+    addReferences(flag.filters)
   }
-  const follow = (filters: JsonObject) => {
+  const addReferences = (filters: JsonObject) => {
     for (const { kind, name } of listNamedReferences(filters)) {
       if (typeof name !== 'string') continue
       const cohort = cohorts.get(name)
@@ -76,7 +76,7 @@ export function replaceIdsByNames(lists: ApiLists, keys: readonly string[] = [])
       else if (kind === 'flag' && kept.has(name) && !flags.has(name)) addFlag(name)
       else if (kind === 'cohort' && cohort !== undefined && !used.has(name)) {
         used.set(name, cohort)
-        follow(cohort.filters)
+        addReferences(cohort.filters)
       }
     }
   }
@@ -92,10 +92,10 @@ export function replaceIdsByNames(lists: ApiLists, keys: readonly string[] = [])
 
 function listOmissionNotes({ flags }: ApiLists, file: FlagFile, isWhole: boolean): string[] {
   const inFile = new Set(file.flags.map(({ key }) => key))
-  const keysOf = (is: (flag: JsonObject) => boolean) => flags.filter(is).map(({ key }) => String(key))
-  const encrypted = isWhole ? keysOf(flag => isNotDeleted(flag) && flag.has_encrypted_payloads === true) : []
-  const surveys = isWhole ? keysOf(flag => isNotDeleted(flag) && isSurveyFlagKey(String(flag.key))) : []
-  const inFileWith = (is: (flag: JsonObject) => boolean) => keysOf(flag => inFile.has(String(flag.key)) && is(flag))
+  const listKeys = (is: (flag: JsonObject) => boolean) => flags.filter(is).map(({ key }) => String(key))
+  const encrypted = isWhole ? listKeys(flag => isNotDeleted(flag) && flag.has_encrypted_payloads === true) : []
+  const surveys = isWhole ? listKeys(flag => isNotDeleted(flag) && isSurveyFlagKey(String(flag.key))) : []
+  const listKeysInFile = (is: (flag: JsonObject) => boolean) => listKeys(flag => inFile.has(String(flag.key)) && is(flag))
   const hasAny = (field: string) => (flag: JsonObject) => Array.isArray(flag[field]) && flag[field].length > 0
   const hasExperiment = (flag: JsonObject) =>
     hasAny('experiment_set')(flag) ||
@@ -104,8 +104,8 @@ function listOmissionNotes({ flags }: ApiLists, file: FlagFile, isWhole: boolean
   return [
     ...formatNote(encrypted, 'omitted, since encrypted payloads cannot be decrypted elsewhere: '),
     ...formatNote(surveys, 'omitted, since surveys create these flags themselves: '),
-    ...formatNote(inFileWith(hasExperiment), 'exported without their experiments: '),
-    ...formatNote(inFileWith(hasAny('features')), 'exported without their early access features: '),
+    ...formatNote(listKeysInFile(hasExperiment), 'exported without their experiments: '),
+    ...formatNote(listKeysInFile(hasAny('features')), 'exported without their early access features: '),
     ...formatNote(statics, 'static cohorts, exported without their members: '),
   ]
 }

@@ -45,18 +45,18 @@ function removeLines(lines: readonly string[], others: readonly string[]): strin
 
 /** @param reach the last line of the answer of `/feature_flags/reach/`, which may be an error. */
 export function formatAffectedCounts(reach: JsonObject): string {
-  const count = (name: string) => Number(reach[name] ?? 0)
+  const readCount = (name: string) => Number(reach[name] ?? 0)
   const error = reach.error as JsonObject | undefined
   if (error !== undefined) return `The affected persons could not be counted: ${error.detail}`
   const [one, many] =
     reach.population === 'groups' ? ['stored group', 'stored groups'] : ['stored person', 'stored persons']
   const parts = [
-    [count('gained'), 'gain the flag', 'gains the flag'],
-    [count('lost'), 'lose the flag', 'loses the flag'],
-    [count('moved'), 'change to another value', 'changes to another value'],
+    [readCount('gained'), 'gain the flag', 'gains the flag'],
+    [readCount('lost'), 'lose the flag', 'loses the flag'],
+    [readCount('moved'), 'change to another value', 'changes to another value'],
   ] as const
   const affected = parts
     .filter(([number]) => number > 0)
     .map(([number, many, one]) => `${number.toLocaleString('en')} ${number === 1 ? one : many}`)
-  return `Of ${formatCount(count('evaluated'), one, many)}, ${affected.length === 0 ? 'none gets another value' : affected.join(', ')}.`
+  return `Of ${formatCount(readCount('evaluated'), one, many)}, ${affected.length === 0 ? 'none gets another value' : affected.join(', ')}.`
 }

@@ -51,7 +51,7 @@ export async function importFlagsByApi(
   if (json && !yes && !dryRun) throw new ClientError('--json cannot ask for confirmation: add --yes or --dry-run.')
   const { file, notes } = readFlagFiles(paths, options)
   const plan = await planFlagImport(file, await fetchDefinitionLists(api))
-  const problems = plan.problems.length > 0 ? plan.problems : await rightsProblems(api, plan)
+  const problems = plan.problems.length > 0 ? plan.problems : await findRightsProblems(api, plan)
   if (problems.length > 0) {
     for (const problem of problems) process.stderr.write(`pennon: ${toPrintableName(problem)}\n`)
     throw new ClientError(`Nothing was written: ${formatCount(problems.length, 'problem')}, listed above.`)
@@ -86,7 +86,7 @@ export async function importFlagsByApi(
 }
 
 /** Rules keep their seeds only if written without validation, which requires a key with all scopes. */
-async function rightsProblems(api: PrivateApi, { writes }: ImportPlan): Promise<string[]> {
+async function findRightsProblems(api: PrivateApi, { writes }: ImportPlan): Promise<string[]> {
   const ofRules = writes.find(write => write.kind === 'flag' && hasFlagRules(write))
   if (ofRules === undefined) return []
   const { scopes } = await api.ownKey()
@@ -115,16 +115,16 @@ export function formatPlanLines({ writes, same, ids }: ImportPlan, terminal: Ter
     if (write.before !== null)
       return [
         `${title}, version ${write.before.version}`,
-        ...write.changes.map(change => `  ${changeLine(change, terminal)}`),
+        ...write.changes.map(change => `  ${formatChangeLine(change, terminal)}`),
       ]
     if (write.kind === 'cohort')
       return [`${title}, new${write.wanted.is_static ? ': static, and without members' : ''}`]
-    return [`${title}, new`, ...newFlagLines(write, ids, terminal).map(line => `  ${line}`)]
+    return [`${title}, new`, ...formatNewFlag(write, ids, terminal).map(line => `  ${line}`)]
   })
   return same.length === 0 ? lines : [...lines, `Already up to date: ${formatWriteCounts(same)}.`]
 }
 
-function newFlagLines(write: FlagWrite, ids: ReferenceIds, terminal: Terminal): string[] {
+function formatNewFlag(write: FlagWrite, ids: ReferenceIds, terminal: Terminal): string[] {
   const { active, archived, filters } = write.wanted
   // A condition is described by its group type's index, but by the names of cohorts and flags. Rules have none of these.
   const groupType = (name: JsonValue) => ids.find('group_type', name) ?? name
@@ -134,7 +134,7 @@ function newFlagLines(write: FlagWrite, ids: ReferenceIds, terminal: Terminal): 
   return formatDiff(null, { active, archived: archived === true, filters: shown }, terminal)
 }
 
-function changeLine({ path, action, before, after }: JsonChange, terminal: Terminal): string {
+function formatChangeLine({ path, action, before, after }: JsonChange, terminal: Terminal): string {
   const [old, now] = [terminal.paint('red', formatValue(before)), terminal.paint('green', formatValue(after))]
   const change = action === 'created' ? `+ ${now}` : action === 'deleted' ? `- ${old}` : `${old} → ${now}`
   return `${toPrintableName(path)}: ${change}`
@@ -172,7 +172,7 @@ async function describeReach(api: PrivateApi, write: FlagWrite, { ids }: ImportP
 
 function buildResults({ writes, same }: ImportPlan, written: ReadonlyMap<PlannedWrite, JsonObject>) {
   const unchanged = new Set(same)
-  const resultOf = (write: PlannedWrite): JsonObject => {
+  const toResult = (write: PlannedWrite): JsonObject => {
     const { kind, name, before, changes } = write
     const now = written.get(write) ?? before
     return {
@@ -186,7 +186,7 @@ function buildResults({ writes, same }: ImportPlan, written: ReadonlyMap<Planned
   }
   const all = [...writes, ...same]
   return {
-    cohorts: all.filter(({ kind }) => kind === 'cohort').map(resultOf),
-    flags: all.filter(({ kind }) => kind === 'flag').map(resultOf),
+    cohorts: all.filter(({ kind }) => kind === 'cohort').map(toResult),
+    flags: all.filter(({ kind }) => kind === 'flag').map(toResult),
   }
 }

@@ -62,11 +62,11 @@ export async function planFlagImport(file: FlagFile, existing: ApiLists): Promis
     const named = before === null ? null : naming.cohort(before)
     if (named !== null && named.is_static !== wanted.is_static)
       problems.push(`cohort "${wanted.name}": is_static is ${named.is_static} in the project, and cannot be changed.`)
-    return { kind: 'cohort', name: wanted.name, wanted, before, changes: changesOf(named, wanted) }
+    return { kind: 'cohort', name: wanted.name, wanted, before, changes: listChanges(named, wanted) }
   })
   const flags = file.flags.map((wanted): FlagWrite => {
     const before = flagsThere.get(wanted.key) ?? null
-    const changes = changesOf(before === null ? null : naming.flag(before), wanted)
+    const changes = listChanges(before === null ? null : naming.flag(before), wanted)
     return { kind: 'flag', name: wanted.key, wanted, before, changes }
   })
   const all: PlannedWrite[] = [...cohorts, ...flags]
@@ -75,7 +75,7 @@ export async function planFlagImport(file: FlagFile, existing: ApiLists): Promis
   const isToWrite = ({ before, changes }: PlannedWrite) => before === null || changes.length > 0
   const toWrite = all.filter(isToWrite)
   const planned = new Set(all.map(formatDefinitionTitle))
-  for (const write of toWrite) problems.push(...referenceProblems(write, ids, planned))
+  for (const write of toWrite) problems.push(...findReferenceProblems(write, ids, planned))
   // With unresolved references, other checks would report misleading problems.
   if (problems.length === 0)
     for (const write of toWrite)
@@ -100,7 +100,7 @@ export function formatDefinitionTitle({ kind, name }: Pick<PlannedWrite, 'kind' 
 }
 
 /** Fields that are not in the file stay unchanged. */
-function changesOf(before: JsonObject | null, wanted: JsonObject): JsonChange[] {
+function listChanges(before: JsonObject | null, wanted: JsonObject): JsonChange[] {
   if (before === null) return []
   return Object.keys(wanted).flatMap(field => {
     const [now, then] = [getOwnValue(before, field) ?? null, wanted[field] ?? null]
@@ -149,7 +149,7 @@ export class ReferenceIds {
 
 const unwrittenId = 2 ** 31 - 1
 
-function referenceProblems(write: PlannedWrite, ids: ReferenceIds, planned: ReadonlySet<string>): string[] {
+function findReferenceProblems(write: PlannedWrite, ids: ReferenceIds, planned: ReadonlySet<string>): string[] {
   return listNamedReferences(write.wanted.filters).flatMap(({ kind, name, path }) => {
     if (ids.find(kind, name) !== undefined) return []
     if (kind !== 'group_type' && typeof name === 'string' && planned.has(formatDefinitionTitle({ kind, name })))
@@ -174,11 +174,11 @@ function isId(name: JsonValue): boolean {
   return typeof name !== 'string' || /^\d+$/.test(name)
 }
 
-const bodyParserOf = (schema: TSchema) =>
+const createManagementParser = (schema: TSchema) =>
   createBodyParser(schema, null, { jsonBytesMax: managementBodyBytesMax, takesForms: false })
 const bodyParsers = {
-  flag: { create: bodyParserOf(createFlagSchema), update: bodyParserOf(updateFlagSchema) },
-  cohort: { create: bodyParserOf(createCohortSchema), update: bodyParserOf(updateCohortSchema) },
+  flag: { create: createManagementParser(createFlagSchema), update: createManagementParser(updateFlagSchema) },
+  cohort: { create: createManagementParser(createCohortSchema), update: createManagementParser(updateCohortSchema) },
 }
 
 /**
@@ -273,12 +273,12 @@ export function buildWriteBody(write: PlannedWrite, ids: ReferenceIds): JsonObje
   const version = before === null ? undefined : before.version
   return {
     ...others,
-    ...(!isWithoutFilters && { filters: filtersToSend(write, ids) }),
+    ...(!isWithoutFilters && { filters: buildFiltersToSend(write, ids) }),
     ...(version !== undefined && { version }),
   }
 }
 
-function filtersToSend({ before, wanted }: PlannedWrite, ids: ReferenceIds): JsonObject {
+function buildFiltersToSend({ before, wanted }: PlannedWrite, ids: ReferenceIds): JsonObject {
   const { filters } = wanted
   if (readConfigVersion(filters) !== 2) return ids.resolve(filters)
   return copyExperimentsFrom(filters, before === null ? null : (before.filters as JsonObject))

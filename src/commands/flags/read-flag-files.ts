@@ -33,7 +33,7 @@ export function readFlagFiles(paths: readonly string[], { cohorts = [], groupTyp
       ...decoded.value,
       // Filters of a static cohort have no meaning, so they are removed.
       cohorts: ofFile.map(cohort => (cohort.is_static ? { ...cohort, filters: {} } : cohort)),
-      flags: flags.map(flag => withoutExperiments(normalizeFlag(flag))),
+      flags: flags.map(flag => removeExperiments(normalizeFlag(flag))),
     }
     return { file, notes: [] }
   }
@@ -51,7 +51,7 @@ export function readFlagFiles(paths: readonly string[], { cohorts = [], groupTyp
     notes: [
       ...notes,
       ...(deletedCount === 0 ? [] : [`skipped: ${formatCount(deletedCount, 'deleted flag')}.`]),
-      ...findMissingPages(
+      ...describeMissingPages(
         read.map(({ value }) => value),
         flags.length,
       ),
@@ -106,12 +106,12 @@ function normalizeFlag<T extends JsonObject>(flag: T): T {
  * Removes experiments, since they belong to one project: a flag with experiments in a file would never equal the stored
  * flag. Our exports have none.
  */
-function withoutExperiments(flag: FileFlag): FileFlag {
+function removeExperiments(flag: FileFlag): FileFlag {
   return readConfigVersion(flag.filters) === 2 ? { ...flag, filters: copyExperimentsFrom(flag.filters, null) } : flag
 }
 
 /** Each page gives the total number of flags. */
-function findMissingPages(pages: readonly JsonValue[], rowCount: number): string[] {
+function describeMissingPages(pages: readonly JsonValue[], rowCount: number): string[] {
   const counts = pages.map(page =>
     isJsonObject(page) ? readJsonNumber(getOwnValue(page, 'count') ?? null) : undefined,
   )

@@ -30,7 +30,7 @@ export function formatFlag(flag: FlagJson, reason: string, terminal: Terminal): 
     ['rollout', describeRollout(flag.filters)],
     ['conditions', formatConditionLines(flag.filters)],
     ['variants', formatVariantLines(flag.filters)],
-    ['payloads', payloadLines(flag.filters)],
+    ['payloads', formatPayloadLines(flag.filters)],
     ['tags', flag.tags.join(', ')],
     ['runtime', flag.evaluation_runtime],
     ['contexts', flag.evaluation_contexts.join(', ')],
@@ -47,7 +47,7 @@ export function formatFlag(flag: FlagJson, reason: string, terminal: Terminal): 
   })
 }
 
-function payloadLines(filters: JsonObject): string[] {
+function formatPayloadLines(filters: JsonObject): string[] {
   const payloads = getOwnValue(filters, 'payloads')
   if (!isJsonObject(payloads)) return []
   return Object.entries(payloads).map(([value, payload]) => {

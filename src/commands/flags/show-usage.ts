@@ -28,7 +28,7 @@ export interface FlagUsage {
 }
 
 export function showUsage(key: string, options: UsageOptions): Promise<void> {
-  const command = async (api: PrivateApi) => {
+  const runCommand = async (api: PrivateApi) => {
     const { from, to, interval } = options
     const query = { date_from: from, date_to: to, interval }
     const usage = await requestWithFlagHint(api, key, () => api.get(buildFlagPath(key, 'usage/'), query))
@@ -38,7 +38,7 @@ export function showUsage(key: string, options: UsageOptions): Promise<void> {
       printLines(formatUsage(usage as unknown as FlagUsage, interval, createTerminal(process.stdout), isOpen))
     }
   }
-  return runClient(options, 'feature_flag:read', command, { date_from: '--from', date_to: '--to' })
+  return runClient(options, 'feature_flag:read', runCommand, { date_from: '--from', date_to: '--to' })
 }
 
 /** Enough for half a year of days, or a week of hours, if the width of the output is unknown. */
@@ -73,7 +73,7 @@ export function formatUsage(usage: FlagUsage, interval: 'day' | 'hour', terminal
     persons: groupDigits(persons.reduce((max, count) => Math.max(max, count), 0)),
     chart: '',
   }))
-  const besides = Math.max(...formatTable(columnsOf(''), rows, plainTerminal).map(measureTextWidth)) + 2
+  const besides = Math.max(...formatTable(buildColumns(''), rows, plainTerminal).map(measureTextWidth)) + 2
   const widthLeft = terminal.width === null ? chartWidthMax : Math.min(chartWidthMax, terminal.width - besides)
   const summed = usage.results.map(({ calls }) => sumNeighbours(calls, Math.max(chartWidthMin, widthLeft)))
   const tallest = Math.max(...summed.flatMap(({ sums }) => sums))
@@ -81,22 +81,22 @@ export function formatUsage(usage: FlagUsage, interval: 'day' | 'hour', terminal
   const { perSum } = summed[0]!
   const bar = perSum === 1 ? `PER ${interval.toUpperCase()}` : `PER ${perSum} ${interval.toUpperCase()}S`
   const { buckets } = usage.results[0]!
-  const bucketName = (bucket: string) => bucket.slice(0, interval === 'day' ? 10 : 16).replace('T', ' ')
+  const formatBucket = (bucket: string) => bucket.slice(0, interval === 'day' ? 10 : 16).replace('T', ' ')
   const lastCount = buckets.length % perSum
   const last = [
     ...(isOpen ? ['still in progress'] : []),
     ...(lastCount === 0 ? [] : [`the last bar covers ${formatCount(lastCount, interval, `${interval}s`)}`]),
   ]
   return [
-    ...formatTable(columnsOf(bar), charted, { ...terminal, width: null }),
+    ...formatTable(buildColumns(bar), charted, { ...terminal, width: null }),
     terminal.paint(
       'dim',
-      `${bucketName(buckets[0]!)} to ${[bucketName(buckets.at(-1)!), ...last].join(', ')}; a full bar is ${formatCount(tallest, 'call')}; ${lastCall}`,
+      `${formatBucket(buckets[0]!)} to ${[formatBucket(buckets.at(-1)!), ...last].join(', ')}; a full bar is ${formatCount(tallest, 'call')}; ${lastCall}`,
     ),
   ]
 }
 
-function columnsOf(bar: string): readonly Column<Row>[] {
+function buildColumns(bar: string): readonly Column<Row>[] {
   return [
     { title: 'VALUE', value: ({ value }) => value, style: () => 'bold' },
     { title: 'CALLS', value: ({ calls }) => calls, align: 'right' },

@@ -26,7 +26,7 @@ export async function writePlannedFlags(
     try {
       answer = await writeOne(api, write, plan)
     } catch (error) {
-      throw error instanceof ClientError ? stoppedError(error, plan.writes, index) : error
+      throw error instanceof ClientError ? createStoppedError(error, plan.writes, index) : error
     }
     plan.ids.note(write.kind, write.name, answer.id)
     wrote(write, answer)
@@ -43,7 +43,7 @@ async function writeOne(api: PrivateApi, write: PlannedWrite, { ids }: ImportPla
   return id === undefined ? api.post('/feature_flags/', body, query) : api.patch(buildFlagPath(String(id)), body, query)
 }
 
-function stoppedError(error: ClientError, writes: readonly PlannedWrite[], writtenCount: number): ClientError {
+function createStoppedError(error: ClientError, writes: readonly PlannedWrite[], writtenCount: number): ClientError {
   const [failed, ...after] = writes.slice(writtenCount).map(formatDefinitionTitle)
   // A request without an answer, or with a 5xx, may have been carried out.
   const isOpen = error.status === null || error.status >= 500

@@ -36,7 +36,7 @@ export async function convertRecordsFromStdin(options: ConvertOptions): Promise<
     process.stdin,
     async function* (input: AsyncIterable<Buffer>) {
       let ordinal = 0
-      for await (const record of parsedRecords(input, options.format)) {
+      for await (const record of parseRecords(input, options.format)) {
         ordinal++
         const answer = 'value' in record ? convertOne(record.value, ordinal) : toAnswer(record)
         yield `${toPrintable(JSON.stringify(answer))}\n`
@@ -89,7 +89,7 @@ function toAnswer(outcome: Exclude<ParsedRecord, { value: JsonObject }>): Answer
   return { rejected: { reason, field } }
 }
 
-async function* parsedRecords(stdin: AsyncIterable<Buffer>, format: 'json' | 'csv'): AsyncGenerator<ParsedRecord> {
+async function* parseRecords(stdin: AsyncIterable<Buffer>, format: 'json' | 'csv'): AsyncGenerator<ParsedRecord> {
   const input = new ByteReader(stdin)
   if (format === 'json') warnOfWrongFormat(await input.peekLine(headerBytesMax))
   const shape = format === 'csv' ? await detectCsvShape(input) : plainCsv

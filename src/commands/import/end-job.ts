@@ -46,9 +46,9 @@ type How = Ending['how']
 
 export async function publishOrDiscardImport(how: How, path: string, options: EndOptions): Promise<void> {
   const request: Request = { state: 'not sent' }
-  const pausedMessage = () => interruptedMessages[request.state](how, quotePath(path))
+  const describePause = () => interruptedMessages[request.state](how, quotePath(path))
   await runExclusivelyOnJob(path, job =>
-    runUntilInterrupted(pausedMessage, signal => endJob(job, how, options, request, signal)),
+    runUntilInterrupted(describePause, signal => endJob(job, how, options, request, signal)),
   )
 }
 
@@ -83,7 +83,7 @@ async function endJob(job: Job, how: How, options: EndOptions, request: Request,
   }
   if (how === 'publish' && before === 'discarded')
     refuse(`import job ${id} was discarded, so there is nothing to publish. ${afterDiscard}`)
-  if (how === 'publish' && before !== 'publishing' && options.unverified !== true) await checkVerified(job, id, api)
+  if (how === 'publish' && before !== 'publishing' && options.unverified !== true) await refuseUnverified(job, id, api)
   const name = plan.target.projectName ?? plan.target.address
   if (options.project === undefined) {
     const scripted = `pennon import ${how} ${at} --project ${JSON.stringify(name)}`
@@ -187,7 +187,7 @@ function describeComparison({ compared, equal, newer }: PersonsCheck): string {
   return `${formatCount(compared, 'person')} at random: ${formatCount(equal, 'matches', 'match')} the import${values}.`
 }
 
-async function checkVerified({ folder, at }: Job, serviceJobId: string, api: ServiceApi): Promise<void> {
+async function refuseUnverified({ folder, at }: Job, serviceJobId: string, api: ServiceApi): Promise<void> {
   const sent = readSentSummary(folder)
   if (sent?.isAll !== true) refuse(`not everything has been sent yet: pennon import run ${at}`)
   const { verification, balance } = sent

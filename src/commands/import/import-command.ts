@@ -57,7 +57,7 @@ ${exitCodes}`,
       'after',
       () => `
 Sources:
-${sourceLines()}
+${formatSourceLines()}
 
 Nothing is sent or stored. Each record produces one line:
 
@@ -77,7 +77,7 @@ historical_migration, analytics_source, $import_job_id.
 }
 
 /** The table of sources is loaded only for the help that shows it. */
-function sourceLines(): string {
+function formatSourceLines(): string {
   const require = createRequire(import.meta.url)
   const { listSources } =
     require('../../importer/sources/sources.ts') as typeof import('../../importer/sources/sources.ts')

@@ -4,14 +4,14 @@ import { type Command, Option } from 'commander'
 import { inDocs } from '#distribution.ts'
 
 /** Loads the code of a command only when it is called. */
-function lazy<Arguments extends unknown[]>(load: () => Promise<(...given: Arguments) => Promise<unknown>>) {
+function createLazyAction<Arguments extends unknown[]>(load: () => Promise<(...given: Arguments) => Promise<unknown>>) {
   return async (...given: Arguments): Promise<void> => void (await (await load())(...given))
 }
 
 export function addJobCommands(command: Command): void {
-  addPlan(command)
-  addRun(command)
-  addGo(command)
+  addPlanCommand(command)
+  addRunCommand(command)
+  addGoCommand(command)
   command
     .command('status <folder>')
     .description('show the state of an import, also while it runs in another terminal')
@@ -25,7 +25,7 @@ With PENNON_PERSONAL_KEY, it also shows the state of the import job in the servi
   $ pennon import status history --json | jq -r .next.command
   $ watch pennon import status history`,
     )
-    .action(lazy(async () => (await import('./status.ts')).showStatus))
+    .action(createLazyAction(async () => (await import('./status.ts')).showStatus))
   command
     .command('list')
     .description('list the import jobs of a project, and the days they cover')
@@ -41,7 +41,7 @@ both count once. A job can only be published or discarded from the folder it was
   $ pennon import list
   $ pennon import list --host https://pennon.example --json | jq '.covered[] | select(.ids == [])'`,
     )
-    .action(lazy(async () => (await import('./service/list-jobs.ts')).listJobs))
+    .action(createLazyAction(async () => (await import('./service/list-jobs.ts')).listJobs))
   command
     .command('report <folder>')
     .description('show what the rehearsal found, and what was sent since')
@@ -59,7 +59,7 @@ folder. Next: pennon import run, which asks to approve and send it, or publish.
   $ pennon import report history --samples --of Ordered
   $ pennon import report history --samples --of reject:timestamp_invalid`,
     )
-    .action(lazy(async () => (await import('./report.ts')).showReport))
+    .action(createLazyAction(async () => (await import('./report.ts')).showReport))
   command
     .command('rejects <folder>')
     .description('list the records that cannot be sent, each with its line and reason')
@@ -75,11 +75,11 @@ and send them later with pennon import retry.
   $ pennon import rejects history --group
   $ pennon import rejects history --reason distinct_id_missing --json > to-repair.jsonl`,
     )
-    .action(lazy(async () => (await import('./rejects.ts')).showRejects))
-  addEnds(command)
+    .action(createLazyAction(async () => (await import('./rejects.ts')).showRejects))
+  addEndCommands(command)
 }
 
-function addEnds(command: Command): void {
+function addEndCommands(command: Command): void {
   command
     .command('retry <folder>')
     .description('send repaired records that were rejected, as part of the same import')
@@ -96,7 +96,7 @@ run, which compares stored with sent events.
   $ pennon import rejects history --reason distinct_id_missing --json > repaired.jsonl
   $ pennon import retry history --rejects repaired.jsonl`,
     )
-    .action(lazy(async () => (await import('./retry.ts')).retryRejects))
+    .action(createLazyAction(async () => (await import('./retry.ts')).retryRejects))
   command
     .command('publish <folder>')
     .description('make the sent events visible in the project; can be undone for 30 days')
@@ -111,7 +111,7 @@ must type the name of the project. To undo it within 30 days: pennon import disc
   $ pennon import publish history
   $ pennon import publish history --project 'Default project'`,
     )
-    .action(lazy(async () => (await import('./end-job.ts')).publishOrDiscardImport.bind(null, 'publish')))
+    .action(createLazyAction(async () => (await import('./end-job.ts')).publishOrDiscardImport.bind(null, 'publish')))
   command
     .command('discard <folder>')
     .description('undo an import, before or up to 30 days after publishing')
@@ -125,7 +125,7 @@ listed with reason and count${inDocs('import.md')}.
   $ pennon import discard history
   $ pennon import discard history --project 'Default project'`,
     )
-    .action(lazy(async () => (await import('./end-job.ts')).publishOrDiscardImport.bind(null, 'discard')))
+    .action(createLazyAction(async () => (await import('./end-job.ts')).publishOrDiscardImport.bind(null, 'discard')))
 }
 
 /** The options that `plan` and `go` share. */
@@ -173,7 +173,7 @@ function addPlanOptions(command: Command): Command {
     .option('--accept-old', 'import old events even if the project drops them when sent live')
 }
 
-function addPlan(command: Command): void {
+function addPlanCommand(command: Command): void {
   addPlanOptions(command.command('plan <folder> [files...]'))
     .description(
       'start an import in a new folder: select the files, the product they come from, and the target project',
@@ -189,10 +189,10 @@ valid. In a terminal, missing options are asked for. Next: pennon import run.
   $ pennon import plan history export/ --source mixpanel --project-key phc_…
   $ pennon import plan orders orders.csv --source generic --mapping mapping.json --source-timezone Europe/Berlin`,
     )
-    .action(lazy(async () => (await import('./plan/plan.ts')).planImport))
+    .action(createLazyAction(async () => (await import('./plan/plan.ts')).planImport))
 }
 
-function addRun(command: Command): void {
+function addRunCommand(command: Command): void {
   command
     .command('run <folder>')
     .description('rehearse an import, ask to approve it, send and verify it; run again to resume')
@@ -217,10 +217,10 @@ terminal, run ends after the rehearsal and prints the command that approves it.
   $ pennon import rejects history --group
   $ pennon import run history --yes 0123456789ab`,
     )
-    .action(lazy(async () => (await import('./run/run.ts')).runImport))
+    .action(createLazyAction(async () => (await import('./run/run.ts')).runImport))
 }
 
-function addGo(command: Command): void {
+function addGoCommand(command: Command): void {
   addPlanOptions(command.command('go <files...>'))
     .description('import a few files in one go, in a terminal: plan, rehearse, approve, send, verify and publish')
     .option('--folder <folder>', 'folder of the import (default: import-DATE-SOURCE)')
@@ -231,5 +231,5 @@ Asks before it sends the events and before it publishes them. Enter stops there,
 
   $ pennon import go export/ --source mixpanel`,
     )
-    .action(lazy(async () => (await import('./go.ts')).importFiles))
+    .action(createLazyAction(async () => (await import('./go.ts')).importFiles))
 }

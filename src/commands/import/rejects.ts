@@ -37,22 +37,22 @@ export async function showRejects(path: string, options: RejectsOptions): Promis
   await runReadOnlyOnJob(path, job => {
     const { folder } = job
     if (!existsSync(folder.file('rehearsal'))) refuseMissingRehearsal(job)
-    return options.group ? showGroups(folder, options) : showLines(folder, options)
+    return options.group ? printGroups(folder, options) : printRejects(folder, options)
   })
 }
 
-async function showLines(folder: JobFolder, { reason, json = false }: RejectsOptions): Promise<void> {
+async function printRejects(folder: JobFolder, { reason, json = false }: RejectsOptions): Promise<void> {
   let count = 0
-  for await (const reject of rejectsOf(folder, reason)) {
+  for await (const reject of readRejects(folder, reason)) {
     count++
     printLines([json ? JSON.stringify(reject) : describeReject(reject)])
   }
   if (count === 0) printNothingFound(reason === undefined ? noRejects : `No records are rejected for ${reason}.`, json)
 }
 
-async function showGroups(folder: JobFolder, { reason, json = false }: RejectsOptions): Promise<void> {
+async function printGroups(folder: JobFolder, { reason, json = false }: RejectsOptions): Promise<void> {
   const groups = new Map<string, Group>()
-  for await (const reject of rejectsOf(folder, reason)) {
+  for await (const reject of readRejects(folder, reason)) {
     const group = groups.get(reject.reason) ?? { count: 0, repaired: 0, fix: reject.fix, examples: [] }
     if (group.count++ === 0) groups.set(reject.reason, group)
     if (reject.repaired === true) group.repaired++
@@ -77,16 +77,16 @@ function describeReject({ object, line, reason, field, detail, source, repaired 
 }
 
 /** @param reason to filter by; undefined for all. */
-async function* rejectsOf(folder: JobFolder, reason: string | undefined): AsyncGenerator<ShownReject> {
+async function* readRejects(folder: JobFolder, reason: string | undefined): AsyncGenerator<ShownReject> {
   const retried = readRetryOutcomes(folder)
-  for await (const reject of allRejects(folder)) {
+  for await (const reject of readAllRejects(folder)) {
     if (reason !== undefined && reject.reason !== reason) continue
     yield retried.get(buildRecordKey(reject))?.kind === 'sent' ? { ...reject, repaired: true } : reject
   }
 }
 
 /** The rejects of the rehearsal and of sending, one part after another. */
-async function* allRejects(folder: JobFolder): AsyncGenerator<RejectLine> {
+async function* readAllRejects(folder: JobFolder): AsyncGenerator<RejectLine> {
   const files = new Map(listRejectFiles(folder).map(({ path, part }) => [part, path]))
   const begun = readCheckpoint(folder)?.parts ?? []
   for (const part of new Set([...files.keys(), ...begun.map(({ id }) => id)].toSorted())) {

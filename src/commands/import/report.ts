@@ -32,7 +32,7 @@ async function printReport(job: Job, options: ReportOptions): Promise<void> {
   const { folder } = job
   const report = readRehearsal(folder)
   if (report === null) refuseMissingRehearsal(job)
-  if (options.samples === true) return showSamples(folder, options)
+  if (options.samples === true) return printSamples(folder, options)
   const service = await queryServiceJob(job)
   const sent = addEnding(readSentSummary(folder, report), service)
   if (options.json === true) return printText(`${JSON.stringify({ ...report, sent }, null, 2)}\n`)
@@ -40,7 +40,7 @@ async function printReport(job: Job, options: ReportOptions): Promise<void> {
   const lines = [
     ...describeJob(report).map(toPrintable),
     '',
-    ...createReportSections({ ...report, sent }).flatMap(section => sectionLines(section, terminal)),
+    ...createReportSections({ ...report, sent }).flatMap(section => formatSection(section, terminal)),
     `As a web page: ${toPrintable(folder.file(reportNames.html))}`,
     toPrintable(formatNextStep(findNextStep(job.path, await readJobProgress(job), service))),
   ]
@@ -57,12 +57,12 @@ function addEnding(sent: Sent | null, service: ServiceAnswer): Sent | null {
 }
 
 /** Prints source records and what becomes of them. */
-function showSamples(folder: JobFolder, { of, day, json = false }: ReportOptions): void {
+function printSamples(folder: JobFolder, { of, day, json = false }: ReportOptions): void {
   const samples = readSamples(folder)
   const shown = samples.filter(
     sample => (of === undefined || sample.of === of) && (day === undefined || sample.day === day),
   )
-  for (const sample of shown) printLines(json ? [JSON.stringify(sample)] : [...sampleLines(sample), ''])
+  for (const sample of shown) printLines(json ? [JSON.stringify(sample)] : [...formatSample(sample), ''])
   if (shown.length === 0) printNothingFound(explainMissingSamples({ of, day }, samples), json)
 }
 
@@ -79,13 +79,13 @@ export function explainMissingSamples({ of, day }: Asked, samples: readonly Samp
   return `There are no samples${asked}: only a few records are sampled. There are samples of: ${truncateList([...new Set(others)]).join(', ')}.`
 }
 
-function sampleLines({ of, object, line, source, events, field, detail }: Sample): string[] {
+function formatSample({ of, object, line, source, events, field, detail }: Sample): string[] {
   const reason = [of, ...(field == null ? [] : [field]), ...(detail === undefined ? [] : [detail])].join(', ')
   const after = events === undefined ? [reason] : events.map(event => JSON.stringify(event))
   return [`${of}: ${object}, line ${line}`, source, ...after.map(each => `  → ${each}`)]
 }
 
-function sectionLines({ title, lines, tables }: Section, terminal: Terminal): string[] {
+function formatSection({ title, lines, tables }: Section, terminal: Terminal): string[] {
   return [
     terminal.paint('bold', title),
     ...lines.map(toPrintable),

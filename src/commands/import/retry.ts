@@ -30,9 +30,9 @@ interface RetryOptions {
 
 export async function retryRejects(path: string, { rejects }: RetryOptions): Promise<void> {
   if (!existsSync(rejects)) refuse(`there is no file ${rejects}`)
-  const pausedMessage = () =>
+  const describePause = () =>
     `paused. To continue: pennon import retry ${quotePath(path)} --rejects ${quotePath(rejects)}`
-  await runExclusivelyOnJob(path, job => runUntilInterrupted(pausedMessage, signal => retry(job, rejects, signal)))
+  await runExclusivelyOnJob(path, job => runUntilInterrupted(describePause, signal => retry(job, rejects, signal)))
 }
 
 /** This is safe: repaired records get the same event ids in any import, so nothing counts twice. */

@@ -37,8 +37,8 @@ export async function showStatus(path: string, options: StatusOptions): Promise<
   else
     await runReadOnlyOnJob(path, async job => {
       const status = await readStatus(job)
-      if (options.json === true) printJson(buildStatus(status))
-      else printLines(statusLines(status))
+      if (options.json === true) printJson(toStatusJson(status))
+      else printLines(formatStatus(status))
     })
 }
 
@@ -58,7 +58,7 @@ function printFetched(path: string, fetched: FetchedParts, { json = false }: Sta
       isComplete
         ? `Downloaded from ${source}: all ${formatCount(parts.length, 'part')}.`
         : `Downloaded from ${source}: ${done.toLocaleString('en')} of ${formatCount(done + partsWaiting, 'part')}.`,
-      isRunning ? waitLine(path) : formatNextStep(next),
+      isRunning ? adviseWaiting(path) : formatNextStep(next),
     ])
 }
 
@@ -71,7 +71,7 @@ async function readStatus(job: Job) {
   return { ...standing, job, isRunning, service, next: findNextStep(job.path, standing, service) }
 }
 
-function buildStatus({ job, isRunning, manifest, report, next, ...status }: Status): object {
+function toStatusJson({ job, isRunning, manifest, report, next, ...status }: Status): object {
   const { jobId, source, createdAt, target } = job.plan
   const { progress, approvalSha256, approvedAt, sent, service } = status
   return {
@@ -91,12 +91,12 @@ function buildStatus({ job, isRunning, manifest, report, next, ...status }: Stat
   }
 }
 
-function statusLines({ job, isRunning, manifest, report, next, ...status }: Status): string[] {
+function formatStatus({ job, isRunning, manifest, report, next, ...status }: Status): string[] {
   const { jobId, createdAt, target } = job.plan
   const { progress, approvedAt, sent, service } = status
   const range = manifest?.sourceRange
   return [
-    `Job ${jobId}: ${filesText(job)}, planned ${createdAt}.`,
+    `Job ${jobId}: ${describeFiles(job)}, planned ${createdAt}.`,
     target === null ? 'No target.' : `Target: ${target.projectName ?? 'the project of the key'} on ${target.address}.`,
     manifest === null
       ? 'Not staged yet.'
@@ -108,13 +108,13 @@ function statusLines({ job, isRunning, manifest, report, next, ...status }: Stat
     approvedAt === null ? 'Not approved.' : `Approved ${approvedAt}.`,
     ...(report === null || sent === null ? [] : describeSentEvents(report, sent)),
     ...(service === null ? [] : [describeServiceState(service)]),
-    isRunning ? runningText(progress) : lastRunText(progress, service),
-    isRunning ? waitLine(job.path) : formatNextStep(next),
+    isRunning ? describeRunning(progress) : describeLastRun(progress, service),
+    isRunning ? adviseWaiting(job.path) : formatNextStep(next),
   ]
 }
 
 /** The plan of a fetch names no files until a run has fetched all of them. */
-function filesText({ folder, plan: { files, fetch, source } }: Job): string {
+function describeFiles({ folder, plan: { files, fetch, source } }: Job): string {
   if (files.length > 0 || fetch === null) return `${formatCount(files.length, 'file')} of ${source}`
   const fetched = readFetchedPartsOfJob(folder)
   return `${formatCount(fetched?.parts.length ?? 0, 'file')} of ${source}, fetched${fetched?.isComplete === true ? '' : ' so far'}`
@@ -123,7 +123,7 @@ function filesText({ folder, plan: { files, fetch, source } }: Job): string {
 /** A process writes its figures every second, so older figures show that it is held up. */
 const heldUpMs = 15_000
 
-function runningText(progress: ProgressFigures | null): string {
+function describeRunning(progress: ProgressFigures | null): string {
   // Another command, such as publish, or a run that has just begun.
   if (progress?.state !== 'running') return 'Another process is working on it, without reporting progress.'
   const silentMs = Date.now() - Date.parse(progress.updatedAt)
@@ -132,13 +132,13 @@ function runningText(progress: ProgressFigures | null): string {
 }
 
 /** The advice of the last run no longer applies once the job is discarded. */
-function lastRunText(progress: ProgressFigures | null, service: ServiceAnswer): string {
+function describeLastRun(progress: ProgressFigures | null, service: ServiceAnswer): string {
   if (progress === null) return 'Not run yet.'
   if (service !== null && 'state' in service && service.state === 'discarded') return 'Nothing is running.'
   if (progress.state === 'running') return `Nothing is running: the last run was interrupted in ${progress.stage}.`
   return progress.message === null ? 'Nothing is running.' : `Last run: ${progress.message}`
 }
 
-function waitLine(path: string): string {
+function adviseWaiting(path: string): string {
   return `Next: wait; to see the progress: pennon import status ${quotePath(path)}`
 }

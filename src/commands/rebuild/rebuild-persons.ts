@@ -26,7 +26,7 @@ export function rebuildPersons(ids: readonly string[], options: RebuildOptions):
     const persons = all ? { all } : { distinct_ids: [...ids], uuids: ids.filter(isUuid) }
     const rebuild = await waitForEnd(api, await api.post(path, { ...persons, apply }))
     if (json) process.stdout.write(`${JSON.stringify(rebuild)}\n`)
-    else process.stdout.write(`${reportLines(rebuild, createTerminal(process.stdout)).join('\n')}\n`)
+    else process.stdout.write(`${formatReport(rebuild, createTerminal(process.stdout)).join('\n')}\n`)
   })
 }
 
@@ -53,11 +53,11 @@ const columns: readonly Column<Row>[] = [
   { title: 'DISTINCT IDS', value: ({ ids }) => ids, widthMin: 12 },
 ]
 
-function reportLines({ apply, report: sent }: JsonObject, terminal: Terminal): string[] {
+function formatReport({ apply, report: sent }: JsonObject, terminal: Terminal): string[] {
   const report = isJsonObject(sent ?? null) ? (sent as JsonObject) : {}
   const count = (name: string) => Number(report[name] ?? 0)
   const countText = (name: string) => count(name).toLocaleString('en')
-  const persons = objectsOf(report.persons).map(toRow)
+  const persons = pickObjects(report.persons).map(toRow)
   const total = count('changed') + count('created') + count('removed')
   const lines = persons.length === 0 ? [] : formatTable(columns, persons, terminal)
   if (total > persons.length)
@@ -78,7 +78,7 @@ function reportLines({ apply, report: sent }: JsonObject, terminal: Terminal): s
   return lines
 }
 
-function objectsOf(value: JsonValue | undefined): readonly JsonObject[] {
+function pickObjects(value: JsonValue | undefined): readonly JsonObject[] {
   return Array.isArray(value) ? value.filter(isJsonObject) : []
 }
 

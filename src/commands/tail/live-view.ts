@@ -57,12 +57,12 @@ export async function watchLiveView({
       return { isFinal: true, reason: `it answered with ${contentType}, which is not a live view` }
     for await (const { kind, data } of readMessages(response.body, onBytes)) {
       onMessage(kind, data)
-      if (kind === 'end') return endWithReason(String(data.reason))
+      if (kind === 'end') return toLiveViewEnd(String(data.reason))
     }
     return { isFinal: false, reason: wasClosed }
   } catch (cause) {
     const isSilent = leaving.signal.aborted
-    return { isFinal: false, reason: reasonOf(cause), ...(isSilent && { silentMs: monotonicNowMs() - lastByteAtMs }) }
+    return { isFinal: false, reason: describeCause(cause), ...(isSilent && { silentMs: monotonicNowMs() - lastByteAtMs }) }
   } finally {
     clearInterval(watch)
     leaving.abort()
@@ -74,7 +74,7 @@ const finalEnds: Readonly<Record<string, string>> = {
   project_deleted: 'project_deleted: the project was deleted',
 }
 
-function endWithReason(reason: string): LiveViewEnd {
+function toLiveViewEnd(reason: string): LiveViewEnd {
   return { isFinal: reason in finalEnds, reason: finalEnds[reason] ?? reason }
 }
 
@@ -113,7 +113,7 @@ const retryAfterMsMax = 60_000
 /** The detail of an error of the private API; null if the text is not such an error. */
 function readDetail(text: string): string | null {
   try {
-    const { code, detail, attr } = objectOf(text)
+    const { code, detail, attr } = parseObject(text)
     if (typeof code !== 'string' || typeof detail !== 'string') return null
     return typeof attr === 'string' ? `${attr}: ${detail}` : detail
   } catch {
@@ -132,9 +132,9 @@ async function* readMessages(
     const messages = (rest + decoder.decode(chunk, { stream: true })).split('\n\n')
     rest = messages.pop()!
     for (const message of messages) {
-      const kind = fieldOf(message, 'event')
-      const data = fieldOf(message, 'data')
-      if (kind !== undefined && data !== undefined) yield { kind, data: objectOf(data) }
+      const kind = readField(message, 'event')
+      const data = readField(message, 'data')
+      if (kind !== undefined && data !== undefined) yield { kind, data: parseObject(data) }
     }
   }
 }
@@ -143,7 +143,7 @@ async function* readMessages(
  * No regular expression, because only a line feed ends a line here: `.` and `$` also stop at U+2028, which JSON does not
  * escape.
  */
-function fieldOf(message: string, name: string): string | undefined {
+function readField(message: string, name: string): string | undefined {
   const head = `${name}: `
   return message
     .split('\n')
@@ -152,7 +152,7 @@ function fieldOf(message: string, name: string): string | undefined {
 }
 
 /** @throws Error if the text is not a JSON object. */
-function objectOf(text: string): Data {
+function parseObject(text: string): Data {
   const value = parseJson(text)
   if (!isJsonObject(value)) throw new Error('received an invalid live view message')
   return value
@@ -162,7 +162,7 @@ function objectOf(text: string): Data {
 const wasClosed = 'the connection was closed'
 
 /** "terminated" means that the body ended early, and "other side closed" that no response began. */
-function reasonOf(cause: unknown): string {
+function describeCause(cause: unknown): string {
   const { message, cause: inner } = cause as Error
   if (message === 'terminated' || (inner as NodeJS.ErrnoException | undefined)?.code === 'UND_ERR_SOCKET')
     return wasClosed

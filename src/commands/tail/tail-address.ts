@@ -29,13 +29,13 @@ export interface TailAddress {
 export function buildTailAddress(options: TailOptions, config: AddressConfig): Result<TailAddress, string> {
   const instance = resolveInstanceAddress(options.host, config)
   if (!instance.ok) return instance
-  const query = queryOf(options)
+  const query = buildQuery(options)
   if (!query.ok) return query
   const path = `/api/projects/${encodeURIComponent(options.project)}/events/live/`
   return ok({ instance: instance.value, view: new URL(`${instance.value}${path}?${query.value}`) })
 }
 
-function queryOf(options: TailOptions): Result<URLSearchParams, string> {
+function buildQuery(options: TailOptions): Result<URLSearchParams, string> {
   const { event = [], distinctId = [], lane = [], property = [], historical, rejected } = options
   const query = new URLSearchParams()
   for (const [option, name, values] of [

@@ -16,9 +16,9 @@ export function formatLine(kind: string, data: Data, terminal: Terminal = plainT
     case 'ready':
       return terminal.paint('bold', formatRow(['TIME', 'EVENT', 'DISTINCT ID', 'PROPERTIES'], terminal))
     case 'event':
-      return formatRow(eventCells(data), terminal)
+      return formatRow(toEventCells(data), terminal)
     case 'rejected':
-      return terminal.paint('yellow', formatRow(rejectCells(data), terminal))
+      return terminal.paint('yellow', formatRow(toRejectCells(data), terminal))
     default:
       return formatRow([`# ${kind} ${JSON.stringify(data)}`], terminal)
   }
@@ -44,7 +44,7 @@ function formatRow(cells: readonly string[], { width }: Terminal): string {
  * Person properties that were sent along with the event's properties come after them. The time is the arrival, so that
  * lines are in order; an import is marked and also shows the time it is stored with.
  */
-function eventCells({
+function toEventCells({
   captured_at: capturedAt,
   historical_migration: isImport,
   timestamp,
@@ -67,7 +67,7 @@ function eventCells({
 /** Enough to recognise the body; `--json` and the list of rejects show all of it. */
 const bodyCharsMax = 200
 
-function rejectCells({
+function toRejectCells({
   received_at: receivedAt,
   historical_migration: isImport,
   reason,

@@ -46,8 +46,8 @@ export async function runTailCommand(options: TailOptions): Promise<void> {
           process.stdout.write(`${line}\n`)
         },
       }),
-    onLost: reason => say(notices.lost(reason)),
-    onBack: afterMs => say(notices.back(afterMs)),
+    onLost: reason => printToStderr(notices.lost(reason)),
+    onBack: afterMs => printToStderr(notices.back(afterMs)),
     sleep: ms => sleep(ms),
     random: Math.random,
     monotonicNowMs,
@@ -56,7 +56,7 @@ export async function runTailCommand(options: TailOptions): Promise<void> {
 }
 
 /** To stderr, since the events on stdout may be piped into another program. */
-function say(line: string): void {
+function printToStderr(line: string): void {
   process.stderr.write(`pennon: ${line}\n`)
 }
 

@@ -46,11 +46,11 @@ export function decodeBackupDescription(text: string): BackupDescription | strin
   const { format, pennon } = (typeof value === 'object' && value !== null ? value : {}) as Record<string, unknown>
   if (format === 1) return `${isTooOld}: restore it with that version`
   if (typeof format === 'number' && format !== backupFormat)
-    return `has format ${format}, which this version cannot read; it was written by Pennon ${shortText(pennon)}`
+    return `has format ${format}, which this version cannot read; it was written by Pennon ${describeVersion(pennon)}`
   const place = validator.Errors(value)[0]?.instancePath ?? ''
   return place === '' ? 'is damaged' : `is damaged at ${toPrintable(place)}`
 }
 
-function shortText(value: unknown): string {
+function describeVersion(value: unknown): string {
   return typeof value === 'string' ? toPrintable(value.slice(0, 40)) : 'of an unknown version'
 }

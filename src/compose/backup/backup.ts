@@ -108,7 +108,7 @@ async function backUpOrThrow(
   const segments = holdLogSegments(config)
   undo.push(() => segments.close())
   const state = config.databaseUrl === null ? await copyState(dataFolder, drafts) : null
-  const events = config.clickhouseUrl === null ? await findEvents(dataFolder, lock) : null
+  const events = config.clickhouseUrl === null ? await acquireEventFiles(dataFolder, lock) : null
   if (events !== null) undo.push(events.release)
   segments.holdNewer()
   if (state !== null) segments.releaseBefore(state.positions)
@@ -166,7 +166,7 @@ async function copyState(dataFolder: string, drafts: string) {
   return { path, schema: findSqliteSchemaVersion(drafts), positions: findSqliteLogPositions(drafts), rows }
 }
 
-async function findEvents(dataFolder: string, lock: Result<DataLock, string>): Promise<EventFiles> {
+async function acquireEventFiles(dataFolder: string, lock: Result<DataLock, string>): Promise<EventFiles> {
   if (lock.ok) {
     removeAbandonedFrozenFiles(dataFolder)
     return listFilesOfStoppedEngine(dataFolder)

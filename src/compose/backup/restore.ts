@@ -73,7 +73,7 @@ export async function restoreFromBackup(
     const unfit = isForVerifying ? null : findBackupProblem(description, config)
     if (description.schema !== null) isNewestSchema(description.schema)
     if (unfit !== null) return err(unfit)
-    for (const folder of foldersBelow(unpacked)) await syncFolder(folder)
+    for (const folder of listFolders(unpacked)) await syncFolder(folder)
     for (const name of ownNames)
       if (existsSync(join(unpacked, name))) {
         renameSync(join(unpacked, name), join(dataFolder, name))
@@ -122,7 +122,7 @@ function findBackupProblem({ schema, events }: BackupDescription, config: Config
   return null
 }
 
-function foldersBelow(folder: string): string[] {
+function listFolders(folder: string): string[] {
   const below = readdirSync(folder, { recursive: true, withFileTypes: true })
   return [folder, ...below.filter(entry => entry.isDirectory()).map(entry => join(entry.parentPath, entry.name))]
 }

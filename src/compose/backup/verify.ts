@@ -95,7 +95,7 @@ async function inspectBackup(
     if (damage !== null) differences.push(`the state is damaged: ${damage}`)
     else state = countSqliteRows(dataFolder)
   }
-  const log = await readLog(config)
+  const log = await readLogEndOffsets(config)
   for (const { found } of findLogFaults(config)) differences.push(found.replaceAll(`${dataFolder}/`, ''))
   for (const [stream, position] of Object.entries(description.positions))
     if ((log[stream] ?? 0) < position)
@@ -117,7 +117,7 @@ function compareCounts(what: string, said: Counts, found: Counts): string[] {
     .map(([table, rows]) => `${what} has ${found[table] ?? 0} rows of ${table} instead of ${rows}`)
 }
 
-async function readLog(config: Config): Promise<Counts> {
+async function readLogEndOffsets(config: Config): Promise<Counts> {
   const reader = openLogReader(config)
   try {
     const ends: Record<string, number> = {}

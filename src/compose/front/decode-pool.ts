@@ -27,7 +27,7 @@ export function createDecodePool(options: DecodePoolOptions): DecodeThreads<Deco
     entry: new URL('./decode-thread.ts', import.meta.url),
     // Events can wait a moment, but a page is blocked until it has its flags.
     isUrgent: ({ kind }) => kind === 'flags',
-    senderOf: asked => senderOf(asked, projectIdOf),
+    senderOf: asked => findSender(asked, projectIdOf),
     ...decodeThreadDefaults,
     logger,
     onRestart: () => metrics.childRestarts.inc({ process: 'decode thread' }),
@@ -40,15 +40,15 @@ export function createDecodePool(options: DecodePoolOptions): DecodeThreads<Deco
  * key says nothing about its sender, and a key inside the body is not known yet. Each project is a group. Networks are
  * grouped in the blocks that providers assign, because one customer may have thousands of networks.
  */
-function senderOf(asked: AnyJob<DecodeJobs>, projectIdOf: DecodePoolOptions['projectIdOf']) {
-  const token = tokenBeside(asked)
+function findSender(asked: AnyJob<DecodeJobs>, projectIdOf: DecodePoolOptions['projectIdOf']) {
+  const token = findTokenOutsideBody(asked)
   const projectId = token === null ? null : projectIdOf(token)
   if (projectId !== null) return { sender: `project ${projectId}` }
-  const address = addressOf(asked)
+  const address = readAddress(asked)
   return { sender: findSenderNetwork(address), group: findAddressBlock(address) }
 }
 
-function tokenBeside({ kind, job }: AnyJob<DecodeJobs>): string | null {
+function findTokenOutsideBody({ kind, job }: AnyJob<DecodeJobs>): string | null {
   switch (kind) {
     case 'capture':
     case 'recording':
@@ -62,7 +62,7 @@ function tokenBeside({ kind, job }: AnyJob<DecodeJobs>): string | null {
   }
 }
 
-function addressOf({ kind, job }: AnyJob<DecodeJobs>): string {
+function readAddress({ kind, job }: AnyJob<DecodeJobs>): string {
   switch (kind) {
     case 'capture':
       return job.ip

@@ -20,12 +20,12 @@ serveThreadJobs<DecodeJobs>({
     const capture = { ...input, body: asBuffer(input.body) }
     const outcome = decodeAndPrepareCapture(capture, { ...received, random }, reportRecentFromMs)
     releaseBytesMemory(input.body)
-    return { outcome, moved: buffersOfTable(outcome) }
+    return { outcome, moved: listMovableBuffers(outcome) }
   },
   capture_v1: ({ input, received }) => {
     const outcome = prepareV1Capture({ ...input, body: asBuffer(input.body) }, received)
     releaseBytesMemory(input.body)
-    return { outcome, moved: buffersOfTable(outcome) }
+    return { outcome, moved: listMovableBuffers(outcome) }
   },
   flags: ({ body, context }) => ({
     outcome: extractRequestLiterals(decodeFlagsRequest({ ...body, bytes: asBuffer(body.bytes) }, context)),
@@ -50,7 +50,7 @@ function asBuffer({ buffer, byteOffset, length }: Uint8Array<ArrayBuffer>): Buff
 }
 
 /** Lists the buffers that can be moved: those with nothing but a table or its records. Other buffers are copied. */
-function buffersOfTable(prepared: PreparedCapture | PreparedV1Capture): ArrayBuffer[] {
+function listMovableBuffers(prepared: PreparedCapture | PreparedV1Capture): ArrayBuffer[] {
   if (prepared.kind !== 'prepared') return []
   const { cells, live, import: imports, rejects } = prepared.table
   return [cells, live?.bytes, imports?.bytes, rejects?.bytes].flatMap(array =>

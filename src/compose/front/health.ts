@@ -11,11 +11,11 @@ import type { HealthParts } from './parts.ts'
 
 /** `metricsRoute` is separate, because only the port of the private API has it. */
 export function composeHealth(parts: HealthParts): { routes: readonly Route[]; metricsRoute: Route } {
-  const deps = healthDeps(parts)
+  const deps = createHealthDeps(parts)
   return { routes: healthRoutes(deps), metricsRoute: createMetricsRoute(deps) }
 }
 
-function healthDeps({ config, definitions, stores, counters, eventLog, metrics, host }: HealthParts): HealthDeps {
+function createHealthDeps({ config, definitions, stores, counters, eventLog, metrics, host }: HealthParts): HealthDeps {
   const { state, logReader, logSpace } = stores
   return {
     readiness: async () => {
@@ -24,9 +24,9 @@ function healthDeps({ config, definitions, stores, counters, eventLog, metrics, 
       const stateMissing = state.missing()
       return {
         flags: definitions.isServing() ? 'ok' : 'definitions_not_loaded',
-        capture: captureState(condition, config),
+        capture: toCaptureCode(condition, config),
         processing: stateMissing === null ? host.processingState() : 'state_files_removed',
-        events: eventsState(host.isEventStoreAway(), counters.missingEvents.spanCount()),
+        events: toEventsCode(host.isEventStoreAway(), counters.missingEvents.spanCount()),
         ...(condition.state === 'imports_full'
           ? { imports_refused: condition.reason }
           : condition.state !== 'ok' && { capture_reason: condition.reason }),
@@ -43,7 +43,7 @@ function healthDeps({ config, definitions, stores, counters, eventLog, metrics, 
   }
 }
 
-function eventsState(isAway: boolean, missingSpanCount: number): string {
+function toEventsCode(isAway: boolean, missingSpanCount: number): string {
   if (isAway) return 'event_store_unavailable'
   return missingSpanCount === 0 ? 'ok' : 'rows_missing'
 }
@@ -79,7 +79,7 @@ const captureCodes = {
 } as const satisfies Record<Exclude<LogCondition['state'], 'ok'>, string>
 
 /** The code that readiness shows for the log's condition. */
-function captureState({ state }: LogCondition, { importOnly }: Config): string {
+function toCaptureCode({ state }: LogCondition, { importOnly }: Config): string {
   if (importOnly && state === 'imports_full') return captureCodes.full
   if (importOnly && state === 'ok') return 'import_only'
   return state === 'ok' ? 'ok' : captureCodes[state]

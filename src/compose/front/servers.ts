@@ -60,7 +60,7 @@ export function composeServers(
       ...ended,
       closeServer(publicServer),
       adminServer && closeServer(adminServer),
-      eventsServer && endServer(eventsServer),
+      eventsServer && closeGracefully(eventsServer),
     ])
   })
   return {
@@ -99,7 +99,7 @@ export async function listenOnPort(server: Server, host: string, port: number): 
 /** How long a stop waits for downloads. */
 const lastDownloadsMs = 3_000
 
-async function endServer(server: Server): Promise<void> {
+async function closeGracefully(server: Server): Promise<void> {
   if (!server.listening) return
   const cut = setTimeout(() => server.closeAllConnections(), lastDownloadsMs)
   const closed = once(server, 'close')

@@ -63,7 +63,7 @@ async function openSqliteState(dataFolder: string, logger: Logger, { loadChanges
     isOpen: () => isOpen,
     report: missing => {
       if (missing === null) logger.warn('state.db is back in place')
-      else logger.error(stateMissingLine(missing))
+      else logger.error(describeMissingState(missing))
     },
   })
   const open = opened.move()
@@ -75,13 +75,13 @@ async function openSqliteState(dataFolder: string, logger: Logger, { loadChanges
     isReplicaDown: () => false,
     missing: () => {
       const path = missingFile()
-      return path === null ? null : stateMissingLine(path)
+      return path === null ? null : describeMissingState(path)
     },
     close: () => open.disposeAsync(),
   }
 }
 
-function stateMissingLine(path: string): string {
+function describeMissingState(path: string): string {
   return (
     `${path} was removed or replaced while in use. Flags are still served as they were, and events accepted while the ` +
     'log is in place, but nothing is written to the state or processed. Stop Pennon, put the file back or restore a backup, and start it again'

@@ -39,7 +39,7 @@ export function watchEmbeddedEngine(
   let isAway = true
   /** If the file cannot be written, writing is retried at each report of the engine, but the failure is logged once. */
   let hasComplained = false
-  const setAway = (now: boolean) => {
+  const setUnavailable = (now: boolean) => {
     if (now === isAway) return
     isAway = now
     onChange(now)
@@ -51,12 +51,12 @@ export function watchEmbeddedEngine(
       endpoint = prepared.endpoint
       return prepared.args
     },
-    answered: () => setAway(!ensureEndpointFile()),
+    answered: () => setUnavailable(!ensureEndpointFile()),
     ended: () => {
-      setAway(true)
+      setUnavailable(true)
       try {
         // Remove only our own file: an instance that has taken the folder over may have replaced it.
-        const found = listedSecret(dataFolder)
+        const found = readEndpointSecret(dataFolder)
         if (found === null || endpoint === null || found === endpoint.secret) removeEngineEndpoint(dataFolder)
       } catch (err) {
         // The disk may be read-only. Flags still work, and a process that takes the port cannot pose as the engine.
@@ -69,7 +69,7 @@ export function watchEmbeddedEngine(
 
   function ensureEndpointFile(): boolean {
     if (endpoint === null) return false
-    if (listedSecret(dataFolder) === endpoint.secret) return true
+    if (readEndpointSecret(dataFolder) === endpoint.secret) return true
     try {
       writeEngineEndpoint(dataFolder, endpoint)
       logger.warn('the address file of the embedded event store was missing; writing it again')
@@ -106,11 +106,11 @@ export function repairCopiedEngineFolder({ clickhouseUrl, dataFolder }: Config, 
 
 /** Whether clients can find the address of the embedded engine; also true when the event store is elsewhere. */
 export function hasEngineAddress({ clickhouseUrl, dataFolder }: Config): boolean {
-  return clickhouseUrl !== null || listedSecret(dataFolder) !== null
+  return clickhouseUrl !== null || readEndpointSecret(dataFolder) !== null
 }
 
 /** Null when the file is missing or not usable. */
-function listedSecret(dataFolder: string): string | null {
+function readEndpointSecret(dataFolder: string): string | null {
   try {
     return readEngineEndpoint(dataFolder)?.secret ?? null
   } catch {

@@ -95,7 +95,7 @@ export class HeldSegments {
       await writer.addContent(join('log', basename(buildMarkPath(stream))), mark)
     const marks = embeddedStreamNames.map(buildMarkPath)
     for (const place of ['', ...embeddedStreamNames])
-      for (const name of filesIn(join(this.#folder, place)).filter(isBesideSegments))
+      for (const name of listFiles(join(this.#folder, place)).filter(isOtherFile))
         if (!marks.includes(join(place, name)))
           await writer.addFile(join('log', place, name), join(this.#folder, place, name))
     for (const [stream, held] of this.#held)
@@ -138,13 +138,13 @@ export class HeldSegments {
   }
 }
 
-function filesIn(folder: string): string[] {
+function listFiles(folder: string): string[] {
   if (!existsSync(folder)) return []
   return readdirSync(folder, { withFileTypes: true })
     .filter(entry => entry.isFile())
     .map(entry => entry.name)
 }
 
-function isBesideSegments(name: string): boolean {
+function isOtherFile(name: string): boolean {
   return !/\.db(-wal|-shm|-journal)?$|\.draft/.test(name)
 }

@@ -21,18 +21,18 @@ export type LogDamage =
 /** @throws any error that is not damage. */
 export function findLogDamage(config: Config): readonly LogDamage[] {
   const folder = getLogFolder(config)
-  return [...damageOfIdentity(folder), ...embeddedStreamNames.flatMap(stream => damageOfStream(join(folder, stream)))]
+  return [...findIdentityDamage(folder), ...embeddedStreamNames.flatMap(stream => findStreamDamage(join(folder, stream)))]
 }
 
-function damageOfStream(streamFolder: string): LogDamage[] {
+function findStreamDamage(streamFolder: string): LogDamage[] {
   // The mark is read before the segments are listed, so that the segments reach it.
   const markedOffset = readStreamMark(streamFolder)
   const segments = listSegments(streamFolder)
   const newest = segments.at(-1)
-  return segments.flatMap(segment => damageOfSegment(segment, segment === newest ? markedOffset : 0))
+  return segments.flatMap(segment => findSegmentDamage(segment, segment === newest ? markedOffset : 0))
 }
 
-function damageOfIdentity(folder: string): LogDamage[] {
+function findIdentityDamage(folder: string): LogDamage[] {
   try {
     readLogIdentity(folder)
     return []
@@ -43,7 +43,7 @@ function damageOfIdentity(folder: string): LogDamage[] {
 }
 
 /** @param markedOffset the segment must reach this offset. */
-function damageOfSegment(segment: SegmentName, markedOffset: number): LogDamage[] {
+function findSegmentDamage(segment: SegmentName, markedOffset: number): LogDamage[] {
   const { path, form } = segment
   if (form === 'damaged') return [{ kind: 'set_aside', path }]
   try {

@@ -38,7 +38,7 @@ export async function openExistingManagementStore(
       if ('refusal' in state) return err(`${place} cannot be used: ${state.refusal}.`)
       version = state.hasState ? await findPostgresSchemaVersion(url) : null
     }
-    if (version === null) return err(noState(place))
+    if (version === null) return err(describeMissingState(place))
     if (!isNewestSchema(version))
       return err(
         `The state in ${place} lacks migrations of this version. Start the instance once to migrate the state.`,
@@ -46,7 +46,7 @@ export async function openExistingManagementStore(
     management = await openMigratedManagementStore(config, logger)
     if (await isUntouched(management)) {
       await management.close()
-      return err(noState(place))
+      return err(describeMissingState(place))
     }
     return ok(management)
   } catch (cause) {
@@ -76,6 +76,6 @@ export function findAccessProblem(dataFolder: string): string | null {
   }
 }
 
-function noState(place: string): string {
+function describeMissingState(place: string): string {
   return `There is no state in ${place}. Set PENNON_DATA (such as PENNON_DATA=/var/lib/pennon) or DATABASE_URL as for the instance. For a new instance, start it first: the first start prints a key.`
 }

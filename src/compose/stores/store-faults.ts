@@ -116,13 +116,13 @@ export function parseFaultLine(line: string): StoreFault {
 /** @throws `cause` if it is not damage of the state. */
 export function toStateFault({ dataFolder }: Pick<Config, 'dataFolder'>, cause: unknown): StoreFault {
   if (!(cause instanceof PortError && cause.port === 'state' && cause.code === 'corrupt')) throw cause
-  return damageFault(stateFilePath(dataFolder), cause)
+  return toDamageFault(stateFilePath(dataFolder), cause)
 }
 
-function damageFault(path: string, cause: PortError): StoreFault {
+function toDamageFault(path: string, cause: PortError): StoreFault {
   let origin: Error = cause
   while (origin.cause instanceof Error) origin = origin.cause
-  return { found: `${path} is damaged (${origin.message.replace(/^.*corrupt: /, '')})`, remedy: upperCased(restore) }
+  return { found: `${path} is damaged (${origin.message.replace(/^.*corrupt: /, '')})`, remedy: capitalize(restore) }
 }
 
 /** Whether the embedded event store is configured and not installed. */
@@ -147,7 +147,7 @@ export async function findEngineDamage({ clickhouseUrl }: Config): Promise<Store
   if (reason === null) return null
   return {
     found: `The embedded event store is installed but cannot be loaded (${reason})`,
-    remedy: `${upperCased(reinstall)}, or set CLICKHOUSE_URL to a ClickHouse server`,
+    remedy: `${capitalize(reinstall)}, or set CLICKHOUSE_URL to a ClickHouse server`,
   }
 }
 
@@ -164,7 +164,7 @@ export function checkWholeState(config: Config): StoreFault | 'read' | 'opened' 
   try {
     const damage = findSqliteDamage(config.dataFolder)
     if (damage === null) return 'read'
-    return { found: `${path} is damaged (${damage.replaceAll(/\s*\n\s*/g, ' ')})`, remedy: upperCased(restore) }
+    return { found: `${path} is damaged (${damage.replaceAll(/\s*\n\s*/g, ' ')})`, remedy: capitalize(restore) }
   } catch (cause) {
     return toStateFault(config, cause)
   }
@@ -178,16 +178,16 @@ export function findLogFaults(config: Config): readonly StoreFault[] {
 function toLogFault(damage: LogDamage): StoreFault {
   switch (damage.kind) {
     case 'identity':
-      return { found: damage.message.split(';')[0]!, remedy: upperCased(restore) }
+      return { found: damage.message.split(';')[0]!, remedy: capitalize(restore) }
     case 'set_aside':
       return { found: `${damage.path} was damaged and has been set aside`, remedy: segmentRemedy }
     case 'segment':
-      return { ...damageFault(damage.path, damage.cause), remedy: segmentRemedy }
+      return { ...toDamageFault(damage.path, damage.cause), remedy: segmentRemedy }
   }
 }
 
 const segmentRemedy = `Its intact records are processed automatically; the others can only be restored from a backup${inDocs('operating/monitoring.md')}`
 
-function upperCased(text: string): string {
+function capitalize(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1)
 }

@@ -29,7 +29,7 @@ export function openEventStore(config: Config, clock: Clock): EventStore {
     queryTimeoutSeconds: config.queryTimeoutSeconds,
     rejectRetentionDays: config.rejectRetentionDays,
     isEmbedded: given === null,
-    ...(given === null && { freeBytes: () => freeBytesOf(config.dataFolder) }),
+    ...(given === null && { freeBytes: () => readFreeBytes(config.dataFolder) }),
   })
 }
 
@@ -41,7 +41,7 @@ export async function openSalts(config: Config, logger: Logger): Promise<Cookiel
   return openPostgresSalts({ url: urls.url, logger })
 }
 
-function freeBytesOf(folder: string): number {
+function readFreeBytes(folder: string): number {
   const { bavail, bsize } = statfsSync(folder)
   return bavail * bsize
 }

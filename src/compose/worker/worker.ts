@@ -67,7 +67,7 @@ export async function composeWorker(options: WorkerOptions): Promise<ComposedWor
   // log of a data folder.
   const lease = createScheduleLease({ owners: management, ownerId: logId, clock })
   const mayRun = lease.isOurs
-  const onLease = ({ round, everyMs, what }: Schedule) => ({
+  const toLeasedTask = ({ round, everyMs, what }: Schedule) => ({
     run: (signal: AbortSignal) => runPeriodically(round, { everyMs, what, logger, signal, mayRun }),
   })
   const retentionClock = createRetentionClock({ clock, store: management, logger, mayRun })
@@ -141,20 +141,20 @@ export async function composeWorker(options: WorkerOptions): Promise<ComposedWor
         ...{ log, positions: management, clock: retentionClock, logger, retentionMs, mayRun },
         isHeld: () => !keeper.isChecked(),
       }),
-      onLease(createVisitorDataCleanup({ salts, visitors: management, clock })),
+      toLeasedTask(createVisitorDataCleanup({ salts, visitors: management, clock })),
     ],
     lease,
     schedules: [
-      onLease(usage),
+      toLeasedTask(usage),
       mirror,
       flagUsage,
       importWork,
-      onLease({
+      toLeasedTask({
         everyMs: 3_600_000,
         what: 'deleting expired rows',
         round: () => events.deleteExpired({ nowMs: retentionClock.nowMs(), isTrusted: retentionClock.isTrusted() }),
       }),
-      onLease(createOldCountsCleanup({ store: management, clock: retentionClock })),
+      toLeasedTask(createOldCountsCleanup({ store: management, clock: retentionClock })),
       erasures,
     ],
     logger,

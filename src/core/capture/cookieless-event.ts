@@ -91,7 +91,7 @@ export function readVisitor(
   const facts: VisitorFacts = { ip: '', userAgent: '', host: '', extra: '', timezone: '', isGeoipDisabled: false }
   const strippedJson = editMembers(propertiesJson, members, ({ name, valueStart, end }) => {
     const fact = textFacts.get(name)
-    if (fact !== undefined) facts[fact] = textAt(propertiesJson, valueStart, end)
+    if (fact !== undefined) facts[fact] = readTextAt(propertiesJson, valueStart, end)
     switch (name as (typeof visitorNames)[number]) {
       case '$geoip_disable':
         facts.isGeoipDisabled = isTruthy(JSON.parse(propertiesJson.slice(valueStart, end)))
@@ -158,7 +158,7 @@ export function isSameVisitor(one: VisitorFacts, other: VisitorFacts): boolean {
 const partCharsMax = 4_096
 
 /** The string value of a member, truncated to `partCharsMax` characters; '' for a value that is not a string. */
-function textAt(text: string, start: number, end: number): string {
+function readTextAt(text: string, start: number, end: number): string {
   if (text.charCodeAt(start) !== quote) return ''
   const value = readKeyAt(text, start, text.charCodeAt(end - 1) === quote ? end : findStringEnd(text, start))
   return value.length <= partCharsMax ? value : value.slice(0, partCharsMax)

@@ -71,7 +71,7 @@ export function normalizeEvent(item: IncomingEvent, context: EventContext): Resu
   const time = resolveEventTime(timeInput)
   if (!time.ok) return time
   const timestampMs = time.value
-  const sentId = item.distinctId === null ? '' : storableId(item.distinctId)
+  const sentId = item.distinctId === null ? '' : toStorableId(item.distinctId)
   if (sentId === '') return err('missing_distinct_id')
   if (item.cookielessModeInvalid) return err('invalid_cookieless_mode')
   const ownLane = chooseLane(item.name, context.historicalMigration)
@@ -120,10 +120,10 @@ export function isOldEnoughToReroute(
  * Replaces NUL by U+FFFD and truncates to 200 code points. Gives '' for an id of blanks only, and keeps blanks otherwise.
  */
 export function normalizeDistinctId(text: string): string {
-  return truncateToCodePoints(storableId(text), capturedDistinctIdLengthMax)
+  return truncateToCodePoints(toStorableId(text), capturedDistinctIdLengthMax)
 }
 
-function storableId(text: string): string {
+function toStorableId(text: string): string {
   const clean = text.includes('\0') ? text.replaceAll('\0', '\ufffd') : text
   return isBlank(clean) ? '' : clean
 }

@@ -123,7 +123,7 @@ export class TableRecords {
 
   /** The view is valid until the next call. */
   at(row: number): RecordView {
-    const run = runAt(this.#table, row)
+    const run = readRunAt(this.#table, row)
     this.#views[run] ??= new RecordView(this.#table[run]!.bytes)
     return this.#views[run].moveTo(this.#table.cells[row * cellsPerRow]!)
   }
@@ -177,7 +177,7 @@ export class TableWriter {
   readonly #visitors: VisitorFacts[] = []
 
   constructor(itemCount: number) {
-    this.#cells = newCells(itemCount * cellsPerRow)
+    this.#cells = allocateCells(itemCount * cellsPerRow)
   }
 
   addEvent(row: number, event: CapturedEvent, code: number, { isUuidMade, visitor, settled = null }: EventRow): void {
@@ -249,7 +249,7 @@ export class TableWriter {
  * Allocates by size: V8 keeps up to 64 bytes on its own heap, up to 4 KiB come from Node's pool, and longer arrays own
  * their buffer, so that they can be transferred.
  */
-function newCells(length: number): Int32Array<ArrayBuffer> {
+function allocateCells(length: number): Int32Array<ArrayBuffer> {
   if (length <= 16 || length > 1_024) return new Int32Array(length)
   const { buffer, byteOffset } = Buffer.allocUnsafe(length * Int32Array.BYTES_PER_ELEMENT)
   return new Int32Array(buffer, byteOffset, length)
@@ -272,7 +272,7 @@ export interface RejectRow {
   readonly refusesRequest: boolean
 }
 
-function runAt(table: OutcomeTable, row: number): Run {
+function readRunAt(table: OutcomeTable, row: number): Run {
   return readColumn(table, row, column.isReject) === 1 ? 'rejects' : findTrafficOfLane(laneAt(table, row))
 }
 
@@ -304,7 +304,7 @@ function* compactRecords(
   let looked = 0
   let stepEnd = bytesPerStep
   for (let row = 0; row < rowCountOf(table); row++) {
-    if (runAt(table, row) !== traffic) continue
+    if (readRunAt(table, row) !== traffic) continue
     const start = cells[row * cellsPerRow]!
     const { size } = view.moveTo(start)
     cells[row * cellsPerRow] = outcomeAt(table, row).isStored ? end : -1
@@ -340,7 +340,7 @@ export class EventRewriter {
 
   /** Call it for every row that is an event, in the order of the rows. @param settled null to copy the record as it is. */
   add(row: number, settled: SettledVisitor | null): void {
-    const run = runAt(this.#table, row)
+    const run = readRunAt(this.#table, row)
     this.#encoders[run] ??= new RecordEncoder()
     const encoder = this.#encoders[run]
     this.#starts[row] = encoder.bytes
@@ -372,7 +372,7 @@ export function keepFirstRejects(table: OutcomeTable, count: number): void {
   for (let kept = 0; kept < count; kept++) end += view.moveTo(end).size
   table.rejects = count === 0 ? null : { bytes: shortenBytes(rejects.bytes, end), recordCount: count }
   for (let row = 0; row < rowCountOf(table); row++)
-    if (runAt(table, row) === 'rejects' && cells[row * cellsPerRow]! >= end) cells[row * cellsPerRow] = -1
+    if (readRunAt(table, row) === 'rejects' && cells[row * cellsPerRow]! >= end) cells[row * cellsPerRow] = -1
 }
 
 /** Frees the records of a request of which nothing is stored, once its answer is ready. */

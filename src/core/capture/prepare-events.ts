@@ -85,7 +85,7 @@ export function prepareEvents(
 ): OutcomeTable {
   const { historicalMigration, isItemised } = request
   const context: EventContext = {
-    ...contextOf(request, received),
+    ...buildContext(request, received),
     // Times of an import are taken as written, so its send time has no effect.
     sentAtMs: historicalMigration ? null : request.sentAtMs,
     random: received.random,
@@ -101,7 +101,7 @@ export function prepareV1Events(
 ): OutcomeTable {
   const { sentAtMs, sdk, aiOnly, captureInternal } = request
   const ip = captureInternal ? '127.0.0.1' : received.ip
-  const context: V1EventContext = { ...contextOf(request, { ...received, ip }), sentAtMs, sdk, aiOnly }
+  const context: V1EventContext = { ...buildContext(request, { ...received, ip }), sentAtMs, sdk, aiOnly }
   return prepareItems(request, context, v1, visitorsOf)
 }
 
@@ -135,7 +135,7 @@ const v0: Protocol<IncomingEvent, EventContext> = {
   sourceOf: () => ({}),
 }
 
-const itemisedV0: typeof v0 = { ...v0, codeOf: reportedCodeOf }
+const itemisedV0: typeof v0 = { ...v0, codeOf: findReportedCode }
 
 const v1: Protocol<IncomingV1Event, V1EventContext> = {
   name: 'v1',
@@ -284,7 +284,7 @@ class RejectWriter<Event, Context extends RequestContext> {
   }
 }
 
-function contextOf(
+function buildContext(
   { token, historicalMigration }: Pick<IncomingRequest, 'token' | 'historicalMigration'>,
   { receivedAtMs, capturedAtMs = receivedAtMs, rerouteOlderThanMs = null, ip, ...received }: ReceivedRequest,
 ): Omit<RequestContext, 'sentAtMs'> {
@@ -301,7 +301,7 @@ function contextOf(
 }
 
 /** The outcome that follows from the event alone. What its project or person causes later becomes a warning. */
-function reportedCodeOf(event: CapturedEvent): number {
+function findReportedCode(event: CapturedEvent): number {
   // Parses the properties again, but only for itemised requests: nothing else here needs them parsed.
   const properties = parsePlainJson(event.propertiesJson) as JsonObject
   const isPersonless = properties.$process_person_profile === false

@@ -105,7 +105,7 @@ export function prepareRecording(
   if (items === null) return 'missing_snapshot_data'
   if (items.json.length > recordingBytesMax) return 'replay_too_large'
   const { receivedAtMs, random } = received
-  const timestampMs = timeOf(recording, receivedAtMs)
+  const timestampMs = resolveRecordingTime(recording, receivedAtMs)
   return encodeRecording({
     projectId: 0,
     token: recording.token,
@@ -117,7 +117,7 @@ export function prepareRecording(
     windowId: (recording.windowId ?? sessionId).slice(0, windowIdLengthMax).toWellFormed(),
     distinctId,
     snapshotSource: recording.snapshotSource === 'mobile' ? 'mobile' : 'web',
-    lib: (recording.lib ?? libOfUserAgent(received.userAgent)).slice(0, libLengthMax).toWellFormed(),
+    lib: (recording.lib ?? parseLibName(received.userAgent)).slice(0, libLengthMax).toWellFormed(),
     itemCount: items.count,
     itemsBytes: items.json.length,
     items: compressItems(items.json),
@@ -125,7 +125,7 @@ export function prepareRecording(
 }
 
 /** The time of a live event: the time of receipt when it cannot be read. */
-function timeOf(recording: IncomingRecording, receivedAtMs: number): number {
+function resolveRecordingTime(recording: IncomingRecording, receivedAtMs: number): number {
   const { timestamp, offsetMs, ignoreSentAt, sentAtMs } = recording
   const time = resolveEventTime({
     timestamp,
@@ -142,7 +142,7 @@ function timeOf(recording: IncomingRecording, receivedAtMs: number): number {
  * A user agent such as `posthog-ios/3.1.0` names the library; any other is a browser. Source: docs/wire/ingestion.md
  * 1.8.
  */
-function libOfUserAgent(userAgent: string): string {
+function parseLibName(userAgent: string): string {
   const product = userAgent.split('/', 1)[0]!
   return product.includes('posthog') ? product : 'web'
 }

@@ -32,7 +32,7 @@ export function prepareRejectedRequest(
   { rejectId, importJobId, receivedAtMs, source }: StoredReject,
   { capturedAtMs, rerouteOlderThanMs }: ReplayTarget,
 ): OutcomeTable {
-  const random = randomOf(rejectId)
+  const random = createRejectRandom(rejectId)
   const received = { receivedAtMs, capturedAtMs, ip: source.ip, rerouteOlderThanMs }
   return prepareEvents(request, { ...received, random, ...(importJobId > 0 && { importJobId }) })
 }
@@ -88,7 +88,7 @@ export function prepareRejectedEvent(
 }
 
 /** Returns the same numbers every time for one reject. */
-function randomOf(rejectId: string): RandomUint32 {
+function createRejectRandom(rejectId: string): RandomUint32 {
   let drawCount = 0
   return () => Number.parseInt(hash('sha1', `${rejectId}:${drawCount++}`, 'hex').slice(0, 8), 16)
 }

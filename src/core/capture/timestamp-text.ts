@@ -61,12 +61,12 @@ function parseIsoDateTime(text: string): { epochMs: number; hasZone: boolean } |
     if (at === fractionStart) return null
   }
   if (at === length) return { epochMs, hasZone: false }
-  const offsetMs = zoneOffsetMs(text, at)
+  const offsetMs = parseZoneOffsetMs(text, at)
   return Number.isNaN(offsetMs) ? null : { epochMs: epochMs - offsetMs, hasZone: true }
 }
 
 /** The offset written from `at` to the end: `Z`, `±HH`, `±HHMM` or `±HH:MM`; NaN for anything else. */
-function zoneOffsetMs(text: string, at: number): number {
+function parseZoneOffsetMs(text: string, at: number): number {
   const sign = text.charCodeAt(at)
   const rest = text.length - at
   if (sign === upperZ || sign === lowerZ) return rest === 1 ? 0 : Number.NaN
@@ -106,7 +106,7 @@ function parseDateAndTime(year: string, month: string, day: string, time: string
   const hours = to24HourClock(Number(parts[1]), parts[5]?.toUpperCase())
   const fractionMs = Number((parts[4] ?? '').slice(0, 3).padEnd(3, '0'))
   const zone = parts[6] ?? 'Z'
-  const offsetMs = /^[A-Z]/i.test(zone) ? 0 : zoneOffsetMs(zone, 0)
+  const offsetMs = /^[A-Z]/i.test(zone) ? 0 : parseZoneOffsetMs(zone, 0)
   return nullIfNaN(dayMs + timeOfDayMs(hours, Number(parts[2]), Number(parts[3] ?? 0)) + fractionMs - offsetMs)
 }
 
@@ -157,7 +157,7 @@ function parseMailTimestamp(text: string): number | null {
     )
   if (parts === null) return null
   const zone = parts[7]!.toUpperCase()
-  const offsetMs = /^[+-]/.test(zone) ? zoneOffsetMs(zone, 0) : (mailZoneHours.get(zone) ?? Number.NaN) * 60 * minuteMs
+  const offsetMs = /^[+-]/.test(zone) ? parseZoneOffsetMs(zone, 0) : (mailZoneHours.get(zone) ?? Number.NaN) * 60 * minuteMs
   const dayMs = dateMs(Number(parts[3]), months.indexOf(parts[2]!.toLowerCase()) + 1, Number(parts[1]))
   return nullIfNaN(dayMs + timeOfDayMs(Number(parts[4]), Number(parts[5]), Number(parts[6] ?? 0)) - offsetMs)
 }

@@ -15,10 +15,10 @@ let v3l = 0
  * @returns the two words of the result as 16 bytes, each little-endian.
  */
 export function sipHash128(key: Uint8Array, message: Uint8Array): Uint8Array<ArrayBuffer> {
-  const k0l = wordAt(key, 0)
-  const k0h = wordAt(key, 4)
-  const k1l = wordAt(key, 8)
-  const k1h = wordAt(key, 12)
+  const k0l = readWord(key, 0)
+  const k0h = readWord(key, 4)
+  const k1l = readWord(key, 8)
+  const k1h = readWord(key, 12)
   v0h = k0h ^ 0x736f6d65
   v0l = k0l ^ 0x70736575
   v1h = k1h ^ 0x646f7261
@@ -29,7 +29,7 @@ export function sipHash128(key: Uint8Array, message: Uint8Array): Uint8Array<Arr
   v3l = k1l ^ 0x79746573
   const { length } = message
   const whole = length - (length % 8)
-  for (let at = 0; at < whole; at += 8) compress(wordAt(message, at + 4), wordAt(message, at))
+  for (let at = 0; at < whole; at += 8) compress(readWord(message, at + 4), readWord(message, at))
   // The last word has the remaining bytes, and the length in its uppermost byte.
   let lastL = 0
   let lastH = length << 24
@@ -97,7 +97,7 @@ function round(): void {
   v2l = high
 }
 
-function wordAt(bytes: Uint8Array, at: number): number {
+function readWord(bytes: Uint8Array, at: number): number {
   return bytes[at]! | (bytes[at + 1]! << 8) | (bytes[at + 2]! << 16) | (bytes[at + 3]! << 24)
 }
 

@@ -34,29 +34,29 @@ export function findVisitorDay(timeMs: number, ...zones: readonly (string | null
     if (known !== undefined && known.startMs <= timeMs && timeMs < known.endMs) return known
     if (!mayBeZone(zone)) continue
     try {
-      return rememberDay(zone, dayOf(timeMs, zone))
+      return rememberDay(zone, computeVisitorDay(timeMs, zone))
     } catch (cause) {
       if (!(cause instanceof RangeError)) throw cause
     }
   }
-  return rememberDay('UTC', dayOf(timeMs, 'UTC'))
+  return rememberDay('UTC', computeVisitorDay(timeMs, 'UTC'))
 }
 
 /** Whether something may still be hashed with the day's salt. @param day `2026-11-28`. */
 export function isDayOpen(day: string, nowMs: number): boolean {
-  return nowMs >= utcMidnightMs(day) - openBeforeMs && nowMs < computeDayCloseMs(day)
+  return nowMs >= parseUtcMidnightMs(day) - openBeforeMs && nowMs < computeDayCloseMs(day)
 }
 
 /** When everything that makes a day's visitors recognisable is deleted, epoch ms. */
 export function computeDayCloseMs(day: string): number {
-  return utcMidnightMs(day) + openAfterMs
+  return parseUtcMidnightMs(day) + openAfterMs
 }
 
 /** The most recently requested day; nearly all calls ask for the same day. */
 let lastDay = ''
 let lastMidnightMs = 0
 
-function utcMidnightMs(day: string): number {
+function parseUtcMidnightMs(day: string): number {
   if (day !== lastDay) {
     lastMidnightMs = Date.parse(`${day}T00:00:00Z`)
     lastDay = day
@@ -103,7 +103,7 @@ function mayBeZone(name: string): boolean {
 }
 
 /** @throws RangeError for a zone that does not exist. */
-function dayOf(timeMs: number, zone: string): VisitorDay {
+function computeVisitorDay(timeMs: number, zone: string): VisitorDay {
   const start = Temporal.Instant.fromEpochMilliseconds(timeMs).toZonedDateTimeISO(zone).startOfDay()
   const day = start.toPlainDate().toString()
   return { day, startMs: start.epochMilliseconds, endMs: start.add({ days: 1 }).startOfDay().epochMilliseconds }

@@ -26,7 +26,7 @@ const extraLengthMax = 100
  */
 export function computeVisitorHash(salt: Uint8Array, parts: VisitorParts, root: string): Uint8Array<ArrayBuffer> {
   const { projectId, address, userAgent, extra } = parts
-  return hashOf(salt, `${projectId}-${address}-${root}-${userAgent}-0-${truncateToCodePoints(extra, extraLengthMax)}`)
+  return computeHash(salt, `${projectId}-${address}-${root}-${userAgent}-0-${truncateToCodePoints(extra, extraLengthMax)}`)
 }
 
 /**
@@ -34,7 +34,7 @@ export function computeVisitorHash(salt: Uint8Array, parts: VisitorParts, root: 
  * May be -1, for a page that was left open over midnight.
  */
 export function hashIdentifiedVisitor(salt: Uint8Array, hash: Uint8Array, identifies: number): Uint8Array {
-  return identifies === 0 ? hash : hashOf(salt, `${encodeVisitorHash(hash)}-${identifies}`)
+  return identifies === 0 ? hash : computeHash(salt, `${encodeVisitorHash(hash)}-${identifies}`)
 }
 
 /** Standard base64 without `=`: 22 characters. */
@@ -60,7 +60,7 @@ export function truncateUserAgent(text: string): string {
 }
 
 /** The order of the bytes is PostHog's: the second word first, each with its halves swapped. */
-function hashOf(salt: Uint8Array, text: string): Uint8Array<ArrayBuffer> {
+function computeHash(salt: Uint8Array, text: string): Uint8Array<ArrayBuffer> {
   const words = sipHash128(salt, Buffer.from(text))
   const hash = new Uint8Array(16)
   for (let at = 0; at < 16; at++) hash[at] = words[at ^ 12]!

@@ -63,9 +63,9 @@ export function findEventDropReason(
     return makeDrop('skipping_event_invalid_distinct_id', event, { distinctId: truncateForWarning(distinctId) })
   if (mergeEventNames.has(name)) {
     const anonId = getOwnValue(properties, '$anon_distinct_id')
-    if (isUnusableId(anonId)) return makeDrop('invalid_anon_distinct_id', event, { receivedType: typeNameOf(anonId) })
+    if (isUnusableId(anonId)) return makeDrop('invalid_anon_distinct_id', event, { receivedType: getTypeName(anonId) })
     const alias = getOwnValue(properties, 'alias')
-    if (isUnusableId(alias)) return makeDrop('invalid_alias', event, { receivedType: typeNameOf(alias) })
+    if (isUnusableId(alias)) return makeDrop('invalid_alias', event, { receivedType: getTypeName(alias) })
   }
   if (groupEventNames.has(name)) {
     const key = readGroupKey(properties)
@@ -76,7 +76,7 @@ export function findEventDropReason(
         maxLength: groupKeyLengthMax,
       })
   }
-  const tooOld = findTooOld(event, project)
+  const tooOld = findTooOldDrop(event, project)
   if (tooOld !== null) return tooOld
   if (isPersonless && mergeEventNames.has(name))
     return makeDrop('invalid_event_when_process_person_profile_is_false', event)
@@ -84,7 +84,7 @@ export function findEventDropReason(
 }
 
 /** The age is measured when the event arrived, so that a lag drops nothing. Imports are old on purpose and are exempt. */
-function findTooOld(event: DroppableEvent, { ingestion }: Pick<Project, 'ingestion'>): Drop | null {
+function findTooOldDrop(event: DroppableEvent, { ingestion }: Pick<Project, 'ingestion'>): Drop | null {
   const secondsMax = ingestion.dropEventsOlderThanSeconds
   if (secondsMax === null || secondsMax === 0 || event.historicalMigration) return null
   const ageMs = event.receivedAtMs - event.timestampMs
@@ -104,6 +104,6 @@ function isUnusableId(value: JsonValue | undefined): value is Exclude<JsonValue,
   return value !== undefined && value !== null && typeof value !== 'string'
 }
 
-function typeNameOf(value: JsonValue): string {
+function getTypeName(value: JsonValue): string {
   return Array.isArray(value) ? 'array' : typeof value
 }

@@ -61,13 +61,13 @@ export type WarningType = keyof typeof warningTypes
 /** The kind of every warning whose type is a refusal code of the edge. */
 const refusal: WarningKind = { category: 'event', severity: 'error' }
 
-function kindOf(type: string): WarningKind {
+function getWarningKind(type: string): WarningKind {
   return Object.hasOwn(warningTypes, type) ? warningTypes[type as WarningType] : refusal
 }
 
 /** Adds a warning's category and severity to its details. */
 export function addCategoryAndSeverity(type: string, details: JsonObject): JsonObject {
-  const { category, severity } = kindOf(type)
+  const { category, severity } = getWarningKind(type)
   return { ...details, category, severity }
 }
 
@@ -77,7 +77,7 @@ const keptCountMax = 1_000
 
 /** How many warnings of a type are kept per project and UTC day. */
 export function findWarningSamplesMax(type: string): number {
-  return kindOf(type).isKept === true ? keptCountMax : sampleCountMax
+  return getWarningKind(type).isKept === true ? keptCountMax : sampleCountMax
 }
 
 const shownLengthMax = 200

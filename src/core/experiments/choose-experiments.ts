@@ -59,11 +59,11 @@ export function filterExperiments<T extends ListedExperiment>(
   )
   const { by, isDescending } = filter.order ?? { by: 'created_at', isDescending: true }
   const direction = isDescending ? -1 : 1
-  const rank = (experiment: ListedExperiment) => rankOf(experiment, by, nowMs)
+  const rank = (experiment: ListedExperiment) => getSortKey(experiment, by, nowMs)
   return chosen.sort((a, b) => direction * compare(rank(a), rank(b)) || b.id - a.id)
 }
 
-function rankOf(experiment: ListedExperiment, by: (typeof experimentOrders)[number], nowMs: number): string | number {
+function getSortKey(experiment: ListedExperiment, by: (typeof experimentOrders)[number], nowMs: number): string | number {
   const { startDateMs, endDateMs } = experiment
   switch (by) {
     case 'name':

@@ -61,7 +61,7 @@ export function createBuckets(
     toZonedTime(range.endMs - 1, calendar)
       .toPlainDate()
       .toString()
-  for (const { startMs, day } of intervalsFrom(firstStart(range, interval, calendar), interval, calendar)) {
+  for (const { startMs, day } of iterateIntervals(findFirstStart(range, interval, calendar), interval, calendar)) {
     if (edges.length > 0 && startMs >= range.endMs && day > lastDay) break
     if (edges.length === countMax) return null
     edges.push(edges.length === 0 && range.startsExactly ? range.fromMs : startMs)
@@ -73,12 +73,12 @@ export function createBuckets(
 
 /** The start of the interval that holds an instant, epoch ms. */
 export function findIntervalStart(timeMs: number, interval: BucketInterval, calendar: BucketCalendar): number {
-  return startMsOf(startAt(timeMs, interval, calendar), calendar)
+  return toStartMs(startAt(timeMs, interval, calendar), calendar)
 }
 
 /** The first instant after the interval that holds an instant, epoch ms. */
 export function findIntervalEnd(timeMs: number, interval: BucketInterval, calendar: BucketCalendar): number {
-  return startMsOf(nextStart(startAt(timeMs, interval, calendar), interval), calendar)
+  return toStartMs(nextStart(startAt(timeMs, interval, calendar), interval), calendar)
 }
 
 /**
@@ -105,12 +105,12 @@ export function createEarlierBuckets(
   const edges: number[] = []
   const days: string[] = []
   const first = startOfBucket({ startMs: currentEdges[0]!, day: current.days[0]! }, interval, calendar)
-  const cutMs = currentEdges[0]! - startMsOf(first, calendar)
-  for (const bucket of intervalsFrom(earlierStart(first, shift, interval, calendar), interval, calendar)) {
+  const cutMs = currentEdges[0]! - toStartMs(first, calendar)
+  for (const bucket of iterateIntervals(findEarlierStart(first, shift, interval, calendar), interval, calendar)) {
     edges.push(edges.length === 0 ? bucket.startMs + cutMs : bucket.startMs)
     days.push(bucket.day)
     if (edges.length < count) continue
-    edges.push(earlierEnd(current, startOfBucket(bucket, interval, calendar), calendar))
+    edges.push(findEarlierEnd(current, startOfBucket(bucket, interval, calendar), calendar))
     break
   }
   return { interval, edges, days }
@@ -132,7 +132,7 @@ export function findPreviousPeriod({ interval, days }: Buckets): Temporal.Durati
   }
 }
 
-function earlierStart(
+function findEarlierStart(
   start: IntervalStart,
   shift: Temporal.DurationLike,
   interval: BucketInterval,
@@ -140,19 +140,19 @@ function earlierStart(
 ): IntervalStart {
   if (start instanceof Temporal.PlainDate && Temporal.Duration.from(shift).hours === 0)
     return firstDayOfInterval(start.subtract(shift), interval, calendar)
-  return startAt(zonedStart(start, calendar).subtract(shift).epochMilliseconds, interval, calendar)
+  return startAt(toZonedStart(start, calendar).subtract(shift).epochMilliseconds, interval, calendar)
 }
 
 /** The end of an earlier period, whose last bucket begins with `last`. */
-function earlierEnd(current: Buckets, last: IntervalStart, calendar: BucketCalendar): number {
+function findEarlierEnd(current: Buckets, last: IntervalStart, calendar: BucketCalendar): number {
   const { interval, edges, days } = current
   const endMs = edges.at(-1)!
   const currentLast = startOfBucket({ startMs: endMs - 1, day: days.at(-1)! }, interval, calendar)
-  const wholeMs = startMsOf(nextStart(last, interval), calendar)
-  if (endMs >= startMsOf(nextStart(currentLast, interval), calendar)) return wholeMs
+  const wholeMs = toStartMs(nextStart(last, interval), calendar)
+  if (endMs >= toStartMs(nextStart(currentLast, interval), calendar)) return wholeMs
   const largestUnit = interval === 'hour' ? 'hours' : 'days'
-  const elapsed = zonedStart(currentLast, calendar).until(toZonedTime(endMs, calendar), { largestUnit })
-  return Math.min(zonedStart(last, calendar).add(elapsed).epochMilliseconds, wholeMs)
+  const elapsed = toZonedStart(currentLast, calendar).until(toZonedTime(endMs, calendar), { largestUnit })
+  return Math.min(toZonedStart(last, calendar).add(elapsed).epochMilliseconds, wholeMs)
 }
 
 /** No interval is longer than this, which bounds the work for a range of thousands of years. */
@@ -172,14 +172,14 @@ interface StartingInterval {
 type IntervalStart = Temporal.ZonedDateTime | Temporal.PlainDate
 
 /** The interval that begins here, and all that follow. */
-function* intervalsFrom(
+function* iterateIntervals(
   first: IntervalStart,
   interval: BucketInterval,
   calendar: BucketCalendar,
 ): Generator<StartingInterval, never> {
   for (let start = first; ; start = nextStart(start, interval)) {
-    yield { startMs: startMsOf(start, calendar), day: formatStart(start) }
-    if (start instanceof Temporal.ZonedDateTime) start = yield* steadyHours(start)
+    yield { startMs: toStartMs(start, calendar), day: formatStart(start) }
+    if (start instanceof Temporal.ZonedDateTime) start = yield* iterateSteadyHours(start)
   }
 }
 
@@ -189,7 +189,7 @@ const hourMs = 3_600_000
  * The hours that follow until shortly before the clock changes, by arithmetic: a year of hours takes a tenth of the time.
  * @returns the last hour that it yielded, or `start`.
  */
-function* steadyHours(start: Temporal.ZonedDateTime): Generator<StartingInterval, Temporal.ZonedDateTime> {
+function* iterateSteadyHours(start: Temporal.ZonedDateTime): Generator<StartingInterval, Temporal.ZonedDateTime> {
   const change = start.getTimeZoneTransition('next')
   const endMs = (change?.epochMilliseconds ?? Number.POSITIVE_INFINITY) - 2 * hourMs
   const offsetMs = start.offsetNanoseconds / 1e6
@@ -211,15 +211,15 @@ function toZonedTime(timeMs: number, { timezone }: BucketCalendar): Temporal.Zon
   return Temporal.Instant.fromEpochMilliseconds(timeMs).toZonedDateTimeISO(timezone)
 }
 
-function zonedStart(start: IntervalStart, { timezone }: BucketCalendar): Temporal.ZonedDateTime {
+function toZonedStart(start: IntervalStart, { timezone }: BucketCalendar): Temporal.ZonedDateTime {
   return start instanceof Temporal.ZonedDateTime ? start : start.toZonedDateTime(timezone)
 }
 
-function startMsOf(start: IntervalStart, calendar: BucketCalendar): number {
-  return zonedStart(start, calendar).epochMilliseconds
+function toStartMs(start: IntervalStart, calendar: BucketCalendar): number {
+  return toZonedStart(start, calendar).epochMilliseconds
 }
 
-function firstStart(
+function findFirstStart(
   { fromMs, firstDay }: TimeRange,
   interval: BucketInterval,
   calendar: BucketCalendar,

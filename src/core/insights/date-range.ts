@@ -159,18 +159,18 @@ const monthsPerQuarter = 3
 /** Always the past, with or without a sign: `7d` is `-7d`. Null for a position that the unit does not have. */
 function readSpan(count: number, unit: SpanUnit, position: Position | undefined, clock: RangeClock): ReadTime | null {
   const steps = unit === 'q' ? count * monthsPerQuarter : count
-  const time = zonedNow(clock).subtract({ [spanFields[unit]]: steps })
+  const time = toZonedNow(clock).subtract({ [spanFields[unit]]: steps })
   const isShort = unit === 'h' || unit === 'M' || unit === 's'
   if (position === undefined) return { time, unit: isShort ? 'hour' : 'day' }
   if (unit === 'M' || unit === 's') return null
-  const [startMs, endMs] = periodOf(time, unit, clock)
+  const [startMs, endMs] = findPeriod(time, unit, clock)
   const edge = Temporal.Instant.fromEpochMilliseconds(position === 'Start' ? startMs : endMs - 1)
   const edgeTime = edge.toZonedDateTimeISO(clock.timezone)
   return unit === 'h' ? { time: edgeTime, unit: 'hour' } : { time: edgeTime, unit: 'day', isDay: true }
 }
 
 /** The hour, day, week, month, quarter or year that holds a time: epoch ms of its start, and of its end. */
-function periodOf(
+function findPeriod(
   time: Temporal.ZonedDateTime,
   unit: Exclude<SpanUnit, 'M' | 's'>,
   clock: RangeClock,
@@ -187,6 +187,6 @@ function periodOf(
   return [findIntervalStart(timeMs, interval, clock), findIntervalEnd(timeMs, interval, clock)]
 }
 
-function zonedNow({ nowMs, timezone }: RangeClock): Temporal.ZonedDateTime {
+function toZonedNow({ nowMs, timezone }: RangeClock): Temporal.ZonedDateTime {
   return Temporal.Instant.fromEpochMilliseconds(nowMs).toZonedDateTimeISO(timezone)
 }

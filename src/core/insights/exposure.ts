@@ -29,7 +29,7 @@ export interface ShareTest {
  * a variant.
  */
 export function findExpectedVariants(filters: JsonObject): readonly ExpectedVariant[] {
-  if (readConfigVersion(filters) === 2) return ruleVariants(filters) ?? trueAndFalse
+  if (readConfigVersion(filters) === 2) return listRuleVariants(filters) ?? trueAndFalse
   const read = readFiltersOrNull(filters)
   const variants = read?.variants ?? []
   if (read === null || variants.length === 0) return trueAndFalse
@@ -47,10 +47,10 @@ const trueAndFalse = ['true', 'false'].map(variant => ({ variant, expectedShare:
  * The variants of the experiments among the rules, each once. With several experiments no share is expected: which
  * subjects reach which experiment follows from their conditions. Null without an experiment.
  */
-function ruleVariants(filters: JsonObject): readonly ExpectedVariant[] | null {
-  const experiments = objectsOf(filters.rules).filter(rule => rule.rule_type === 'experiment')
+function listRuleVariants(filters: JsonObject): readonly ExpectedVariant[] | null {
+  const experiments = pickObjects(filters.rules).filter(rule => rule.rule_type === 'experiment')
   const shares = new Map<string, number | null>()
-  for (const { key, weight } of experiments.flatMap(({ variants }) => objectsOf(variants))) {
+  for (const { key, weight } of experiments.flatMap(({ variants }) => pickObjects(variants))) {
     const percentage = readJsonNumber(weight ?? null)
     const isKnown = experiments.length === 1 && percentage !== undefined
     if (typeof key === 'string') shares.set(key, isKnown ? percentage / 100 : null)
@@ -58,7 +58,7 @@ function ruleVariants(filters: JsonObject): readonly ExpectedVariant[] | null {
   return shares.size === 0 ? null : Array.from(shares, ([variant, expectedShare]) => ({ variant, expectedShare }))
 }
 
-function objectsOf(list: JsonValue | undefined): JsonObject[] {
+function pickObjects(list: JsonValue | undefined): JsonObject[] {
   return Array.isArray(list) ? list.filter(isJsonObject) : []
 }
 

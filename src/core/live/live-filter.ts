@@ -90,11 +90,11 @@ function parseObjectOrNull(json: string): JsonObject | null {
 
 /** Compares as `/events/` does: strings by their text, numbers by value, everything else by its JSON text. */
 function isEqual(stored: JsonValue, asked: JsonValue): boolean {
-  const texts = equalTexts(asked)
-  return equalTexts(stored).some(text => texts.includes(text))
+  const texts = listEqualTexts(asked)
+  return listEqualTexts(stored).some(text => texts.includes(text))
 }
 
-function equalTexts(value: JsonValue): string[] {
+function listEqualTexts(value: JsonValue): string[] {
   const number = readJsonNumber(value)
   // Above the largest safe integer, different integers share a double.
   const isExact = number !== undefined && Math.abs(number) <= Number.MAX_SAFE_INTEGER

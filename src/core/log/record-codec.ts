@@ -76,11 +76,11 @@ export class RecordEncoder {
     const start = this.#used
     const buffer = this.#reserve(
       headerBytes +
-        utf8BytesAtMost(head) +
-        utf8BytesAtMost(body) +
-        utf8BytesAtMost(bodyEnd) +
-        (set === null ? 0 : utf8BytesAtMost(set)) +
-        (setOnce === null ? 0 : utf8BytesAtMost(setOnce)),
+        boundUtf8Bytes(head) +
+        boundUtf8Bytes(body) +
+        boundUtf8Bytes(bodyEnd) +
+        (set === null ? 0 : boundUtf8Bytes(set)) +
+        (setOnce === null ? 0 : boundUtf8Bytes(setOnce)),
     )
     const view = this.#view
     writeHeader(view, start, kindEvent, flags, event)
@@ -109,7 +109,7 @@ export class RecordEncoder {
     const start = this.#used
     const source = encodeRejectSource(reject.source ?? null)
     const buffer = this.#reserve(
-      headerBytes + utf8BytesAtMost(head) + utf8BytesAtMost(reject.body) + utf8BytesAtMost(source),
+      headerBytes + boundUtf8Bytes(head) + boundUtf8Bytes(reject.body) + boundUtf8Bytes(source),
     )
     const view = this.#view
     writeHeader(view, start, kindReject, reject.historicalMigration ? flag.historicalMigration : 0, reject)
@@ -130,10 +130,10 @@ export class RecordEncoder {
    */
   addSettled(run: Buffer, start: number, { distinctIdLength, visitorLength, headEnd, bodyEnd }: SettledVisitor): void {
     const size = run.readUInt32LE(start + field.size)
-    const target = this.#reserve(size + utf8BytesAtMost(headEnd) + utf8BytesAtMost(bodyEnd))
+    const target = this.#reserve(size + boundUtf8Bytes(headEnd) + boundUtf8Bytes(bodyEnd))
     const bodyStart = start + headerBytes + run.readUInt32LE(start + field.headBytes)
     const setStart = bodyStart + run.readUInt32LE(start + field.bodyBytes)
-    const keptHeadEnd = distinctIdLength === null ? bodyStart : bodyStart - distinctIdBytes(run, start)
+    const keptHeadEnd = distinctIdLength === null ? bodyStart : bodyStart - measureDistinctIdBytes(run, start)
     const newStart = this.#used
     let at = newStart + run.copy(target, newStart, start, keptHeadEnd)
     at += target.write(headEnd, at, 'utf8')
@@ -235,7 +235,7 @@ export function createSettledVisitor(
 const emptyBodyBytes = 2
 
 /** The bytes of an event's distinct id, the last text of its head if it has no ip. */
-function distinctIdBytes(run: Buffer, start: number): number {
+function measureDistinctIdBytes(run: Buffer, start: number): number {
   const length = run.readUInt32LE(start + field.distinctIdLength)
   const headBytes = run.readUInt32LE(start + field.headBytes)
   const othersLength =
@@ -257,7 +257,7 @@ export function writeProjectIdIntoRecords(bytes: Uint8Array<ArrayBuffer>, projec
   requireUint32(projectId, 'project id')
   for (let at = 0, size = 0; at < bytes.length; at += size) {
     size = (bytes[at]! | (bytes[at + 1]! << 8) | (bytes[at + 2]! << 16) | (bytes[at + 3]! << 24)) >>> 0
-    if (size < headerBytes || size > bytes.length - at) throw noRecordAt(at, bytes.length)
+    if (size < headerBytes || size > bytes.length - at) throw createNoRecordError(at, bytes.length)
     bytes[at + field.projectId] = projectId
     bytes[at + field.projectId + 1] = projectId >>> 8
     bytes[at + field.projectId + 2] = projectId >>> 16
@@ -271,7 +271,7 @@ export function writeProjectIdIntoRecords(bytes: Uint8Array<ArrayBuffer>, projec
  * @throws RangeError for bytes that are not a run of encoded records.
  */
 export function addRecordChecksums(bytes: Uint8Array<ArrayBuffer>): number[] {
-  const view = viewOf(bytes)
+  const view = createDataView(bytes)
   const places = [0]
   for (let at = 0; at < bytes.length; ) {
     const size = requireRecordBytes(view, at)
@@ -292,11 +292,11 @@ export function readRecordSizeAt(view: DataView, at: number): number {
 
 function requireRecordBytes(view: DataView, at: number): number {
   const size = readRecordSizeAt(view, at)
-  if (size === 0) throw noRecordAt(at, view.byteLength)
+  if (size === 0) throw createNoRecordError(at, view.byteLength)
   return size
 }
 
-function noRecordAt(at: number, length: number): RangeError {
+function createNoRecordError(at: number, length: number): RangeError {
   return new RangeError(`no record of the log begins at byte ${at} of ${length}`)
 }
 
@@ -332,7 +332,7 @@ function takeSpareBuffer(neededBytes: number): Buffer<ArrayBuffer> {
   return Buffer.allocUnsafeSlow(Math.max(neededBytes, firstBufferBytes))
 }
 
-function utf8BytesAtMost(text: string): number {
+function boundUtf8Bytes(text: string): number {
   return text.length <= unmeasuredLength ? text.length * 3 : Buffer.byteLength(text, 'utf8')
 }
 
@@ -341,7 +341,7 @@ function requireUint32(value: number, what: string): number {
   return value
 }
 
-function viewOf(bytes: Uint8Array<ArrayBuffer>): DataView<ArrayBuffer> {
+function createDataView(bytes: Uint8Array<ArrayBuffer>): DataView<ArrayBuffer> {
   return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }
 

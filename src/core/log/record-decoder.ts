@@ -97,7 +97,7 @@ export class RecordCursor {
     const setOnceStart = setStart + view.getUint32(start + field.setBytes, true)
     if (setOnceStart > end) return undefined
     if (view.getUint8(start + field.kind) === kindEvent) {
-      const event = eventAt(this.#bytes, view, start)
+      const event = decodeEventAt(this.#bytes, view, start)
       return event === undefined ? undefined : { kind: 'event', event }
     }
     const head = this.#bytes.toString('utf8', start + headerBytes, bodyStart)
@@ -118,7 +118,7 @@ export class RecordCursor {
  * @param view of the same bytes.
  * @returns undefined if the lengths of its texts do not add up.
  */
-function eventAt(bytes: Buffer, view: DataView, start: number): CapturedEvent | undefined {
+function decodeEventAt(bytes: Buffer, view: DataView, start: number): CapturedEvent | undefined {
   const bodyStart = start + headerBytes + view.getUint32(start + field.headBytes, true)
   const setStart = bodyStart + view.getUint32(start + field.bodyBytes, true)
   const setOnceStart = setStart + view.getUint32(start + field.setBytes, true)

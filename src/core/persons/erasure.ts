@@ -85,7 +85,7 @@ export class ErasedRecords {
   constructor(logId: string, stream: LogStream, ids: readonly ErasedId[]) {
     this.#logId = logId
     this.#stream = stream
-    this.#byId = Map.groupBy(ids, keyOf)
+    this.#byId = Map.groupBy(ids, buildKey)
   }
 
   get isEmpty(): boolean {
@@ -95,7 +95,7 @@ export class ErasedRecords {
   /** Whether the record at this offset was accepted before its distinct id was erased. */
   has(of: 'events' | 'recordings', projectId: number, distinctId: string, offset: number): boolean {
     if (this.isEmpty) return false
-    return (this.#byId.get(keyOf({ projectId, distinctId })) ?? []).some(
+    return (this.#byId.get(buildKey({ projectId, distinctId })) ?? []).some(
       ({ logId, endOffsets, deletesEvents, deletesRecordings }) =>
         (of === 'events' ? deletesEvents : deletesRecordings) &&
         logId === this.#logId &&
@@ -104,6 +104,6 @@ export class ErasedRecords {
   }
 }
 
-function keyOf({ projectId, distinctId }: Pick<ErasedId, 'projectId' | 'distinctId'>): string {
+function buildKey({ projectId, distinctId }: Pick<ErasedId, 'projectId' | 'distinctId'>): string {
   return `${projectId} ${distinctId}`
 }

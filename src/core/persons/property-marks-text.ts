@@ -18,7 +18,7 @@ export function encodePropertyMarks(marks: PropertyMarks): string {
   for (const key of Object.keys(marks)) {
     const mark = marks[key]!
     if (mark !== lastMark) {
-      const text = markText(mark)
+      const text = encodeMark(mark)
       lastMark = mark
       lastKeys = keysOf.get(text) ?? []
       keysOf.set(text, lastKeys)
@@ -28,7 +28,7 @@ export function encodePropertyMarks(marks: PropertyMarks): string {
   return `[${Array.from(keysOf, ([text, keys]) => `[${text},${JSON.stringify(keys)}]`).join(',')}]`
 }
 
-function markText({ kind, timestampMs, uuid, importJobId, once, unset }: PropertyMark): string {
+function encodeMark({ kind, timestampMs, uuid, importJobId, once, unset }: PropertyMark): string {
   const beneath = once === undefined && unset === undefined ? [] : [{ once, unset }]
   return JSON.stringify([kinds.indexOf(kind), timestampMs, uuid, importJobId, ...beneath])
 }
@@ -43,14 +43,14 @@ export function decodePropertyMarks(text: string): PropertyMarks {
   const marks: JsonObject = {}
   for (const group of groups) {
     const [parts, keys] = Array.isArray(group) ? group : []
-    const mark = markOf(parts)
+    const mark = decodeMark(parts)
     if (mark === null || !Array.isArray(keys)) throw new Error('a stored mark cannot be read')
     for (const key of keys) setOwnValue(marks, String(key), mark as unknown as JsonValue)
   }
   return marks as unknown as PropertyMarks
 }
 
-function markOf(parts: JsonValue | undefined): PropertyMark | null {
+function decodeMark(parts: JsonValue | undefined): PropertyMark | null {
   if (!Array.isArray(parts)) return null
   const [kindIndex, timestampMs, uuid, importJobId, beneath] = parts
   const kind = kinds[Number(kindIndex)]

@@ -66,7 +66,7 @@ export function applyEvent(context: ApplyContext, item: ParsedEvent): AppliedEve
     return { kind: 'dropped', reason: drop.reason }
   }
   if (isUnhashed(event, properties)) {
-    warn('cookieless_team_disabled', idsOf(event))
+    warn('cookieless_team_disabled', toEventDetails(event))
     return { kind: 'dropped', reason: 'cookieless_team_disabled' }
   }
   const deduplicates = state.project.ingestion.deduplicatesFlagCalls && isFlagCall(event, properties)
@@ -78,15 +78,15 @@ export function applyEvent(context: ApplyContext, item: ParsedEvent): AppliedEve
   const geoip = addAddressAndLocation(state.project, context, item, draft)
   const maps = addPersonSetMaps(item, keys, geoip, use, draft)
   const person = resolvePerson(context, item, use, maps)
-  if (groupEventNames.has(event.name) && use === 'full') describeGroup(context, item)
-  const linkedId = use === 'full' ? linkedIdOf(context, item) : ''
+  if (groupEventNames.has(event.name) && use === 'full') identifyGroup(context, item)
+  const linkedId = use === 'full' ? findLinkedId(context, item) : ''
   const row = buildStoredEvent(state, item, keys, use, person, draft, linkedId, context.stream, warn)
   warnOfRefusedGroupType(state, event, warn)
   if (!isTooLarge(row)) {
     if (deduplicates) context.flagCalls.noteStored(event, properties)
     return { kind: 'stored', row }
   }
-  warn('message_size_too_large', idsOf(event))
+  warn('message_size_too_large', toEventDetails(event))
   return { kind: 'too_large' }
 }
 
@@ -111,14 +111,14 @@ function warnOfOddities(event: CapturedEvent, properties: JsonObject, use: Profi
   const { uuid, timestampMs } = event
   const wish = properties.$process_person_profile
   if (wish !== undefined && typeof wish !== 'boolean' && (use === 'full' || use === 'read_only'))
-    warn('invalid_process_person_profile', { ...idsOf(event), $process_person_profile: truncateForWarning(wish) })
+    warn('invalid_process_person_profile', { ...toEventDetails(event), $process_person_profile: truncateForWarning(wish) })
   // Imports are not checked, because their uuids may have been generated on the day of the import.
   if (uuid[14] !== '7' || event.historicalMigration) return
   const uuidMs = Number.parseInt(uuid.slice(0, 8), 16) * 65_536 + Number.parseInt(uuid.slice(9, 13), 16)
   const apartMs = Math.abs(uuidMs - timestampMs)
   if (apartMs > divergenceMsMax)
     warn('event_uuid_timestamp_divergent', {
-      ...idsOf(event),
+      ...toEventDetails(event),
       lib: truncateForWarning(properties.$lib ?? ''),
       eventTimestamp: new Date(timestampMs).toISOString(),
       uuidTimestamp: new Date(uuidMs).toISOString(),
@@ -126,7 +126,7 @@ function warnOfOddities(event: CapturedEvent, properties: JsonObject, use: Profi
     })
 }
 
-function idsOf({ uuid, name, distinctId }: CapturedEvent): JsonObject {
+function toEventDetails({ uuid, name, distinctId }: CapturedEvent): JsonObject {
   return { eventUuid: uuid, event: name, distinctId }
 }
 
@@ -191,7 +191,7 @@ function findMerge(
 }
 
 /** Empty unless the event may link two ids, whether or not it did: a fold over the stored events decides that again. */
-function linkedIdOf(context: ApplyContext, item: ParsedEvent): string {
+function findLinkedId(context: ApplyContext, item: ParsedEvent): string {
   if (context.mergeIsLost || !mergeEventNames.has(item.event.name)) return ''
   const otherId = findMerge(context, item)?.otherId ?? ''
   const { distinctId } = item.event
@@ -213,10 +213,10 @@ function toRowPerson(person: WorkingPerson, mode: RowPerson['mode'], propertiesJ
 function warnOfRefusedGroupType(state: ProjectState, event: CapturedEvent, warn: RaiseWarning): void {
   const refused = state.takeRefusedGroupType()
   if (refused !== null)
-    warn('group_type_refused', { ...idsOf(event), groupType: truncateForWarning(refused.name), why: refused.reason })
+    warn('group_type_refused', { ...toEventDetails(event), groupType: truncateForWarning(refused.name), why: refused.reason })
 }
 
-function describeGroup({ state, warn }: ApplyContext, { event, properties }: ParsedEvent): void {
+function identifyGroup({ state, warn }: ApplyContext, { event, properties }: ParsedEvent): void {
   const identity = readGroupIdentity(properties)
   if (identity === null) return
   const warning = applyGroupEvent(state, {
@@ -229,5 +229,5 @@ function describeGroup({ state, warn }: ApplyContext, { event, properties }: Par
     historical: event.historicalMigration,
   })
   if (warning === null) return
-  warn(warning, { ...idsOf(event), groupType: identity.typeName, groupKey: identity.key })
+  warn(warning, { ...toEventDetails(event), groupType: identity.typeName, groupKey: identity.key })
 }

@@ -53,15 +53,15 @@ export function buildStoredEvent(
     historicalMigration: event.historicalMigration,
     importJobId: event.importJobId,
     propertiesJson: draft.json(),
-    elementsChain: chainOf(properties),
+    elementsChain: readElementsChain(properties),
     personId: person.uuid,
     personCreatedAtMs: person.createdAtMs,
     personPropertiesJson: person.propertiesJson,
     personMode: person.mode,
     groups,
     sessionId,
-    windowId: columnText(properties.$window_id),
-    flags: flagsOf(properties, keys),
+    windowId: toColumnText(properties.$window_id),
+    flags: readFlagValues(properties, keys),
     ...readFlagCall(event.name, properties),
     linkedId,
     logStream,
@@ -114,7 +114,7 @@ function addGroups(
     const shown = value ?? properties[column]
     if (shown === undefined) continue
     texts ??= ['', '', '', '', '']
-    texts[index] = columnText(shown)
+    texts[index] = toColumnText(shown)
   }
   return texts ?? noGroups
 }
@@ -130,14 +130,14 @@ function addSessionId({ event, properties }: ParsedEvent, draft: PropertiesDraft
       distinctId,
       sessionId: truncateForWarning(sessionId),
     })
-    return columnText(sessionId)
+    return toColumnText(sessionId)
   }
   const lowered = sessionId.toLowerCase()
   if (lowered !== sessionId) draft.set('$session_id', lowered)
   return lowered
 }
 
-function chainOf(properties: JsonObject): string {
+function readElementsChain(properties: JsonObject): string {
   const sent = properties.$elements_chain
   if (typeof sent === 'string' && sent !== '') return sent
   const elements = properties.$elements
@@ -147,7 +147,7 @@ function chainOf(properties: JsonObject): string {
 const featureKeyBytesMax = '$feature/'.length + flagCallTextBytesMax
 const noFlags: ReadonlyMap<string, string> = new Map()
 
-function flagsOf(properties: JsonObject, keys: readonly string[]): ReadonlyMap<string, string> {
+function readFlagValues(properties: JsonObject, keys: readonly string[]): ReadonlyMap<string, string> {
   let flags: Map<string, string> | null = null
   for (const key of keys) {
     // No flag has a longer key, and keys that a client makes up would end up in a dictionary that all projects share.
@@ -160,7 +160,7 @@ function flagsOf(properties: JsonObject, keys: readonly string[]): ReadonlyMap<s
   return flags ?? noFlags
 }
 
-function columnText(value: JsonValue | undefined): string {
+function toColumnText(value: JsonValue | undefined): string {
   if (value === undefined || value === null) return ''
   return typeof value === 'string' ? value : toComparableText(value)
 }

@@ -17,7 +17,7 @@ const none: readonly StoredEvent[] = []
 export function findLateLiveEvents(rows: readonly StoredEvent[]): readonly StoredEvent[] {
   let late: StoredEvent[] | null = null
   for (const row of rows) {
-    if (row.importJobId !== 0 || dayOf(row.timestampMs) >= dayOf(row.capturedAtMs)) continue
+    if (row.importJobId !== 0 || toDayNumber(row.timestampMs) >= toDayNumber(row.capturedAtMs)) continue
     late ??= []
     late.push(row)
   }
@@ -50,6 +50,6 @@ export function chargeLateEventsOnce(
 }
 
 /** Whole UTC days since 1970. */
-function dayOf(timeMs: number): number {
+function toDayNumber(timeMs: number): number {
   return Math.floor(timeMs / dayMs)
 }

@@ -26,7 +26,7 @@ export interface DeduplicatedCall {
   readonly timestampMs: number
   readonly chargedAtMs: number
   readonly flag: string
-  /** See `flagResponseText`. */
+  /** See `toResponseText`. */
   readonly response: string
 }
 
@@ -53,19 +53,19 @@ export class FlagCalls {
 
   constructor(stored: Iterable<StoredFlagCall>) {
     for (const { uuids, ...call } of stored) {
-      const kind = kindOf(call, call.properties)
+      const kind = buildKindKey(call, call.properties)
       this.#uuidsOf.set(kind, new Set([...(this.#uuidsOf.get(kind) ?? []), ...uuids]))
     }
   }
 
   /** Whether another call of its kind is stored. The stored call itself, when sent again, does not count as a repeat. */
   isRepeat(event: CapturedEvent, properties: JsonObject): boolean {
-    const uuids = this.#uuidsOf.get(kindOf(event, properties))
+    const uuids = this.#uuidsOf.get(buildKindKey(event, properties))
     return uuids !== undefined && !uuids.has(event.uuid)
   }
 
   noteStored(event: CapturedEvent, properties: JsonObject): void {
-    const kind = kindOf(event, properties)
+    const kind = buildKindKey(event, properties)
     const uuids = this.#uuidsOf.get(kind)
     if (uuids === undefined) this.#uuidsOf.set(kind, new Set([event.uuid]))
     else uuids.add(event.uuid)
@@ -83,7 +83,7 @@ export function readFlagCall(
   if (eventName !== flagCallEventName) return noFlagCall
   const { $feature_flag: flag, $feature_flag_response: response } = properties
   if (typeof flag !== 'string' || Buffer.byteLength(flag) > flagCallTextBytesMax) return noFlagCall
-  return { flagCalled: flag, flagResponse: flagResponseText(response) }
+  return { flagCalled: flag, flagResponse: toResponseText(response) }
 }
 
 const noFlagCall = { flagCalled: '', flagResponse: '' }
@@ -92,7 +92,7 @@ const noFlagCall = { flagCalled: '', flagResponse: '' }
  * The text by which answers are counted: `true`, `false` or the variant. The text `true` counts as the boolean. A missing
  * or any other answer is ''.
  */
-function flagResponseText(response: JsonValue | undefined): string {
+function toResponseText(response: JsonValue | undefined): string {
   if (typeof response === 'boolean') return String(response)
   return typeof response === 'string' && Buffer.byteLength(response) <= flagCallTextBytesMax ? response : ''
 }
@@ -106,16 +106,16 @@ export function toDeduplicatedCall(event: CapturedEvent, properties: JsonObject)
 type Call = Pick<EventIdentity, 'projectId' | 'timestampMs' | 'distinctId'>
 
 /** By `flagCallKindKeys`: the same answer may come from another rule, and two variants may have the same value. */
-function kindOf({ projectId, timestampMs, distinctId }: Call, properties: JsonObject): string {
+function buildKindKey({ projectId, timestampMs, distinctId }: Call, properties: JsonObject): string {
   const { $feature_flag: flag, $feature_flag_response: response = null, $groups: groups } = properties
   const { $feature_flag_rule_id: rule = null, $feature_flag_variant_key: variant = null } = properties
   const hasExperiment = properties.$feature_flag_has_experiment === true
   const day = Math.floor(timestampMs / dayMs)
-  const kind = [projectId, day, distinctId, flag, response, rule, variant, groupsOf(groups), hasExperiment] as const
+  const kind = [projectId, day, distinctId, flag, response, rule, variant, sortGroups(groups), hasExperiment] as const
   return JSON.stringify(kind, toStoredNumber)
 }
 
-function groupsOf(groups: JsonValue | undefined): [string, JsonValue][] {
+function sortGroups(groups: JsonValue | undefined): [string, JsonValue][] {
   if (groups === undefined || !isJsonObject(groups)) return []
   return Object.entries(groups).sort(([a], [b]) => (a < b ? -1 : 1))
 }

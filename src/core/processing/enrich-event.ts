@@ -49,7 +49,7 @@ export function addAddressAndLocation(
   draft: PropertiesDraft,
 ): GeoipProperties | null {
   const { event, properties } = item
-  if (event.sentAtMs !== null) draft.set('$sent_at', instantText(event.sentAtMs))
+  if (event.sentAtMs !== null) draft.set('$sent_at', formatInstant(event.sentAtMs))
   const isImported = event.historicalMigration
   const sent = properties.$ip
   let address = typeof sent === 'string' ? sent : ''
@@ -63,7 +63,7 @@ export function addAddressAndLocation(
     if (!looksUpImport || !wasRecorded || hasLocation(properties)) return null
   } else if (properties.$geoip_disable !== undefined && isTruthy(properties.$geoip_disable)) return null
   if (!project.geoipEnabled) return null
-  const geoip = event.visitor === null ? lookUpAddress(geoipOf, address) : locationOf(event.visitor)
+  const geoip = event.visitor === null ? lookUpAddress(geoipOf, address) : readLocation(event.visitor)
   if (geoip !== null) for (const key of Object.keys(geoip.event)) draft.set(key, geoip.event[key]!)
   return geoip
 }
@@ -72,7 +72,7 @@ function lookUpAddress(geoipOf: GeoipOf, address: string): GeoipProperties | nul
   return address === '' ? null : geoipOf(address)
 }
 
-function locationOf({ location }: CookielessVisitor): GeoipProperties | null {
+function readLocation({ location }: CookielessVisitor): GeoipProperties | null {
   return location === null ? null : toGeoipProperties(location)
 }
 
@@ -80,11 +80,11 @@ function hasLocation(properties: JsonObject): boolean {
   return geoipKeys.some(key => properties[`$geoip_${key}`] !== undefined)
 }
 
-/** The latest result of `instantText`, since all events of a request have the same send time. */
+/** The latest result of `formatInstant`, since all events of a request have the same send time. */
 let lastInstant = { timeMs: 0, text: '1970-01-01T00:00:00Z' }
 
 /** RFC 3339 in UTC; a whole second has no fraction. */
-function instantText(timeMs: number): string {
+function formatInstant(timeMs: number): string {
   if (timeMs === lastInstant.timeMs) return lastInstant.text
   const precise = new Date(timeMs).toISOString()
   const text = precise.endsWith('.000Z') ? `${precise.slice(0, -5)}Z` : precise
@@ -123,15 +123,15 @@ export function addPersonSetMaps(
   const clientSet = readClientSetMap(properties.$set, item.set)
   const clientSetOnce = readClientSetMap(properties.$set_once, item.setOnce)
   const lifted = isMapped ? buildPersonSetMaps(properties, keys, clientSet, clientSetOnce) : null
-  const set = withGeoip(lifted === null ? clientSet : lifted.set, geoip?.set)
-  const setOnce = withGeoip(lifted === null ? clientSetOnce : lifted.setOnce, geoip?.setOnce)
+  const set = mergeGeoip(lifted === null ? clientSet : lifted.set, geoip?.set)
+  const setOnce = mergeGeoip(lifted === null ? clientSetOnce : lifted.setOnce, geoip?.setOnce)
   if (set !== null && set !== properties.$set) draft.set('$set', set)
   if (setOnce !== null && setOnce !== properties.$set_once) draft.set('$set_once', setOnce)
   return { set, setOnce }
 }
 
 /** The looked-up location overwrites the client's own. */
-function withGeoip(map: JsonObject | null, geoip: JsonObject | undefined): JsonObject | null {
+function mergeGeoip(map: JsonObject | null, geoip: JsonObject | undefined): JsonObject | null {
   if (geoip === undefined) return map
   const merged = { ...map }
   copyOwnKeys(merged, geoip)

@@ -35,7 +35,7 @@ export interface EventStoreMark {
 /** Sorts ranges and joins those that touch. */
 export function mergeRowRanges(ranges: readonly HeldRange[]): HeldRange[] {
   const joined: HeldRange[] = []
-  for (const range of [...ranges].sort(byPlace)) {
+  for (const range of [...ranges].sort(comparePlaces)) {
     const last = joined.at(-1)
     if (last !== undefined && isSamePlace(last, range) && range.from <= last.to + 1)
       joined[joined.length - 1] = {
@@ -84,7 +84,7 @@ function isSamePlace(a: HeldRange, b: HeldRange): boolean {
   return a.table === b.table && a.tableId === b.tableId && a.partition === b.partition
 }
 
-function byPlace(a: HeldRange, b: HeldRange): number {
+function comparePlaces(a: HeldRange, b: HeldRange): number {
   return (
     compare(a.table, b.table) || compare(a.tableId, b.tableId) || compare(a.partition, b.partition) || a.from - b.from
   )

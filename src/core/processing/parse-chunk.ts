@@ -133,7 +133,7 @@ export function listChunkSubjects(chunk: ParsedChunk, isRestoring = false): Chun
       importJobIds.add(importJobId)
       if (isGeneratedEvent(record.event)) generated.push({ projectId, uuid: record.event.uuid })
       addEvent(record, toStagingProjectId(importJobId))
-      otherDistinctIds.push(...idsOfEvent(record))
+      otherDistinctIds.push(...listEventIds(record))
       if (!isRestoring) continue
     }
     addEvent(record, projectId)
@@ -173,7 +173,7 @@ export function listChunkSubjects(chunk: ParsedChunk, isRestoring = false): Chun
 }
 
 /** The ids that a job's event names, to check whether they were erased. Their persons come from the staging overlay. */
-function idsOfEvent({ event: { projectId, distinctId, name }, properties }: ParsedEvent) {
+function listEventIds({ event: { projectId, distinctId, name }, properties }: ParsedEvent) {
   const merge = readMergeRequest(name, properties)
   const ids = merge === null || isIllegalDistinctId(merge.otherId) ? [distinctId] : [distinctId, merge.otherId]
   return ids.map(id => ({ projectId, distinctId: id }))

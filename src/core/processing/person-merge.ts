@@ -54,17 +54,17 @@ export const personDistinctIdCountMax = 2_500
 export function readMergeRequest(eventName: string, properties: JsonObject): MergeRequest | null {
   if (eventName === '$identify') {
     const otherId = getOwnValue(properties, '$anon_distinct_id')
-    if (otherId === null) return linkTo('null', false)
-    return typeof otherId === 'string' ? linkTo(otherId, false) : null
+    if (otherId === null) return createMergeRequest('null', false)
+    return typeof otherId === 'string' ? createMergeRequest(otherId, false) : null
   }
   if (eventName !== '$create_alias' && eventName !== '$merge_dangerously') return null
   const alias = getOwnValue(properties, 'alias')
   if (typeof alias !== 'string' || alias === '') return null
-  return linkTo(alias, eventName === '$merge_dangerously')
+  return createMergeRequest(alias, eventName === '$merge_dangerously')
 }
 
 /** Makes the other id well-formed, as stored. The edge has already done that for the event's own id. */
-function linkTo(otherId: string, dangerously: boolean): MergeRequest {
+function createMergeRequest(otherId: string, dangerously: boolean): MergeRequest {
   return { otherId: otherId.toWellFormed(), dangerously }
 }
 
@@ -93,13 +93,13 @@ export function linkDistinctIds(state: ProjectState, survivorId: string, request
     return { kind: 'linked', person }
   }
   if (survivor === other) return { kind: 'linked', person: survivor }
-  const reason = refusalOf(survivor, other, request)
+  const reason = findMergeRefusal(survivor, other, request)
   if (reason !== null) return { kind: 'refused', reason, person: survivor, other }
   mergePersons(state, survivor, other)
   return { kind: 'merged', person: survivor }
 }
 
-function refusalOf(survivor: WorkingPerson, other: WorkingPerson, request: MergeRequest): MergeRefusal | null {
+function findMergeRefusal(survivor: WorkingPerson, other: WorkingPerson, request: MergeRequest): MergeRefusal | null {
   if (other.isIdentified && !request.dangerously) return 'cannot_merge_already_identified'
   if (survivor.mappings.length + other.mappings.length > personDistinctIdCountMax)
     return 'cannot_merge_too_many_distinct_ids'

@@ -248,7 +248,7 @@ function applyRecord(work: ChunkWork, sent: ParsedEvent): StoredEvent | null {
   }
   const implicitJob = sent.event.importJobId === importWithoutJob ? findImplicitJob(work, sent.event) : null
   if (implicitJob !== null) return applyToImplicitJob(work, sent, project, implicitJob.id)
-  const record = isGeneratedEvent(sent.event) ? withFirstSeenTime(work, sent) : sent
+  const record = isGeneratedEvent(sent.event) ? assignFirstSeenTime(work, sent) : sent
   const { event, offset } = record
   const state = findSubjects(work, event, project)
   if (state === null) {
@@ -256,7 +256,7 @@ function applyRecord(work: ChunkWork, sent: ParsedEvent): StoredEvent | null {
     const job = work.jobs.get(event.importJobId)
     const isDiscarded = job?.state === 'discarding' || job?.state === 'discarded'
     if (job?.projectId === event.projectId)
-      report.noteOfJob(event, isDiscarded ? importJobDiscarded : importJobClosed, noteDetailsOf(event))
+      report.noteOfJob(event, isDiscarded ? importJobDiscarded : importJobClosed, toEventDetails(event))
     if (isDiscarded) {
       report.count(event.projectId, event.lane, 'dropped', importJobDiscarded)
       return null
@@ -267,14 +267,14 @@ function applyRecord(work: ChunkWork, sent: ParsedEvent): StoredEvent | null {
   }
   // A group description that returns to earlier values has the uuid of the earlier description: only the time it was sent
   // with shows that it is the latest.
-  if (record === sent || !groupEventNames.has(event.name)) return applyTo(work, record, state)
-  const row = applyTo(work, sent, state)
+  if (record === sent || !groupEventNames.has(event.name)) return applyToState(work, record, state)
+  const row = applyToState(work, sent, state)
   const sentLaterMs = sent.event.timestampMs - event.timestampMs
   return row === null ? null : { ...row, timestampMs: event.timestampMs, sentLaterMs }
 }
 
 /** @param sentJobId the job id that the event was sent with, kept in its reject: a replay joins the job of its own day. */
-function applyTo(
+function applyToState(
   work: ChunkWork,
   record: ParsedEvent,
   state: ProjectState,
@@ -317,7 +317,7 @@ const importJobClosed = 'import_job_closed'
 /** Nothing of a discarded job is kept, so its late events do not become rejects. */
 const importJobDiscarded = 'import_job_discarded'
 
-function noteDetailsOf({ uuid, name, distinctId }: CapturedEvent): JsonDetails {
+function toEventDetails({ uuid, name, distinctId }: CapturedEvent): JsonDetails {
   return { eventUuid: uuid, event: name, distinctId }
 }
 
@@ -366,17 +366,17 @@ function applyToImplicitJob(
   const state = work.jobs.get(importJobId)?.state
   if (state !== 'published') {
     if (work.isRestoring) return null
-    work.report.noteOfJob({ ...sent.event, importJobId }, importJobDiscarded, noteDetailsOf(sent.event))
+    work.report.noteOfJob({ ...sent.event, importJobId }, importJobDiscarded, toEventDetails(sent.event))
     work.report.count(sent.event.projectId, sent.event.lane, 'dropped', importJobDiscarded)
     return null
   }
   const record = { ...sent, event: { ...sent.event, importJobId } }
-  const row = applyTo(work, record, project, importWithoutJob)
+  const row = applyToState(work, record, project, importWithoutJob)
   return row === null ? null : { ...row, importPartition: importWithoutJob }
 }
 
 /** Gives a generated event the time with which it was first seen, so that its copies in other jobs are the same event. */
-function withFirstSeenTime({ generatedTimes, newGenerated }: ChunkWork, record: ParsedEvent): ParsedEvent {
+function assignFirstSeenTime({ generatedTimes, newGenerated }: ChunkWork, record: ParsedEvent): ParsedEvent {
   const { projectId, uuid, timestampMs, importJobId } = record.event
   const known = generatedTimes.get(`${projectId}:${uuid}`)
   if (known === timestampMs) return record

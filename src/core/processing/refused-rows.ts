@@ -17,7 +17,7 @@ export function rejectRefusedRows(
   processed: ProcessedChunk,
   refused: readonly RefusedRow[],
 ): { rejected: readonly RejectedEvent[]; changes: ChunkChanges } {
-  const counts = new Map(processed.changes.outcomes.map(outcome => [keyOf(outcome), { ...outcome }]))
+  const counts = new Map(processed.changes.outcomes.map(outcome => [buildKey(outcome), { ...outcome }]))
   const { stream } = processed.sources
   const refusedOfJobs = new Map<number, number>()
   const rejected = refused.map(({ list, index, message }) => {
@@ -52,11 +52,11 @@ function moveToRejected(counts: Counts, projectId: number, lane: ChunkOutcome['l
 }
 
 function addToCount(counts: Counts, by: ChunkOutcome): void {
-  const known = counts.get(keyOf(by))
-  if (known === undefined) counts.set(keyOf(by), { ...by })
+  const known = counts.get(buildKey(by))
+  if (known === undefined) counts.set(buildKey(by), { ...by })
   else known.count += by.count
 }
 
-function keyOf({ projectId, lane, outcome, reason }: ChunkOutcome): string {
+function buildKey({ projectId, lane, outcome, reason }: ChunkOutcome): string {
   return JSON.stringify([projectId, lane, outcome, reason])
 }

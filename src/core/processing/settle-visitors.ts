@@ -53,7 +53,7 @@ export function listWantedIdentifies(events: readonly VisitorEvent[], traffic: T
   for (const { record, visitor } of events) {
     const { projectId, uuid } = record.event
     const { hash } = visitor
-    const key = visitorKey(projectId, hash)
+    const key = buildVisitorKey(projectId, hash)
     const beforeOffset = traffic === 'live' ? record.offset : Number.MAX_SAFE_INTEGER
     if (!visitors.has(key)) visitors.set(key, { projectId, hash, beforeOffset })
     if (isIdentify(record)) identifies.set(`${key} ${uuid}`, { projectId, hash, uuid })
@@ -78,16 +78,16 @@ export function countIdentifyEvents(
   loaded: LoadedIdentifies,
 ): CountedIdentifies {
   const soFar = new Map(
-    wanted.visitors.map(({ projectId, hash }, index) => [visitorKey(projectId, hash), loaded.counts[index]!]),
+    wanted.visitors.map(({ projectId, hash }, index) => [buildVisitorKey(projectId, hash), loaded.counts[index]!]),
   )
   const ordinals = new Map(
-    loaded.known.map(({ projectId, hash, uuid, ordinal }) => [`${visitorKey(projectId, hash)} ${uuid}`, ordinal]),
+    loaded.known.map(({ projectId, hash, uuid, ordinal }) => [`${buildVisitorKey(projectId, hash)} ${uuid}`, ordinal]),
   )
   const added: VisitorIdentify[] = []
   const counts = events.map(({ record, visitor }) => {
     const { projectId, uuid } = record.event
     const { hash, day, isSentinel } = visitor
-    const key = visitorKey(projectId, hash)
+    const key = buildVisitorKey(projectId, hash)
     const count = soFar.get(key)!
     if (!isIdentify(record)) return isSentinel ? count : count - 1
     const known = ordinals.get(`${key} ${uuid}`)
@@ -112,7 +112,7 @@ export function listWantedSessions(
   const wanted = new Map<string, VisitorSessionName>()
   for (const [index, { record, visitor }] of events.entries()) {
     const name = { projectId: record.event.projectId, hash: visitor.hash, identifies: counts[index]! }
-    wanted.set(sessionKey(name), name)
+    wanted.set(buildSessionKey(name), name)
   }
   return [...wanted.values()]
 }
@@ -137,16 +137,16 @@ export function assignVisitorIds(
   for (const [index, { record, visitor }] of events.entries()) {
     const identifies = counted.counts[index]!
     const hash = Buffer.from(visitor.hash, 'base64')
-    const idOfVisitor = () =>
+    const buildVisitorId = () =>
       buildHashedDistinctId(encodeVisitorHash(hashIdentifiedVisitor(salts.get(visitor.day) ?? hash, hash, identifies)))
     const properties: JsonObject = {
       $device_id: buildHashedDeviceId(visitor.hash),
       $session_id: sessions.idOf(record, visitor, identifies),
     }
-    if (isIdentify(record)) properties.$anon_distinct_id = idOfVisitor()
+    if (isIdentify(record)) properties.$anon_distinct_id = buildVisitorId()
     settled.set(
       record,
-      withVisitorIds(record, visitor.isSentinel ? idOfVisitor() : record.event.distinctId, properties),
+      applyVisitorIds(record, visitor.isSentinel ? buildVisitorId() : record.event.distinctId, properties),
     )
   }
   const records = chunk.records.map(record => (record.kind === 'event' ? (settled.get(record) ?? record) : record))
@@ -160,15 +160,15 @@ function isIdentify({ event }: ParsedEvent): boolean {
   return event.name === '$identify'
 }
 
-function visitorKey(projectId: number, hash: string): string {
+function buildVisitorKey(projectId: number, hash: string): string {
   return `${projectId} ${hash}`
 }
 
-function sessionKey({ projectId, hash, identifies }: VisitorSessionName): string {
+function buildSessionKey({ projectId, hash, identifies }: VisitorSessionName): string {
   return `${projectId} ${hash} ${identifies}`
 }
 
-function withVisitorIds(record: ParsedEvent, distinctId: string, ids: JsonObject): ParsedEvent {
+function applyVisitorIds(record: ParsedEvent, distinctId: string, ids: JsonObject): ParsedEvent {
   const draft = new PropertiesDraft(record.event.propertiesJson, record.properties)
   for (const key of Object.keys(ids)) draft.set(key, ids[key]!)
   draft.remove('$distinct_id')
@@ -180,10 +180,10 @@ function withVisitorIds(record: ParsedEvent, distinctId: string, ids: JsonObject
 const sessionMsMax = 30 * 60_000
 
 class ChunkSessions {
-  /** By `sessionKey`, in the order in which they began. */
+  /** By `buildSessionKey`, in the order in which they began. */
   readonly #known: ReadonlyMap<string, readonly VisitorSession[]>
   readonly #isRestoring: boolean
-  /** By `sessionKey`: the latest session so far. */
+  /** By `buildSessionKey`: the latest session so far. */
   readonly #latest = new Map<string, VisitorSession>()
   /** By the offset of the record that began the session. */
   readonly #changed = new Map<number, VisitorSession>()
@@ -191,7 +191,7 @@ class ChunkSessions {
   constructor(loaded: readonly VisitorSession[], isRestoring: boolean) {
     this.#known = Map.groupBy(
       loaded.toSorted((a, b) => a.offset - b.offset),
-      sessionKey,
+      buildSessionKey,
     )
     this.#isRestoring = isRestoring
     for (const [key, ofName] of this.#known) this.#latest.set(key, ofName.at(-1)!)
@@ -200,14 +200,14 @@ class ChunkSessions {
   idOf({ event, offset }: ParsedEvent, { hash, day }: StatefulVisitor, identifies: number): string {
     const { projectId, timestampMs } = event
     const name = { projectId, hash, identifies }
-    const key = sessionKey(name)
+    const key = buildSessionKey(name)
     const then = this.#isRestoring ? this.#known.get(key)?.findLast(session => session.offset <= offset) : undefined
     if (then !== undefined) return then.sessionId
     const latest = this.#latest.get(key)
     const session =
       latest !== undefined && timestampMs - latest.lastMs <= sessionMsMax
         ? { ...latest, lastMs: Math.max(latest.lastMs, timestampMs) }
-        : { ...name, offset, sessionId: newSessionId(event, hash), lastMs: timestampMs, day }
+        : { ...name, offset, sessionId: deriveSessionId(event, hash), lastMs: timestampMs, day }
     if (session.lastMs !== latest?.lastMs || session.offset !== latest.offset) {
       this.#latest.set(key, session)
       this.#changed.set(session.offset, session)
@@ -221,6 +221,6 @@ class ChunkSessions {
 }
 
 /** Derives from the event that begins the session, so that a repeated chunk gives the same id. */
-function newSessionId({ uuid, timestampMs }: { uuid: string; timestampMs: number }, hash: string): string {
+function deriveSessionId({ uuid, timestampMs }: { uuid: string; timestampMs: number }, hash: string): string {
   return deriveStatelessSessionId(timestampMs, sipHash128(Buffer.from(hash, 'base64'), Buffer.from(uuid)))
 }

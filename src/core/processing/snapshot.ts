@@ -61,7 +61,7 @@ function replaceValues(json: string, properties: JsonObject, set: JsonObject, ke
       continue
     }
     const before = `${name}:${JSON.stringify(properties[key] as JsonValue)}`
-    const at = text.startsWith(`${name}:`, 1) ? 1 : onlyPlaceOf(name, text)
+    const at = text.startsWith(`${name}:`, 1) ? 1 : findOnlyPlace(name, text)
     if (at === 0 || !text.startsWith(before, at) || !/[,}]/.test(text[at + before.length]!)) return null
     text = text.slice(0, at) + entry + text.slice(at + before.length)
   }
@@ -69,7 +69,7 @@ function replaceValues(json: string, properties: JsonObject, set: JsonObject, ke
 }
 
 /** The index of a top-level key other than the first; 0 if it could be another key of that name. */
-function onlyPlaceOf(name: string, text: string): number {
+function findOnlyPlace(name: string, text: string): number {
   const at = text.indexOf(`,${name}:`) + 1
   return at > 0 && text.includes('{', 1) && text.includes(`,${name}:`, at) ? 0 : at
 }

@@ -101,7 +101,7 @@ export function checkSql(
     if ((outside.test(lower) && !isColumn(tokens, index)) || fatal.test(lower))
       return refuseSql(at, `${text} is not allowed.`)
     // The engine refuses changes of settings at the end of a query, but not inside one.
-    if (token.kind === 'word' && lower === 'settings' && !isTableOfSettings(tokens, index) && !isShowSettings(tokens))
+    if (token.kind === 'word' && lower === 'settings' && !isSettingsTable(tokens, index) && !isShowSettings(tokens))
       return refuseSql(at, 'SETTINGS is not allowed. Put a name `settings` in backticks.')
     if (token.kind === 'word' && depth === 0 && lower === 'limit' && !isLimitBy(tokens, index)) hasLimit = true
     if (next?.kind !== 'symbol' || next.text !== '(') continue
@@ -118,7 +118,7 @@ export function checkSql(
 }
 
 /** `system.settings`, which drivers read when they connect. */
-function isTableOfSettings(tokens: CheckedSql['tokens'], index: number): boolean {
+function isSettingsTable(tokens: CheckedSql['tokens'], index: number): boolean {
   const [database, dot] = [tokens[index - 2], tokens[index - 1]]
   return dot?.kind === 'symbol' && dot.text === '.' && database?.kind === 'word' && database.text === 'system'
 }

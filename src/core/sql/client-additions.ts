@@ -17,18 +17,18 @@ export function stripClientAdditions(sql: string): string {
   if (isWord(tokens[0], 'explain')) return noPlan
   let plain = ''
   let copiedTo = 0
-  const cut = (from: number, to: number) => {
+  const removeRange = (from: number, to: number) => {
     plain += sql.slice(copiedTo, from)
     copiedTo = to
   }
   for (let index = 0; index < tokens.length; index++) {
     const token = tokens[index]!
     if (isSymbol(tokens[index - 1], '.')) continue
-    if (isSchemaOfView(tokens, index)) cut(token.at, tokens[index + 2]!.at)
-    if (isWord(tokens[0], 'show') && isInSchema(tokens, index)) cut(token.at, tokens[index + 1]!.end)
-    const settingsEnd = isWord(token, 'settings') ? endOfSettings(tokens, index) : index
+    if (isSchemaOfView(tokens, index)) removeRange(token.at, tokens[index + 2]!.at)
+    if (isWord(tokens[0], 'show') && isInSchema(tokens, index)) removeRange(token.at, tokens[index + 1]!.end)
+    const settingsEnd = isWord(token, 'settings') ? findSettingsEnd(tokens, index) : index
     if (settingsEnd === index) continue
-    cut(token.at, tokens[settingsEnd - 1]!.end)
+    removeRange(token.at, tokens[settingsEnd - 1]!.end)
     index = settingsEnd - 1
   }
   return plain + sql.slice(copiedTo)
@@ -48,7 +48,7 @@ function isInSchema(tokens: readonly SqlToken[], index: number): boolean {
 /**
  * @returns the index after `SETTINGS a = 1, b = 'x'`; the index of `SETTINGS` itself when no such list begins there.
  */
-function endOfSettings(tokens: readonly SqlToken[], start: number): number {
+function findSettingsEnd(tokens: readonly SqlToken[], start: number): number {
   let index = start
   do {
     if (tokens[index + 1]?.kind !== 'word' || !isSymbol(tokens[index + 2], '=')) return start

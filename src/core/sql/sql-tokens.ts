@@ -55,11 +55,11 @@ export function tokenizeSql(sql: string): Result<SqlToken[], SqlRefusal> {
       if (sql.slice(at + 2, close).includes('/*')) return refuse(at, 'Comments cannot be nested.')
       at = close + 2
     } else if (char === "'") {
-      at = endOfQuoted(sql, at, "'")
+      at = findQuotedEnd(sql, at, "'")
       if (at < 0) return refuse(start, 'Unterminated string.')
       tokens.push({ kind: 'string', text: sql.slice(start, at), at: start, end: at })
     } else if (char === '`' || char === '"') {
-      at = endOfQuoted(sql, at, char)
+      at = findQuotedEnd(sql, at, char)
       if (at < 0) return refuse(start, 'Unterminated quoted name.')
       const text = sql.slice(start + 1, at - 1)
       if (text.includes('\\')) return refuse(start, 'Quoted names must not contain a backslash.')
@@ -81,7 +81,7 @@ export function tokenizeSql(sql: string): Result<SqlToken[], SqlRefusal> {
 }
 
 /** @returns the index after the closing quote; -1 without a closing quote. Within the text, a quote is written \' or ''. */
-function endOfQuoted(sql: string, start: number, quote: string): number {
+function findQuotedEnd(sql: string, start: number, quote: string): number {
   for (let at = start + 1; at < sql.length; at++) {
     if (sql[at] === '\\') at++
     else if (sql[at] === quote) {

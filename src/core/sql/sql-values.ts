@@ -35,7 +35,7 @@ export function bindValues(
     if (!isSymbol(open, '{')) continue
     const [name, after] = [tokens[index + 1], tokens[index + 2]]
     if (name?.kind !== 'word' || after === undefined) continue // a map, {'a': 1}
-    const closeAt = closeOf(tokens, index)
+    const closeAt = findClosingBrace(tokens, index)
     const close = tokens[closeAt]
     if (isSymbol(after, ':') && isSymbol(close, '}')) {
       const typeTokens = tokens.slice(index + 3, closeAt).filter(({ kind }) => kind !== 'symbol')
@@ -57,14 +57,14 @@ export function bindValues(
       copiedTo = close!.end
       continue
     }
-    const param = ownParamOf(name.text, value)
+    const param = resolveParam(name.text, value)
     if (param === null)
       return err({
         at: open.at,
         detail: `The value of {${name.text}} must be a string, number, true, false, null, or a list of values of one of these types.`,
       })
     const type = isSymbol(after, '}') ? param.type : sql.slice(after.end, close!.at).trim()
-    const joined = joinedParts(name.text, param.value, type)
+    const joined = joinParts(name.text, param.value, type)
     if (joined !== null) {
       bound += `${sql.slice(copiedTo, open.at)}${joined}`
       copiedTo = close!.end
@@ -79,19 +79,19 @@ export function bindValues(
   return ok({ sql: bound + sql.slice(copiedTo), params })
 
   // Each value is converted once, since a query may use a long value in thousands of places.
-  function ownParamOf(name: string, value: JsonValue): TypedParam | null {
+  function resolveParam(name: string, value: JsonValue): TypedParam | null {
     const known = typed.get(name)
-    const param = known === undefined ? paramOf(value) : known
+    const param = known === undefined ? toTypedParam(value) : known
     typed.set(name, param)
     return param
   }
 
   /** SQL that joins a long value from parts; null for a value that is a single parameter. */
-  function joinedParts(name: string, value: SqlParam, type: string): string | null {
+  function joinParts(name: string, value: SqlParam, type: string): string | null {
     const key = `${name}:${type}`
     const known = joinedOf.get(key)
     if (known !== undefined) return known
-    const parts = split === undefined ? [value] : partsOf(value, type, split)
+    const parts = split === undefined ? [value] : splitValue(value, type, split)
     let joined: string | null = null
     if (parts.length > 1) {
       const placeholders = parts.map((part, number) => {
@@ -107,7 +107,7 @@ export function bindValues(
   }
 }
 
-function partsOf(value: SqlParam, type: string, split: SplitParam): readonly SqlParam[] {
+function splitValue(value: SqlParam, type: string, split: SplitParam): readonly SqlParam[] {
   if (typeof value === 'string' && type === 'String')
     return split(value, character => character.length).map(characters => characters.join(''))
   if (!Array.isArray(value) || !type.startsWith('Array(')) return [value]
@@ -120,7 +120,7 @@ const quotesAndCommaChars = 4
  * @returns the index of the brace after the one at `open`; another opening brace there means that the first is never
  * closed.
  */
-function closeOf(tokens: readonly SqlToken[], open: number): number {
+function findClosingBrace(tokens: readonly SqlToken[], open: number): number {
   let close = open + 1
   while (close < tokens.length && !isSymbol(tokens[close], '}') && !isSymbol(tokens[close], '{')) close++
   return close
@@ -131,16 +131,16 @@ interface TypedParam {
   readonly value: SqlParam
 }
 
-function paramOf(value: JsonValue): TypedParam | null {
-  if (!Array.isArray(value)) return scalarOf(value)
-  const items = value.map(scalarOf)
+function toTypedParam(value: JsonValue): TypedParam | null {
+  if (!Array.isArray(value)) return toTypedScalar(value)
+  const items = value.map(toTypedScalar)
   if (items.some(item => item === null)) return null
-  const type = commonType(new Set(items.map(item => item!.type)))
+  const type = findCommonType(new Set(items.map(item => item!.type)))
   return type === null ? null : { type: `Array(${type})`, value: items.map(item => item!.value) }
 }
 
 /** Null when there is none. An empty list may be of any type. */
-function commonType(types: ReadonlySet<string>): string | null {
+function findCommonType(types: ReadonlySet<string>): string | null {
   if (types.size <= 1) return [...types][0] ?? 'String'
   const isEach = (...names: readonly string[]) => [...types].every(type => names.includes(type))
   // Int128 can represent all values of both; a Float64 would round large values to their neighbours.
@@ -148,7 +148,7 @@ function commonType(types: ReadonlySet<string>): string | null {
   return isEach('Int64', 'UInt64', 'Float64') ? 'Float64' : null
 }
 
-function scalarOf(value: JsonValue): { type: string; value: string | number | bigint | boolean } | null {
+function toTypedScalar(value: JsonValue): { type: string; value: string | number | bigint | boolean } | null {
   if (typeof value === 'string') return { type: 'String', value }
   if (typeof value === 'boolean') return { type: 'Bool', value }
   if (typeof value === 'number')

@@ -28,7 +28,7 @@ export function isSurveyRunning(survey: Pick<Survey, 'startDateMs' | 'endDateMs'
  */
 export function buildUnansweredSurveyFilters(surveyId: string, iteration: number | null): JsonObject {
   const suffix = iteration === null ? surveyId : `${surveyId}/${iteration}`
-  const isNotSet = (key: string) => ({ key, type: 'person', operator: 'is_not_set', value: 'is_not_set' })
-  const properties = [isNotSet(`$survey_dismissed/${suffix}`), isNotSet(`$survey_responded/${suffix}`)]
+  const createNotSetFilter = (key: string) => ({ key, type: 'person', operator: 'is_not_set', value: 'is_not_set' })
+  const properties = [createNotSetFilter(`$survey_dismissed/${suffix}`), createNotSetFilter(`$survey_responded/${suffix}`)]
   return { groups: [{ properties, rollout_percentage: 100 }] }
 }

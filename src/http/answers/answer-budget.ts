@@ -114,7 +114,7 @@ export class AnswerBudget {
   }
 
   /** For the option `ServerResponse` of a server: charges what cannot be sent at once. */
-  readonly responses = createNotedResponseClass(answer => this.note(answer))
+  readonly responses = createObservedResponseClass(answer => this.note(answer))
 
   /**
    * Charges the unsent bytes of an answer.
@@ -305,7 +305,7 @@ function countTakenBytes(socket: Socket): number {
   return handle === null ? Number.NaN : handle.bytesWritten - handle.writeQueueSize
 }
 
-function createNotedResponseClass(note: (answer: ServerResponse) => void): typeof ServerResponse {
+function createObservedResponseClass(note: (answer: ServerResponse) => void): typeof ServerResponse {
   return class NotedResponse extends ServerResponse {
     override write(chunk: unknown, encoding?: unknown, written?: unknown): boolean {
       const isTaken = super.write(chunk, encoding as BufferEncoding, written as () => void)

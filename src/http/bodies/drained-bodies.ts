@@ -44,8 +44,8 @@ export class DrainedBodies {
     if (isLast) response.setHeader('connection', 'keep-alive')
     let bytes = 0
     const pieces = new PieceCount()
-    const cut = () => socket.destroy()
-    const timer = setTimeout(cut, this.#limits.msMax).unref()
+    const destroySocket = () => socket.destroy()
+    const timer = setTimeout(destroySocket, this.#limits.msMax).unref()
     const end = () => {
       clearTimeout(timer)
       draining.delete(socket)
@@ -53,7 +53,7 @@ export class DrainedBodies {
     draining.add(socket)
     request.on('data', (chunk: Buffer) => {
       bytes += chunk.length
-      if (bytes > this.#limits.bytesMax || !pieces.add(chunk.length)) return cut()
+      if (bytes > this.#limits.bytesMax || !pieces.add(chunk.length)) return destroySocket()
       this.#awaitRound()
       this.#bytesLeft -= chunk.length
       if (this.#bytesLeft > 0) return

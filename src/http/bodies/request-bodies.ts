@@ -122,15 +122,15 @@ export class BodyBudget implements ReaderBudget {
     }
     const onEnd = () => reader.end()
     // An error of the request needs no separate listener: `close` follows it.
-    const onGone = () => reader.fail('broken')
+    const onClose = () => reader.fail('broken')
     const stopListening = () => {
       request.removeListener('data', onData)
       request.removeListener('end', onEnd)
-      request.removeListener('close', onGone)
+      request.removeListener('close', onClose)
     }
     request.on('data', onData)
     request.on('end', onEnd)
-    request.on('close', onGone)
+    request.on('close', onClose)
     this.#slow.add(reader)
   }
 

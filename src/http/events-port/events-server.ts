@@ -77,15 +77,15 @@ export function createEventsServer(options: EventsServerOptions): Server {
     }
     if (url.pathname !== '/') return refuseRequest(request, response, notFound)
     if (request.method !== 'GET' && request.method !== 'POST') return refuseRequest(request, response, notAllowed)
-    const projectId = projectOf(request, url)
+    const projectId = authenticateProject(request, url)
     if (projectId === null) return refuseRequest(request, response, unauthenticated)
     const body = request.method === 'POST' ? await readQueryBody(request) : ok('')
     if (!body.ok) return refuseRequest(request, response, createSyntaxError(body.error))
     const sql = [url.searchParams.get('query') ?? '', body.value].filter(part => part !== '').join('\n')
-    await pass(projectId, sql, url, request, response)
+    await forwardQuery(projectId, sql, url, request, response)
   }
 
-  async function pass(
+  async function forwardQuery(
     projectId: number,
     sql: string,
     url: URL,
@@ -116,7 +116,7 @@ export function createEventsServer(options: EventsServerOptions): Server {
   }
 
   /** The project of the user name; null also for a wrong password. */
-  function projectOf(request: IncomingMessage, url: URL): number | null {
+  function authenticateProject(request: IncomingMessage, url: URL): number | null {
     const { user, password } = readCredentials(request, url)
     const isRight = timingSafeEqual(hashText(password), passwordDigest)
     const projectId = Number(projectUser.exec(user)?.[1] ?? 0)

@@ -141,7 +141,7 @@ function handleCapture(
     fallbackToken: token ?? readHeaderKey(request),
     ip,
     verbose:
-      verbose || importRequest?.wantsReport === true || isYes(firstHeaderText(headers['x-pennon-verbose']) ?? ''),
+      verbose || importRequest?.wantsReport === true || isYes(readFirstHeader(headers['x-pennon-verbose']) ?? ''),
   }
   if (!query.ok) {
     service.keepRefused(toRefusedInput(input, query.error), receivedAtMs)
@@ -320,6 +320,6 @@ function toRefusedInput(input: CaptureInput, { code, attr }: WireError): Refused
   }
 }
 
-function firstHeaderText(header: string | string[] | undefined): string | null {
+function readFirstHeader(header: string | string[] | undefined): string | null {
   return (typeof header === 'string' ? header : header?.[0]) || null
 }

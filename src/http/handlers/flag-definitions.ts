@@ -40,12 +40,12 @@ const keyInQuery = { acceptsKeyInQuery: true } as const
 export function flagDefinitionsRoutes(options: FlagDefinitionsOptions): Route[] {
   const answerDefinitions = createBodyHandler(options, encodeDefinitions)
   return [
-    ...routesAt('/flags/definitions', keyInQuery, answerDefinitions),
-    ...routesAt('/api/feature_flag/local_evaluation', keyInQuery, answerDefinitions),
-    ...routesAt('/api/feature_flag', {}, createBodyHandler(options, encodeFlagList)),
+    ...createRoutes('/flags/definitions', keyInQuery, answerDefinitions),
+    ...createRoutes('/api/feature_flag/local_evaluation', keyInQuery, answerDefinitions),
+    ...createRoutes('/api/feature_flag', {}, createBodyHandler(options, encodeFlagList)),
   ]
 
-  function routesAt(path: string, key: Pick<Route, 'acceptsKeyInQuery'>, handler: ServerKeyHandler): Route[] {
+  function createRoutes(path: string, key: Pick<Route, 'acceptsKeyInQuery'>, handler: ServerKeyHandler): Route[] {
     return [
       {
         method: 'GET',
@@ -85,12 +85,12 @@ function createBodyHandler(options: FlagDefinitionsOptions, encode: Encode): Ser
       return sendError(reply, caller.kind === 'secret' ? secretKeyInvalid : otherProject)
     }
     if (options.isOverFlagQuota(project.project)) return sendError(reply, serverKeyErrors.overQuota)
-    const body = prepared.get(project) ?? prepare(project)
+    const body = prepared.get(project) ?? prepareAndCache(project)
     return body instanceof Promise ? body.then(made => sendBody(made, request, reply)) : sendBody(body, request, reply)
   }
 
   /** Concurrent requests wait for the same body; after a failure, the next request tries again. */
-  function prepare(project: CompiledProject): Promise<PreparedBody> {
+  function prepareAndCache(project: CompiledProject): Promise<PreparedBody> {
     const making = prepareBody(encode(project.definitions))
     prepared.set(project, making)
     making.then(

@@ -133,7 +133,7 @@ export function createStoredEventCounter(
   if (!historicalMigration || project === null) return undefined
   return async report => {
     const batch = { summary: report.events, identities: () => runInSlices(readEventIdentities(table)) }
-    const storedCount = await countStored(events, project.id, batch)
+    const storedCount = await countStoredEvents(events, project.id, batch)
     return { ...report, duplicates: report.duplicates + storedCount }
   }
 }
@@ -144,7 +144,7 @@ export function encodeReportOutcome(outcome: CaptureOutcome<ImportReport>): Capt
     : outcome
 }
 
-async function countStored(events: ImportRequestDeps['events'], projectId: number, batch: AskedBatch): Promise<number> {
+async function countStoredEvents(events: ImportRequestDeps['events'], projectId: number, batch: AskedBatch): Promise<number> {
   const { count } = batch.summary
   // Limited, since anyone with a project's public key can request this.
   if (count === 0 || count > importBatchEventsMax) return 0

@@ -87,7 +87,7 @@ async function answerEvaluation(
     },
   )
   if (!decoded.ok) return sendOfrepError(reply, decoded.error, flagKey)
-  if (namesUnservedRevision(options.findProject(apiKey), request)) await options.lookForChanges()
+  if (isUnservedRevisionRequested(options.findProject(apiKey), request)) await options.lookForChanges()
   const nowMs = options.clock.nowMs()
   const runtime = decoded.value.selection.runtime.declared
   const readVisitor = () => readVisitorFromHeaders(headers, socket.remoteAddress, options.trustedProxies)
@@ -103,7 +103,7 @@ async function answerEvaluation(
 }
 
 /** Whether the client names a revision that this front does not serve yet: another front may have reported it. */
-function namesUnservedRevision(compiled: CompiledProject | null, request: FastifyRequest): boolean {
+function isUnservedRevisionRequested(compiled: CompiledProject | null, request: FastifyRequest): boolean {
   const heard = readChangeEventTag(request.query as RawQuery)
   return heard !== null && compiled !== null && heard !== computeChangeTag(compiled.project.uuid, compiled.revision)
 }
@@ -139,7 +139,7 @@ function toOfrepRefusal(result: Exclude<DecideResult<never>, { kind: 'evaluated'
       return ofrepErrors.busy
     case 'disabled':
     case 'quota_limited':
-      return createOverQuotaError(countQuotaRetrySeconds(nowMs))
+      return createOverQuotaError(computeQuotaRetrySeconds(nowMs))
     default:
       return result satisfies never
   }
@@ -152,7 +152,7 @@ function toOfrepRefusal(result: Exclude<DecideResult<never>, { kind: 'evaluated'
 const quotaRetrySecondsMax = 300
 
 /** Seconds until the quota's month ends, at most `quotaRetrySecondsMax`. @param nowMs epoch ms. */
-function countQuotaRetrySeconds(nowMs: number): number {
+function computeQuotaRetrySeconds(nowMs: number): number {
   const now = new Date(nowMs)
   const nextMonthMs = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1)
   return Math.min(quotaRetrySecondsMax, Math.max(1, Math.ceil((nextMonthMs - nowMs) / 1000)))

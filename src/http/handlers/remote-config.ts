@@ -74,7 +74,7 @@ export function remoteConfigRoutes(options: RemoteConfigOptions): Route[] {
   }
 
   function answerJson(token: string, request: FastifyRequest, reply: FastifyReply): void {
-    const config = configOf(token, request)
+    const config = getOrPrepareConfig(token, request)
     reply.header('vary', vary)
     if (config === null) {
       reply.header('cache-control', notKept)
@@ -84,25 +84,25 @@ export function remoteConfigRoutes(options: RemoteConfigOptions): Route[] {
     reply.header('cache-control', keptFiveMinutes).header('etag', config.etag)
     const hasAge = Math.floor(clock.nowMs() / 1000) > config.madeAtSecond
     if (hasAge) reply.header('last-modified', new Date(config.madeAtSecond * 1000).toUTCString())
-    if (clientHasText(request, config, hasAge)) return void reply.code(304).send()
+    if (isNotModified(request, config, hasAge)) return void reply.code(304).send()
     sendJson(reply, 200, config.json)
   }
 
   /** An unknown token gets a script with everything off: a 404 would show up in the console of the page. */
   function answerScript(token: string, request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    const known = configOf(token, request)
-    const { script, scriptHash } = known ?? prepare(token, offConfig)
+    const known = getOrPrepareConfig(token, request)
+    const { script, scriptHash } = known ?? prepareConfig(token, offConfig)
     const answer = { packing: null, byteCount: script.length, pieces: async () => [script] }
     return sendScript(request, reply, answer, toScriptHeaders(scriptHash, known !== null))
   }
 
   async function answerBundle(token: string, request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const library = await scripts.find(libraryName)!
-    const known = configOf(token, request)
-    const config = known ?? prepare(token, offConfig)
+    const known = getOrPrepareConfig(token, request)
+    const config = known ?? prepareConfig(token, offConfig)
     const takesGzip = listAcceptedCompressions(request.headers['accept-encoding']).includes('gzip')
     // Work that costs more than a copy is done only for known projects, not for every token that is sent.
-    const packed = takesGzip && known !== null ? await bundleOf(known) : null
+    const packed = takesGzip && known !== null ? await getOrCreateBundle(known) : null
     const answer = packed ?? {
       packing: null,
       byteCount: config.script.length + library.byteCount,
@@ -111,7 +111,7 @@ export function remoteConfigRoutes(options: RemoteConfigOptions): Route[] {
     await sendScript(request, reply, answer, toScriptHeaders(`${config.scriptHash}.${library.hash}`, known !== null))
   }
 
-  function configOf(token: string, request: FastifyRequest): PreparedConfig | null {
+  function getOrPrepareConfig(token: string, request: FastifyRequest): PreparedConfig | null {
     const project = findProject(token)
     if (project === null) return null
     const client = clientConfigOf(project, isOverRecordingQuota)
@@ -121,13 +121,13 @@ export function remoteConfigRoutes(options: RemoteConfigOptions): Route[] {
     if (config === undefined) {
       const hasFeatureFlags = project.flags.length > 0
       const members = isForRecorded ? client.members : client.membersUnrecorded
-      config = prepare(token, { hasFeatureFlags, members, isOverRecordingQuota: client.isOverRecordingQuota })
+      config = prepareConfig(token, { hasFeatureFlags, members, isOverRecordingQuota: client.isOverRecordingQuota })
       prepared.set(client, config)
     }
     return config
   }
 
-  function prepare(token: string, remoteConfig: RemoteConfig): PreparedConfig {
+  function prepareConfig(token: string, remoteConfig: RemoteConfig): PreparedConfig {
     const json = encodeRemoteConfig(token, remoteConfig)
     const script = encodeRemoteConfigScript(token, json)
     return {
@@ -139,17 +139,17 @@ export function remoteConfigRoutes(options: RemoteConfigOptions): Route[] {
     }
   }
 
-  function bundleOf(config: PreparedConfig): Promise<PackedScript | null> {
+  function getOrCreateBundle(config: PreparedConfig): Promise<PackedScript | null> {
     let bundle = bundles.get(config)
     if (bundle === undefined) {
-      bundle = packBundle(config.script)
+      bundle = createBundle(config.script)
       bundles.set(config, bundle)
       bundle.catch(() => bundles.delete(config))
     }
     return bundle
   }
 
-  async function packBundle(prefix: Buffer): Promise<PackedScript | null> {
+  async function createBundle(prefix: Buffer): Promise<PackedScript | null> {
     const library = await scripts.find(libraryName)!
     const packed = await library.packed('gzip')
     if (packed === null) return null
@@ -166,7 +166,7 @@ function toScriptHeaders(hash: string, isKnown: boolean): ScriptHeaders {
 }
 
 /** An entity tag takes precedence over a date, since phones send both. Source: RFC 9110 13.1.3. */
-function clientHasText(request: FastifyRequest, config: PreparedConfig, hasAge: boolean): boolean {
+function isNotModified(request: FastifyRequest, config: PreparedConfig, hasAge: boolean): boolean {
   const ifNoneMatch = request.headers['if-none-match']
   if (ifNoneMatch !== undefined) return matchesEtag(ifNoneMatch, config.etag)
   const since = Date.parse(request.headers['if-modified-since'] ?? '')

@@ -56,7 +56,7 @@ export function requireServerKey(
   return (request, reply) => {
     const answer = (caller: Result<ServerCaller, WireError>) =>
       caller.ok ? handler(caller.value, request, reply) : refuseCaller(reply, caller.error)
-    const fail = (error: unknown) => {
+    const refuseOrRethrow = (error: unknown) => {
       if (!(error instanceof PortError)) throw error
       deps.noteStateAway(error, request)
       refuseCaller(reply, stateUnavailable)
@@ -64,9 +64,9 @@ export function requireServerKey(
     try {
       const caller = findCaller(deps, digests, request, acceptsKeyInQuery)
       const answered = mapMaybePromise(caller, answer)
-      return answered instanceof Promise ? answered.catch(fail) : answered
+      return answered instanceof Promise ? answered.catch(refuseOrRethrow) : answered
     } catch (error) {
-      fail(error)
+      refuseOrRethrow(error)
     }
   }
 }

@@ -33,7 +33,7 @@ export function startPageRoute(options: StartPageOptions): Route {
           // The page contains the address under which it was requested.
           'cache-control': 'no-store',
         })
-        .send(renderStartPage(options, printableAddress(options.addressBase(request))))
+        .send(renderStartPage(options, toPrintableAddress(options.addressBase(request))))
     },
   }
 }
@@ -47,7 +47,7 @@ function asksForHtml(accept = ''): boolean {
 const htmlRange = /^\s*text\/html\s*(;(?!\s*q=0(\.0*)?\s*$)|$)/i
 
 /** Null when the address is not absolute or has characters that are unsafe in a page. */
-function printableAddress(base: string): string | null {
+function toPrintableAddress(base: string): string | null {
   return /^https?:\/\/[\w.:[\]/~-]+$/.test(base) ? base : null
 }
 

@@ -21,7 +21,7 @@ export function staticScriptsRoutes(scripts: BrowserScripts): Route[] {
       method,
       path: '/static/:file',
       // Older libraries name their own version and get the installed version, with which they work.
-      handler: (request, reply) => answer(readFileName(request), isPinned(request), request, reply),
+      handler: (request, reply) => answerScript(readFileName(request), isVersionPinned(request), request, reply),
     },
     {
       ...common,
@@ -31,12 +31,12 @@ export function staticScriptsRoutes(scripts: BrowserScripts): Route[] {
         const { version } = request.params as { version: string }
         // After a 404 the library falls back to the address without a version.
         if (version !== scripts.version && version !== major) return sendError(reply, notInstalled)
-        return answer(readFileName(request), version === scripts.version, request, reply)
+        return answerScript(readFileName(request), version === scripts.version, request, reply)
       },
     },
   ])
 
-  function answer(
+  function answerScript(
     name: string,
     isForVersion: boolean,
     request: FastifyRequest,
@@ -55,7 +55,7 @@ export function staticScriptsRoutes(scripts: BrowserScripts): Route[] {
     })
   }
 
-  function isPinned(request: FastifyRequest): boolean {
+  function isVersionPinned(request: FastifyRequest): boolean {
     return (request.query as { v?: unknown }).v === scripts.version
   }
 }

@@ -20,8 +20,8 @@ export function surveysAndFeaturesRoutes({ findProject }: SurveysAndFeaturesOpti
   const featuresOf = new WeakMap<CompiledProject, EarlyAccessText[]>()
   const common = { access: 'project_key', group: 'browser', bodyLimitBytes: 1_024 } as const
   return (['GET', 'HEAD'] as const).flatMap(method => [
-    { ...common, method, path: '/api/surveys', handler: withProject(surveysAnswer) },
-    { ...common, method, path: '/api/early_access_features', handler: withProject(featuresAnswer) },
+    { ...common, method, path: '/api/surveys', handler: withProject(encodeSurveysAnswer) },
+    { ...common, method, path: '/api/early_access_features', handler: withProject(encodeFeaturesAnswer) },
     { ...common, method, path: '/api/web_experiments', handler: withProject(() => '{"experiments":[]}') },
     { ...common, method, path: '/api/product_tours', handler: withProject(() => '{"product_tours":[]}') },
   ])
@@ -36,12 +36,12 @@ export function surveysAndFeaturesRoutes({ findProject }: SurveysAndFeaturesOpti
     }
   }
 
-  function surveysAnswer(project: CompiledProject): string {
+  function encodeSurveysAnswer(project: CompiledProject): string {
     const { allSurveys, surveyConfig } = clientConfigOf(project)
     return `{"surveys":${allSurveys},"survey_config":${surveyConfig}}`
   }
 
-  function featuresAnswer(project: CompiledProject, request: FastifyRequest): string {
+  function encodeFeaturesAnswer(project: CompiledProject, request: FastifyRequest): string {
     let features = featuresOf.get(project)
     if (features === undefined) {
       features = encodeEarlyAccessFeatures(project.definitions)

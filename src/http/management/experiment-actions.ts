@@ -66,66 +66,66 @@ const duplicateSchema = Type.Object({
 /** @param orError turns a refused write into its answer. */
 export function buildExperimentActions(deps: ManagementDeps, orError: OrError) {
   const { management } = deps
-  const flagOf = async ({ project, item }: Call): Promise<Flag | null> => {
+  const findFlag = async ({ project, item }: Call): Promise<Flag | null> => {
     const [flag] = await management.listFlagsById(project.id, [item.flagId])
     return flag === undefined || flag.deleted ? null : flag
   }
-  const write = async (call: Call, fieldsOf: FieldsOf) =>
+  const updateFields = async (call: Call, fieldsOf: FieldsOf) =>
     orError(await updateExperiment(deps, call.project.id, call.item.id, fieldsOf, toWriter(call)))
   /** Writes the fields from `fieldsOf` if the experiment has one of these statuses. */
-  const changeInStatus = (call: Call, statuses: readonly ExperimentStatus[], fieldsOf: FieldsOf) =>
-    write(call, (current, linked) => {
+  const updateIfInStatus = (call: Call, statuses: readonly ExperimentStatus[], fieldsOf: FieldsOf) =>
+    updateFields(call, (current, linked) => {
       const flag = linked?.deleted === true ? null : linked
       const status = statusOfExperiment(current, flag?.active === true)
       return statuses.includes(status) ? fieldsOf(current, flag) : err(wrongStatusError(status, statuses))
     })
-  const switchFlag = (call: Call, statuses: readonly ExperimentStatus[], flagActive: boolean) =>
-    changeInStatus(call, statuses, (_current, flag) => (flag === null ? err(noFlag) : ok({ flagActive })))
+  const setFlagActive = (call: Call, statuses: readonly ExperimentStatus[], flagActive: boolean) =>
+    updateIfInStatus(call, statuses, (_current, flag) => (flag === null ? err(noFlag) : ok({ flagActive })))
 
   return [
     defineItemAction({
       name: 'launch',
       summary: 'Start a draft now and enable its flag.',
-      run: (call: Call) => changeInStatus(call, ['draft'], () => ok({ startDateMs: call.change.atMs })),
+      run: (call: Call) => updateIfInStatus(call, ['draft'], () => ok({ startDateMs: call.change.atMs })),
     }),
     defineItemAction({
       name: 'end',
       summary: 'End an experiment now. The flag is not changed.',
       body: endSchema,
       run: (call: Call<Static<typeof endSchema>>) =>
-        changeInStatus(call, ['running', 'paused'], () =>
+        updateIfInStatus(call, ['running', 'paused'], () =>
           ok({ endDateMs: call.change.atMs, content: toConclusion(call.body) }),
         ),
     }),
     defineItemAction({
       name: 'pause',
       summary: 'Pause a running experiment: disable its flag.',
-      run: (call: Call) => switchFlag(call, ['running'], false),
+      run: (call: Call) => setFlagActive(call, ['running'], false),
     }),
     defineItemAction({
       name: 'resume',
       summary: 'Resume a paused experiment: enable its flag.',
-      run: (call: Call) => switchFlag(call, ['paused'], true),
+      run: (call: Call) => setFlagActive(call, ['paused'], true),
     }),
     defineItemAction({
       name: 'archive',
       summary: 'Archive an ended experiment.',
       body: archiveSchema,
       run: (call: Call<Static<typeof archiveSchema>>) =>
-        changeInStatus(call, ['stopped'], () =>
+        updateIfInStatus(call, ['stopped'], () =>
           ok({ archived: true, ...(call.body.disable_feature_flag === true && { flagActive: false }) }),
         ),
     }),
     defineItemAction({
       name: 'unarchive',
       summary: 'Unarchive an experiment.',
-      run: (call: Call) => write(call, () => ok({ archived: false })),
+      run: (call: Call) => updateFields(call, () => ok({ archived: false })),
     }),
     defineItemAction({
       name: 'reset',
       summary: 'Reset an experiment to a draft. The flag is not changed.',
       run: (call: Call) =>
-        changeInStatus(call, ['running', 'paused', 'stopped'], () =>
+        updateIfInStatus(call, ['running', 'paused', 'stopped'], () =>
           ok({
             ...{ startDateMs: null, endDateMs: null, archived: false },
             content: { conclusion: null, conclusion_comment: null },
@@ -137,7 +137,7 @@ export function buildExperimentActions(deps: ManagementDeps, orError: OrError) {
       summary: 'Serve one variant to every user the flag matches, or to all users, and end the experiment.',
       body: shipSchema,
       run: (call: Call<Static<typeof shipSchema>>) =>
-        changeInStatus(call, ['running', 'paused', 'stopped'], (current, flag) => {
+        updateIfInStatus(call, ['running', 'paused', 'stopped'], (current, flag) => {
           if (flag === null) return err(noFlag)
           const filters = toShippedFilters(flag.filters, call.body.variant_key, call.body.release_to_everyone === true)
           if (filters === null) return err(noSuchVariant)
@@ -155,7 +155,7 @@ export function buildExperimentActions(deps: ManagementDeps, orError: OrError) {
       status: 201,
       run: async (call: Call<Static<typeof duplicateSchema>>) => {
         const { project, item, body } = call
-        const flag = await flagOf(call)
+        const flag = await findFlag(call)
         const flagKey = body.feature_flag_key ?? flag?.key
         if (flagKey === undefined) return err(noFlag)
         const isNew = (await management.findFlagByKey(project.id, flagKey)) === null

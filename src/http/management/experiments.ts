@@ -127,11 +127,11 @@ export function experimentsRoutes(deps: ManagementDeps): ManagementRoute[] {
     },
     update: async call => {
       const { change, project, item, body } = call
-      const fieldsOf = (current: Experiment, flag: Flag | null) =>
+      const readNewFields = (current: Experiment, flag: Flag | null) =>
         (body.feature_flag_key ?? flag?.key) === flag?.key
           ? readFields(body, project, current, encodeLinkedFlag(flag, true))
           : err(keepsItsFlag)
-      const updated = toWireResult(await updateExperiment(deps, project.id, item.id, fieldsOf, toWriter(call)), body)
+      const updated = toWireResult(await updateExperiment(deps, project.id, item.id, readNewFields, toWriter(call)), body)
       if (!updated.ok || body.deleted !== true) return updated
       const deleted = await destroy(item, change)
       return deleted.ok ? ok({ ...updated.value, deleted: true as const }) : deleted
@@ -237,7 +237,7 @@ function toWireResult<T>(
         `Rules of ${truncateList(error.of).join(', ')} belong to the experiment: remove its experiment_id from them first.`,
       ),
     )
-  const attrOf = (flagPath: string) => {
+  const toAttr = (flagPath: string) => {
     if (flagPath === 'key') return 'feature_flag_key'
     const parameters = getOwnValue(body as JsonObject, 'parameters')
     for (const [path, parameter] of legacyPaths)
@@ -245,5 +245,5 @@ function toWireResult<T>(
         return `parameters.${parameter}${flagPath.slice(path.length)}`
     return `feature_flag.${flagPath}`
   }
-  return err(toFlagOwnerError(error, errors, attrOf))
+  return err(toFlagOwnerError(error, errors, toAttr))
 }

@@ -55,7 +55,7 @@ export function personalKeysRoutes(deps: ManagementDeps): ManagementRoute[] {
         const { label, scopes, scoped_teams: scopedProjectIds } = body
         const input = { label, scopes, scopedProjectIds: scopedProjectIds ?? [] }
         const created = await createPersonalKey(deps, input, change)
-        if (!created.ok) return refusal(keyError(created.error))
+        if (!created.ok) return refusal(toKeyError(created.error))
         return answer(201, { ...encodePersonalKey(created.value.key), value: created.value.secret })
       },
     }),
@@ -116,17 +116,17 @@ function keyRoutes<Q extends QuerySpec, S extends TSchema>(
 
 const limitedKey = createPermissionDeniedError('A key that is limited to some projects cannot manage keys.')
 
-function unknownScopeMessage(scope: string): string {
+function formatUnknownScope(scope: string): string {
   const known = `* or ${scopeObjects.join(', ')} with :read or :write`
   return `Unknown scope '${scope}'. Did you mean ${findNearestScope(scope)}? Scopes are ${known}.`
 }
 
-function keyError(error: KeyRefusal): WireError {
+function toKeyError(error: KeyRefusal): WireError {
   switch (error.kind) {
     case 'no_scopes':
       return createInvalidInputError('scopes', 'Send at least one scope; ["*"] grants all.')
     case 'unknown_scope':
-      return createInvalidInputError(`scopes.${error.index}`, unknownScopeMessage(error.scope))
+      return createInvalidInputError(`scopes.${error.index}`, formatUnknownScope(error.scope))
     case 'unknown_project':
       return createInvalidInputError(`scoped_teams.${error.index}`, `Project ${error.projectId} does not exist.`)
     default:

@@ -35,7 +35,7 @@ export function surveyStatsRoutes(deps: ManagementDeps): ManagementRoute[] {
       scope,
       query,
       success: { status: 200, schema: surveysStatsSchema },
-      handle: async call => count(call, await activeSurveyIds(call.project), {}),
+      handle: async call => answerCounts(call, await listActiveSurveyIds(call.project), {}),
     }),
     ...projectRoutes(deps, {
       route: 'GET /surveys/:surveyId/stats',
@@ -50,14 +50,14 @@ export function surveyStatsRoutes(deps: ManagementDeps): ManagementRoute[] {
         if (survey === null) return refusal(createNotFoundError('The project has no survey with this id.'))
         if ((call.query.survey_id ?? survey.id).toLowerCase() !== survey.id)
           return refusal(createInvalidInputError('survey_id', 'Must equal the survey id in the path.'))
-        const dateOf = (epochMs: number | null) => (epochMs === null ? null : formatInstant(epochMs))
+        const formatOrNull = (epochMs: number | null) => (epochMs === null ? null : formatInstant(epochMs))
         const { startDateMs, endDateMs } = survey
-        return count(call, [id], { survey_id: id, start_date: dateOf(startDateMs), end_date: dateOf(endDateMs) })
+        return answerCounts(call, [id], { survey_id: id, start_date: formatOrNull(startDateMs), end_date: formatOrNull(endDateMs) })
       },
     }),
   ]
 
-  async function activeSurveyIds(project: Project): Promise<string[]> {
+  async function listActiveSurveyIds(project: Project): Promise<string[]> {
     const ids: string[] = []
     while (ids.length < surveysMax) {
       const page = { limit: surveysMax - ids.length, offset: ids.length, archived: false }
@@ -68,7 +68,7 @@ export function surveyStatsRoutes(deps: ManagementDeps): ManagementRoute[] {
     return ids
   }
 
-  async function count(
+  async function answerCounts(
     { project, query: { date_from: dateFrom, date_to: dateTo }, signal }: ProjectCall<typeof query, unknown>,
     surveyIds: readonly string[],
     about: object,

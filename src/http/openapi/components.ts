@@ -81,7 +81,7 @@ const named: Readonly<Record<string, TSchema>> = {
   Project: projectSchema,
   ProjectChange: updateProjectSchema,
   PropertyDefinition: propertyDefinitionSchema,
-  Quotas: propertyOf(projectSchema, 'quotas'),
+  Quotas: getProperty(projectSchema, 'quotas'),
   RejectedEvent: rejectedEventSchema,
   RejectReplay: rejectReplaySchema,
   RejectReplayReport: rejectReplayReportSchema,
@@ -96,7 +96,7 @@ const named: Readonly<Record<string, TSchema>> = {
   WrittenFeatureFlag: writtenFlagSchema,
 }
 
-function propertyOf(schema: TSchema, name: string): TSchema {
+function getProperty(schema: TSchema, name: string): TSchema {
   return (schema as TSchema & { readonly properties: Readonly<Record<string, TSchema>> }).properties[name]!
 }
 
@@ -107,14 +107,14 @@ const described: readonly [TSchema, string][] = [
     'FlagFilters',
   ]),
   [removeNull(linkedFlagSchema.properties.filters), 'FlagFilters'],
-  [removeNull(propertyOf(updateSurveySchema, 'targeting_flag_filters')), 'FlagFilters'],
-  [removeNull(propertyOf(updateSurveySchema, 'conditions')), 'SurveyConditions'],
-  [removeNull(propertyOf(surveySchema, 'conditions')), 'SurveyConditions'],
-  [removeNull(propertyOf(experimentSchema, 'parameters')), 'ExperimentParameters'],
-  [propertyOf(cohortSchema, 'filters'), 'CohortFilters'],
-  [removeNull(propertyOf(createCohortSchema, 'filters')), 'CohortFilters'],
+  [removeNull(getProperty(updateSurveySchema, 'targeting_flag_filters')), 'FlagFilters'],
+  [removeNull(getProperty(updateSurveySchema, 'conditions')), 'SurveyConditions'],
+  [removeNull(getProperty(surveySchema, 'conditions')), 'SurveyConditions'],
+  [removeNull(getProperty(experimentSchema, 'parameters')), 'ExperimentParameters'],
+  [getProperty(cohortSchema, 'filters'), 'CohortFilters'],
+  [removeNull(getProperty(createCohortSchema, 'filters')), 'CohortFilters'],
   ...[surveySchema, updateSurveySchema].map((schema): [TSchema, string] => [
-    (removeNull(propertyOf(schema, 'questions')) as unknown as { items: TSchema }).items,
+    (removeNull(getProperty(schema, 'questions')) as unknown as { items: TSchema }).items,
     'SurveyQuestion',
   ]),
 ]

@@ -7,13 +7,13 @@ export type Json = Record<string, unknown>
 
 export const ref = (name: string): Json => ({ $ref: `#/components/schemas/${name}` })
 export const arraySchema = (items: Json): Json => ({ type: 'array', items })
-const someOf = (items: Json): Json => ({ ...arraySchema(items), minItems: 1 })
+const nonEmptyArraySchema = (items: Json): Json => ({ ...arraySchema(items), minItems: 1 })
 export const text: Json = { type: 'string' }
 const orNull = (schema: Json): Json => ({ anyOf: [schema, { type: 'null' }] })
 const anyValue: Json = {}
 const textOrNumber: Json = { type: ['string', 'number'] }
 const groupTypeIndex = { type: ['integer', 'null'], minimum: 0, maximum: 4 }
-const byName = (additionalProperties: Json, description?: string): Json => ({
+const mapSchema = (additionalProperties: Json, description?: string): Json => ({
   type: 'object',
   ...(description === undefined ? {} : { description }),
   additionalProperties,
@@ -63,7 +63,7 @@ const definitionShapes: Readonly<Record<string, Json>> = {
       multivariate: orNull(
         objectSchema({ variants: arraySchema(ref('FlagVariant')) }, ['variants'], 'Percentages sum to 100.'),
       ),
-      payloads: byName(anyValue, 'JSON text by variant key, or by `true` for a flag without variants.'),
+      payloads: mapSchema(anyValue, 'JSON text by variant key, or by `true` for a flag without variants.'),
       aggregation_group_type_index: {
         ...groupTypeIndex,
         description: 'Evaluates the flag for groups of this type instead of persons.',
@@ -134,7 +134,7 @@ const definitionShapes: Readonly<Record<string, Json>> = {
 
 const flagValue: Json = { type: ['boolean', 'string'] }
 const distinctId: Json = { ...textOrNumber, description: 'Numbers are converted to text.' }
-const properties = byName(anyValue)
+const properties = mapSchema(anyValue)
 const apiKey: Json = { type: 'string', description: 'The project API key (`phc_…`).' }
 
 /** Bodies and answers of the public paths. docs/wire describes further fields and forms, which older SDKs send. */
@@ -142,9 +142,9 @@ const wireShapes: Readonly<Record<string, Json>> = {
   EvaluationRequest: objectSchema(
     {
       ...{ api_key: apiKey, token: { ...apiKey, description: 'Alias of `api_key`.' }, distinct_id: distinctId },
-      groups: byName(textOrNumber, 'Group keys by group type.'),
-      person_properties: byName(anyValue, 'Override stored properties, key by key.'),
-      group_properties: byName(properties, 'Properties by group type. Override stored properties, key by key.'),
+      groups: mapSchema(textOrNumber, 'Group keys by group type.'),
+      person_properties: mapSchema(anyValue, 'Override stored properties, key by key.'),
+      group_properties: mapSchema(properties, 'Properties by group type. Override stored properties, key by key.'),
       $anon_distinct_id: { type: ['string', 'null'] },
       $device_id: { type: ['string', 'null'] },
       disable_flags: { type: 'boolean' },
@@ -168,10 +168,10 @@ const wireShapes: Readonly<Record<string, Json>> = {
       },
       featureFlags: {
         description: 'Values by flag key; with `v=1`, a list of enabled keys.',
-        anyOf: [byName(flagValue), arraySchema(text)],
+        anyOf: [mapSchema(flagValue), arraySchema(text)],
       },
-      featureFlagPayloads: byName(text),
-      flags: byName(ref('FlagDetail'), 'Replaces `featureFlags` on /flags with `v=2` and above.'),
+      featureFlagPayloads: mapSchema(text),
+      flags: mapSchema(ref('FlagDetail'), 'Replaces `featureFlags` on /flags with `v=2` and above.'),
       quotaLimited: arraySchema(text),
       ...{
         requestId: text,
@@ -230,12 +230,12 @@ const wireShapes: Readonly<Record<string, Json>> = {
     anyOf: [
       { allOf: [ref('CaptureEvent'), objectSchema({ api_key: apiKey, token: apiKey })] },
       ref('BatchRequest'),
-      someOf(ref('CaptureEvent')),
+      nonEmptyArraySchema(ref('CaptureEvent')),
     ],
   },
   BatchRequest: objectSchema(
     {
-      ...{ api_key: apiKey, token: apiKey, batch: someOf(ref('CaptureEvent')) },
+      ...{ api_key: apiKey, token: apiKey, batch: nonEmptyArraySchema(ref('CaptureEvent')) },
       historical_migration: {
         type: 'boolean',
         description: 'Marks an import: events are not billed, and timestamps are stored as sent.',
@@ -267,18 +267,18 @@ const wireShapes: Readonly<Record<string, Json>> = {
     'Source: docs/wire/ingestion.md 4.',
   ),
   CaptureV1Answer: objectSchema({
-    results: byName(
+    results: mapSchema(
       objectSchema({ result: { enum: ['ok', 'warning', 'drop', 'retry'] }, details: text }),
       'Results by event uuid.',
     ),
   }),
   RecordingRequest: {
     description: 'A `$snapshot` event or a list of them, with `$session_id`. Source: docs/wire/ingestion.md 1.8.',
-    anyOf: [ref('CaptureEvent'), someOf(ref('CaptureEvent')), ref('BatchRequest')],
+    anyOf: [ref('CaptureEvent'), nonEmptyArraySchema(ref('CaptureEvent')), ref('BatchRequest')],
   },
   OfrepRequest: objectSchema({
     context: {
-      ...objectSchema({ targetingKey: distinctId, groups: byName(textOrNumber), groupProperties: byName(properties) }),
+      ...objectSchema({ targetingKey: distinctId, groups: mapSchema(textOrNumber), groupProperties: mapSchema(properties) }),
       description:
         '`targetingKey` is the distinct id; all other fields are person properties. `$timezone` and `$cookieless_extra` also identify cookieless visitors.',
       required: ['targetingKey'],
@@ -313,8 +313,8 @@ const wireShapes: Readonly<Record<string, Json>> = {
   FlagDefinitions: objectSchema(
     {
       flags: arraySchema({ type: 'object' }),
-      group_type_mapping: byName(text, 'Group type names by index.'),
-      cohorts: byName({ type: 'object' }, 'Cohorts by id, for local evaluation.'),
+      group_type_mapping: mapSchema(text, 'Group type names by index.'),
+      cohorts: mapSchema({ type: 'object' }, 'Cohorts by id, for local evaluation.'),
     },
     ['flags'],
   ),

@@ -31,7 +31,7 @@ const refused = { 400: 'Malformed body or invalid content; see `code`.' }
 const busy = { 503: 'Overloaded or unavailable; nothing was stored. Retry after `Retry-After` seconds.' }
 const noSuchKey = { 401: 'Missing or unknown project API key.' }
 const tooLarge = { 413: 'The body is too large, compressed or decompressed.' }
-const htmlAnswer = (...contentType: string[]): WireOperation['success'] => ({ schema: text, contentType })
+const textAnswer = (...contentType: string[]): WireOperation['success'] => ({ schema: text, contentType })
 const anyObject: Json = { type: 'object' }
 
 const inBody = 'Send the project API key in the body (`api_key` or `token`).'
@@ -161,7 +161,7 @@ const ofProject = {
   statuses: noSuchKey,
   security: ['projectApiKeyInQuery'],
 }
-const asScript = { success: htmlAnswer(scripts), statuses: badToken, security: [] }
+const asScript = { success: textAnswer(scripts), statuses: badToken, security: [] }
 const readiness = {
   type: 'object',
   description: 'State of flag evaluation, capture and processing.',
@@ -271,16 +271,16 @@ const operations: Operations = {
   ...pageOperations('/api/web_experiments', 'page_web_experiments', 'List web experiments. Always empty.', ofProject),
   ...pageOperations('/api/product_tours', 'page_product_tours', 'List product tours. Always empty.', ofProject),
   ...pageOperations('/static/:file', 'static_file', 'Get a posthog-js script or the loader.', {
-    success: htmlAnswer(scripts),
+    success: textAnswer(scripts),
     statuses: { 404: 'No such file.' },
   }),
   ...pageOperations('/static/:version/:file', 'static_file_of_version', 'Get a script of one posthog-js version.', {
-    success: htmlAnswer(scripts),
+    success: textAnswer(scripts),
     statuses: { 404: 'No such file or version.' },
   }),
   'GET /': {
     ...{ id: 'start_page', tag: 'health', summary: 'Start page of this instance.' },
-    success: htmlAnswer('text/html', 'text/plain'),
+    success: textAnswer('text/html', 'text/plain'),
   },
   'GET /_liveness': { id: 'liveness', tag: 'health', summary: 'Liveness probe.', success: { schema: anyObject } },
   'GET /_readiness': {
@@ -293,7 +293,7 @@ const operations: Operations = {
   },
   'GET /metrics': {
     ...{ id: 'metrics', tag: 'health', summary: 'Prometheus metrics.' },
-    ...{ success: htmlAnswer('text/plain'), statuses: { 401: 'Remote request without a valid key.' } },
+    ...{ success: textAnswer('text/plain'), statuses: { 401: 'Remote request without a valid key.' } },
   },
 }
 

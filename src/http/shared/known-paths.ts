@@ -51,9 +51,9 @@ export function findKnownPath(
   const address = url.split('?', 1)[0]!.replace(/\/{2,}/g, '/')
   const segments = address.split('/')
   // Each path is known with and without a trailing slash, so that `flags/` is never taken for `flags/:id` without an id.
-  const offersOthers = ({ path, methods }: KnownPath) =>
+  const offersOtherMethods = ({ path, methods }: KnownPath) =>
     path.endsWith('/') === address.endsWith('/') && !methods.has(method)
-  return known.find(path => offersOthers(path) && matchesAddress(path, segments))
+  return known.find(path => offersOtherMethods(path) && matchesAddress(path, segments))
 }
 
 /** The path with and without a trailing slash; unchanged if it is the root, a file or a prefix. */

@@ -23,7 +23,7 @@ export function createCallRateLimiter(
     const untilMs = computeNextCallMs(calls.callsMs(), limits, clock.nowMs())
     return pause.untilMs > untilMs ? pause : { reason: sourceLimit, untilMs }
   }
-  const waitForTurn = async (signal: AbortSignal) => {
+  const waitForNextCall = async (signal: AbortSignal) => {
     signal.throwIfAborted()
     const waiting = findWaiting()
     if (waiting.untilMs - clock.nowMs() > reportedWaitMs) onWaiting(waiting)
@@ -38,7 +38,7 @@ export function createCallRateLimiter(
     },
     /** Resolves when a call may be made, and counts it. */
     take(signal: AbortSignal): Promise<void> {
-      const taken = turn.then(() => waitForTurn(signal))
+      const taken = turn.then(() => waitForNextCall(signal))
       // A failure reaches only its own caller; the next caller just waits for it to settle.
       turn = taken.catch(() => undefined)
       return taken
@@ -58,11 +58,11 @@ export function computeNextCallMs(
   nowMs: number,
 ): number {
   // The limit allows `count` calls in any span, so the call `count` places back must be at least one span old.
-  const findFreeMs = (count: number | null, spanMs: number) => {
+  const computeFreeMs = (count: number | null, spanMs: number) => {
     const before = count === null ? undefined : callsMs[callsMs.length - count]
     return before === undefined ? 0 : before + spanMs
   }
-  return Math.max(nowMs, findFreeMs(perSecond, 1_000), findFreeMs(perHour, hourMs + marginMs))
+  return Math.max(nowMs, computeFreeMs(perSecond, 1_000), computeFreeMs(perHour, hourMs + marginMs))
 }
 
 /** The least time that `callCount` calls take under these limits. */

@@ -20,9 +20,9 @@ const readers = {
   project_id: readText,
   site_id: readText,
   /** Days per call; null for the source's default. */
-  window_days: integerReader(365),
+  window_days: createIntegerReader(365),
   /** For a contract with an unusual limit. */
-  calls_per_hour: integerReader(1_000_000),
+  calls_per_hour: createIntegerReader(1_000_000),
   s3_url: readBucket,
   s3_endpoint: readAddress,
   s3_region: readText,
@@ -105,7 +105,7 @@ function readAddress(object: JsonObject, key: string): string | null {
   return text
 }
 
-function integerReader(max: number) {
+function createIntegerReader(max: number) {
   return (object: JsonObject, key: string): number | null => {
     const text = readText(object, key)
     const value = Number(text)

@@ -143,12 +143,12 @@ async function runFetch(options: FetchStageOptions, state: FetchState): Promise<
           if (parts.push(part) >= listedAtOnce) addParts()
         }
         addParts()
-        if (listed !== null) dropUnlisted(listed)
+        if (listed !== null) dropUnlistedParts(listed)
         return
       } catch (cause) {
         const fault = convertToFetchFault(cause)
         if (!(fault instanceof FetchWait)) throw fault
-        waitFor(fault)
+        pauseFetching(fault)
       }
   }
 
@@ -174,7 +174,7 @@ async function runFetch(options: FetchStageOptions, state: FetchState): Promise<
   }
 
   /** Keeps every part that has a file, even if the process was killed before the state said `done`. */
-  function dropUnlisted(listed: ReadonlySet<string>): void {
+  function dropUnlistedParts(listed: ReadonlySet<string>): void {
     const dropped: string[] = []
     for (const id of state.ids()) {
       const { path, finalPath } = toFile({ id })
@@ -229,7 +229,7 @@ async function runFetch(options: FetchStageOptions, state: FetchState): Promise<
     const stalled = new AbortController()
     let bytesLately = 0
     let watch: NodeJS.Timeout | undefined
-    const checkStall = () => {
+    const abortIfStalled = () => {
       if (bytesLately < stallBytes)
         stalled.abort(new BrokenAnswer(`next to nothing has come for ${formatWaitSpan(stallMs)}`))
       bytesLately = 0
@@ -243,7 +243,7 @@ async function runFetch(options: FetchStageOptions, state: FetchState): Promise<
         await gate.take(callSignal)
         reporter.calls++
         bytesLately = 0
-        watch = setInterval(checkStall, stallMs)
+        watch = setInterval(abortIfStalled, stallMs)
       },
       willWrite: bytes => space.willWrite(part.id, bytes),
       received: bytes => {
@@ -271,7 +271,7 @@ async function runFetch(options: FetchStageOptions, state: FetchState): Promise<
     if (signal.aborted || (callSignal.aborted && isAbort)) return
     if (!(fault instanceof FetchWait)) throw fault
     if (!(fault instanceof BrokenAnswer)) {
-      waitFor(fault)
+      pauseFetching(fault)
       return
     }
     const isTooLarge = fault instanceof WindowTooLarge
@@ -294,7 +294,7 @@ async function runFetch(options: FetchStageOptions, state: FetchState): Promise<
   }
 
   /** Pauses all parts, since the source, the network or the disk is unavailable. */
-  function waitFor({ message: reason, retryAfterMs }: FetchWait): void {
+  function pauseFetching({ message: reason, retryAfterMs }: FetchWait): void {
     consecutiveWaits++
     const untilMs = clock.nowMs() + computeRetryWaitMs(consecutiveWaits, clock.random(), retryAfterMs)
     const trouble = { reason, untilMs }

@@ -21,8 +21,8 @@ const signing =
  * @throws FetchStop for a list that cannot be read, or a line that is not a URL.
  */
 export function createHttpListSource(path: string, authorization: string | null): ObjectSource {
-  const addresses = new Map(readAddresses(path).map(url => [urlKey(url), url]))
-  const ask = async (method: 'GET' | 'HEAD', url: URL, signal: AbortSignal, range = {}) => {
+  const addresses = new Map(readAddresses(path).map(url => [toUrlKey(url), url]))
+  const requestUrl = async (method: 'GET' | 'HEAD', url: URL, signal: AbortSignal, range = {}) => {
     const headers = { ...(authorization !== null && { authorization }), 'accept-encoding': 'identity', ...range }
     const notes: string[] = []
     const answer = await sendRequest({ method, url, headers, signal, warn: line => notes.push(line) })
@@ -37,10 +37,10 @@ export function createHttpListSource(path: string, authorization: string | null)
   return {
     async *list(signal) {
       for (const [key, url] of addresses) {
-        const answer = await ask('HEAD', url, signal)
+        const answer = await requestUrl('HEAD', url, signal)
         answer.body.resume()
         // Some servers support only GET, and URLs are often signed only for GET.
-        if (isDecidedByGet(answer.status)) yield { key, bytes: null, version: null }
+        if (shouldDeferToGet(answer.status)) yield { key, bytes: null, version: null }
         else if (answer.status === 200) yield { key, ...readSizeAndVersion(answer) }
         else throw await createRefusal(answer, url)
       }
@@ -49,7 +49,7 @@ export function createHttpListSource(path: string, authorization: string | null)
       const url = addresses.get(key)
       if (url === undefined) throw new FetchStop(`${key} is not in ${path} any more.`)
       if (bytes !== null && bytes > 0 && from >= bytes) return { startsAt: from, bytes: Readable.from([]) }
-      const answer = await ask('GET', url, signal, from === 0 ? {} : { range: `bytes=${from}-` })
+      const answer = await requestUrl('GET', url, signal, from === 0 ? {} : { range: `bytes=${from}-` })
       if (answer.status !== 200 && answer.status !== 206) throw await createRefusal(answer, url)
       if (version !== null && readSizeAndVersion(answer).version !== version) {
         answer.body.destroy()
@@ -86,7 +86,7 @@ function readAddresses(path: string): URL[] {
 }
 
 /** Host, path and a hash of the parameters, without those of the signature, so that signing a URL again keeps its key. */
-function urlKey(url: URL): string {
+function toUrlKey(url: URL): string {
   const parameters = [...url.searchParams].filter(([name]) => !signing.test(name))
   const path = `${url.host}${url.pathname === '/' ? '/index' : url.pathname}`
   if (parameters.length === 0) return path
@@ -100,7 +100,7 @@ function formatAddress(url: URL): string {
 }
 
 /** Whether the later GET decides. A wrong key and a busy server are reported now. */
-function isDecidedByGet(status: number): boolean {
+function shouldDeferToGet(status: number): boolean {
   return (status >= 400 && status < 500 && ![401, 408, 429].includes(status)) || status === 501
 }
 

@@ -81,7 +81,7 @@ async function fetchObject({ asks }: FetchPart, source: ObjectSource, tools: Par
   try {
     const opened = await source.open(object, object.version === null ? 0 : tools.savedBytes, tools.signal)
     for (const note of opened.notes ?? []) tools.warn(note)
-    await append(opened, object, tools)
+    await appendToFile(opened, object, tools)
     return true
   } catch (cause) {
     throw toFetchFault(cause)
@@ -89,7 +89,7 @@ async function fetchObject({ asks }: FetchPart, source: ObjectSource, tools: Par
 }
 
 /** Appends to the file from `startsAt`, and stores how many bytes are synced. */
-async function append(
+async function appendToFile(
   { bytes, startsAt }: ObjectBytes,
   { key, bytes: listedBytes }: SourceObject,
   tools: PartTools,
@@ -98,7 +98,7 @@ async function append(
   if (startsAt === 0) await preparePartFile(tools.file)
   const handle = await open(path, startsAt === 0 ? ownFile.create : ownFile.change, 0o600)
   let [at, synced] = [startsAt, startsAt]
-  const sync = async () => {
+  const syncAndSave = async () => {
     await handle.sync()
     tools.saveBytes(at)
     synced = at
@@ -122,13 +122,13 @@ async function append(
         at += bytesWritten
       }
       tools.received(chunk.length)
-      if (at - synced >= syncEveryBytes) await sync()
+      if (at - synced >= syncEveryBytes) await syncAndSave()
     }
     if (listedBytes !== null && at < listedBytes) throw discard(`${key} has ${at} bytes instead of ${listedBytes}`)
-    await sync()
+    await syncAndSave()
   } catch (cause) {
     // If this sync fails too, its bytes are fetched again; the first error is reported.
-    if (at > synced && !(cause instanceof BrokenAnswer)) await sync().catch(() => undefined)
+    if (at > synced && !(cause instanceof BrokenAnswer)) await syncAndSave().catch(() => undefined)
     throw cause
   } finally {
     await handle.close()

@@ -94,9 +94,9 @@ export class JobLedger implements ImportLedger {
 
   /** How many devices have a user, and how many have more than one. */
   deviceCounts(): { readonly all: number; readonly shared: number } {
-    const count = (table: string) =>
+    const countRows = (table: string) =>
       (this.#database.prepare(`SELECT count(*) AS n FROM ${table}`).get() as { n: number }).n
-    return { all: count('link'), shared: count('shared_device') }
+    return { all: countRows('link'), shared: countRows('shared_device') }
   }
 
   group(type: string, key: string, properties: JsonObject | null): JsonObject | null {

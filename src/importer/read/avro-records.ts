@@ -77,7 +77,7 @@ async function readHeader(bytes: ByteReader) {
     if (left < 0) throw new Error(`its header has more than ${headerBytesMax} bytes`)
     return (await bytes.takeExactly(size, avroFile)).toString()
   }
-  for (let count = await nextCount(bytes); count > 0; count = await nextCount(bytes))
+  for (let count = await readNextCount(bytes); count > 0; count = await readNextCount(bytes))
     for (; count > 0; count--) meta.set(await readText(), await readText())
   const codec = meta.get('avro.codec') ?? 'null'
   const unpack = Object.hasOwn(codecs, codec) ? codecs[codec]! : null
@@ -89,7 +89,7 @@ async function readHeader(bytes: ByteReader) {
   }
 }
 
-async function nextCount(bytes: ByteReader): Promise<number> {
+async function readNextCount(bytes: ByteReader): Promise<number> {
   const count = Number(await readNextLong(bytes))
   if (count < 0) await readNextLong(bytes)
   return Math.abs(count)

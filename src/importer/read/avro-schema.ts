@@ -119,15 +119,15 @@ export function createAvroReader(schema: JsonValue): AvroReader {
     if (!isJsonObject(schema)) throw new Error('a part of the schema is not a type')
     const logical = getOwnValue(schema, 'logicalType')
     const reader = typeof logical === 'string' ? createLogicalReader(logical, schema) : null
-    if (reader !== null) return nameReader(schema, namespace, () => reader)
+    if (reader !== null) return createRegisteredReader(schema, namespace, () => reader)
     switch (getOwnValue(schema, 'type')) {
       case 'record':
       case 'error':
-        return nameReader(schema, namespace, inner => createRecordReader(schema, inner))
+        return createRegisteredReader(schema, namespace, inner => createRecordReader(schema, inner))
       case 'enum':
-        return nameReader(schema, namespace, () => createEnumReader(requireList(schema, 'symbols')))
+        return createRegisteredReader(schema, namespace, () => createEnumReader(requireList(schema, 'symbols')))
       case 'fixed':
-        return nameReader(schema, namespace, () => cursor => toBytesValue(cursor.bytes(requireSize(schema))))
+        return createRegisteredReader(schema, namespace, () => cursor => toBytesValue(cursor.bytes(requireSize(schema))))
       case 'array':
         return createArrayReader(createReader(requireValue(schema, 'items'), namespace))
       case 'map':
@@ -147,7 +147,7 @@ export function createAvroReader(schema: JsonValue): AvroReader {
     }
   }
 
-  function nameReader(schema: JsonObject, outer: string, create: (namespace: string) => AvroReader): AvroReader {
+  function createRegisteredReader(schema: JsonObject, outer: string, create: (namespace: string) => AvroReader): AvroReader {
     const name = getOwnValue(schema, 'name')
     if (typeof name !== 'string') return create(outer)
     const given = getOwnValue(schema, 'namespace')

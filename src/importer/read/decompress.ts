@@ -93,10 +93,10 @@ export async function* decompressGzipMembers(packed: ByteReader): AsyncGenerator
     const trailer = await packed.takeExactly(8, gzipData)
     if (trailer.readUInt32LE(0) !== sum || trailer.readUInt32LE(4) !== sizeBytes)
       throw new PackingDamage('the gzip data is damaged: its checksum does not match')
-  } while (await hasMore(packed))
+  } while (await hasMoreAfterZeros(packed))
 }
 
-async function hasMore(packed: ByteReader): Promise<boolean> {
+async function hasMoreAfterZeros(packed: ByteReader): Promise<boolean> {
   for (;;) {
     const [next] = await packed.peek(1)
     if (next !== 0) return next !== undefined

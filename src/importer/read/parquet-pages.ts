@@ -67,7 +67,7 @@ export async function checkColumnPages(file: AsyncBuffer, { columns, num_rows }:
     const { meta_data: column } = chunk
     if (column === undefined) throw new Error('it is encrypted, or spread over several files')
     if (column.path_in_schema.length === 1 && column.num_values < num_rows) throw new Error('a column lacks rows')
-    await checkPageList(file, chunk, await checkColumn(file, column))
+    await checkPageList(file, chunk, await checkAndListPages(file, column))
   }
 }
 
@@ -83,7 +83,7 @@ async function checkPageList(file: AsyncBuffer, chunk: ColumnChunk, pages: Reado
 }
 
 /** @returns the offsets of the column's pages. */
-async function checkColumn(file: AsyncBuffer, column: ColumnMetaData): Promise<ReadonlySet<number>> {
+async function checkAndListPages(file: AsyncBuffer, column: ColumnMetaData): Promise<ReadonlySet<number>> {
   const pages = new Set<number>()
   const first = Number(column.data_page_offset)
   const start = Math.min(Number(column.dictionary_page_offset || first), first)
@@ -113,12 +113,12 @@ function countPageValues(header: PageHeader, { num_values, total_uncompressed_si
   const page = data_page_header ?? v2 ?? dictionary_page_header
   if (page === undefined) return 0n
   const levelBytes = v2 === undefined ? 0 : v2.definition_levels_byte_length + v2.repetition_levels_byte_length
-  // A count that the header lacks is undefined or NaN despite its type, and then fails `isBetween`.
+  // A count that the header lacks is undefined or NaN despite its type, and then fails `isCountWithin`.
   const isPossible =
-    isBetween(page.num_values, Number(num_values)) &&
-    isBetween(uncompressed_page_size, Number(total_uncompressed_size)) &&
-    isBetween(levelBytes, header.compressed_page_size) &&
-    isBetween(v2?.num_rows ?? 0, page.num_values) &&
+    isCountWithin(page.num_values, Number(num_values)) &&
+    isCountWithin(uncompressed_page_size, Number(total_uncompressed_size)) &&
+    isCountWithin(levelBytes, header.compressed_page_size) &&
+    isCountWithin(v2?.num_rows ?? 0, page.num_values) &&
     page.encoding !== undefined
   if (!isPossible) throw new Error('a page has more values than its column')
   // Memory is allocated for what a page claims, before its bytes are read.
@@ -131,7 +131,7 @@ function countPageValues(header: PageHeader, { num_values, total_uncompressed_si
   return page === dictionary_page_header ? 0n : BigInt(values)
 }
 
-function isBetween(count: number, countMax: number): boolean {
+function isCountWithin(count: number, countMax: number): boolean {
   return count >= 0 && count <= countMax
 }
 
@@ -149,15 +149,15 @@ function checkThrift(bytes: Uint8Array): void {
   let at = 0
   skipStruct(0)
 
-  function next(): number {
+  function readByte(): number {
     if (at >= bytes.length) throw new Error('a part of its metadata is cut off')
     return bytes[at++]!
   }
 
-  function varint(): number {
+  function readVarint(): number {
     let value = 0
     for (let shift = 0; shift < 70; shift += 7) {
-      const byte = next()
+      const byte = readByte()
       value += (byte & 0x7f) * 2 ** shift
       if (byte < 0x80) return value
     }
@@ -170,29 +170,29 @@ function checkThrift(bytes: Uint8Array): void {
   }
 
   function skipStruct(depth: number): void {
-    for (let field = next(); (field & 0x0f) !== types.stop; field = next()) {
-      if (field >> 4 === 0) varint()
+    for (let field = readByte(); (field & 0x0f) !== types.stop; field = readByte()) {
+      if (field >> 4 === 0) readVarint()
       skipValue(field & 0x0f, depth)
     }
   }
 
   function skipList(depth: number): void {
-    const head = next()
+    const head = readByte()
     const type = head & 0x0f
-    const count = head >> 4 === longList ? varint() : head >> 4
+    const count = head >> 4 === longList ? readVarint() : head >> 4
     // Each item takes at least a byte; within a list, even a boolean does.
     if (count > bytes.length - at) throw new Error(`a list in its metadata claims to hold ${count} values`)
     for (let left = count; left > 0; left--)
-      if (type === types.true || type === types.false) next()
+      if (type === types.true || type === types.false) readByte()
       else skipValue(type, depth)
   }
 
   function skipValue(type: number, depth: number): void {
     if (depth > depthMax) throw new Error(`its metadata nests more than ${depthMax} levels deep`)
-    if (type === types.byte) next()
-    else if (type === types.i16 || type === types.i32 || type === types.i64) varint()
+    if (type === types.byte) readByte()
+    else if (type === types.i16 || type === types.i32 || type === types.i64) readVarint()
     else if (type === types.double) skipBytes(8)
-    else if (type === types.binary) skipBytes(varint())
+    else if (type === types.binary) skipBytes(readVarint())
     else if (type === types.list) skipList(depth + 1)
     else if (type === types.struct) skipStruct(depth + 1)
     else if (type !== types.true && type !== types.false)

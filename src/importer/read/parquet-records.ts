@@ -62,7 +62,7 @@ export function isParquet(beginning: Buffer): boolean {
 /** @param object how records name the file. */
 export async function* readParquetRecords(path: string, object: string): AsyncGenerator<ReadRecord> {
   await using handle = await open(path)
-  const file = createFileParts(handle, (await handle.stat()).size)
+  const file = createFileBuffer(handle, (await handle.stat()).size)
   // Any error of hyparquet is a fault of the file, unless the disk failed.
   yield* addRecordPositions(object, readSlices(file), async error => {
     if (file.diskError !== null) throw file.diskError
@@ -149,7 +149,7 @@ function* planSlices({ row_groups }: FileMetaData) {
  * The file for hyparquet, which requests several parts at once but awaits only one of them: an error in another part would
  * end the process. So a failed read returns an empty part, which hyparquet notices, and the disk's error is kept for later.
  */
-function createFileParts(handle: FileHandle, byteLength: number) {
+function createFileBuffer(handle: FileHandle, byteLength: number) {
   const file = {
     byteLength,
     diskError: null as Error | null,
@@ -180,7 +180,7 @@ export function unpackLz4(input: Uint8Array, outputBytes: number): Uint8Array {
   const output = new Uint8Array(outputBytes)
   let from = 0
   let to = 0
-  const nextLength = (length: number): number => {
+  const readLength = (length: number): number => {
     if (length < lengthMore) return length
     for (;;) {
       const byte = input[from++]
@@ -191,7 +191,7 @@ export function unpackLz4(input: Uint8Array, outputBytes: number): Uint8Array {
   }
   while (from < input.length) {
     const token = input[from++]!
-    const literalBytes = nextLength(token >> 4)
+    const literalBytes = readLength(token >> 4)
     if (from + literalBytes > input.length || to + literalBytes > outputBytes) throw createLz4Error()
     output.set(input.subarray(from, from + literalBytes), to)
     from += literalBytes
@@ -200,7 +200,7 @@ export function unpackLz4(input: Uint8Array, outputBytes: number): Uint8Array {
     if (from === input.length) break
     const distance = input[from]! | (input[from + 1]! << 8)
     from += 2
-    const matchEnd = to + nextLength(token & 15) + matchBytesMin
+    const matchEnd = to + readLength(token & 15) + matchBytesMin
     if (distance === 0 || distance > to || matchEnd > outputBytes) throw createLz4Error()
     // Byte by byte, since a match may overlap its own output.
     for (; to < matchEnd; to++) output[to] = output[to - distance]!

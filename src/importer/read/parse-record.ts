@@ -65,7 +65,7 @@ export function parseCsvRow(row: Uint8Array, header: CsvHeader): ParsedRecord {
  */
 export function fitsOtherQuoting(row: string, { columns, delimiter, hasEscapes = false }: CsvHeader): boolean {
   if (!row.includes('\\"')) return false
-  const other = cutFirstRow(row, delimiter, !hasEscapes)
+  const other = extractFirstRow(row, delimiter, !hasEscapes)
   const cells = other === null ? null : splitCsvRow(other, delimiter, columns.length, !hasEscapes)
   if (cells?.length !== columns.length) return false
   const own = splitCsvRow(row, delimiter, columns.length, hasEscapes)
@@ -73,7 +73,7 @@ export function fitsOtherQuoting(row: string, { columns, delimiter, hasEscapes =
 }
 
 /** A row whose quotes were misread may contain the following rows. @returns null if a quote is not closed. */
-function cutFirstRow(rows: string, delimiter: CsvDelimiter = ',', hasEscapes: boolean): string | null {
+function extractFirstRow(rows: string, delimiter: CsvDelimiter = ',', hasEscapes: boolean): string | null {
   const bytes = Buffer.from(`${rows}\n`)
   const end = createRowEndFinder({ delimiter, rowEnd: '\n', hasEscapes }).next(bytes, 0)
   return end < 0 ? null : bytes.toString('utf8', 0, end - 1)

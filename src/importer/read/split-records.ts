@@ -49,7 +49,7 @@ export async function* splitRecords(
   let parts: Uint8Array[] = []
   let partsBytes = 0
   let [line, byte, length, linesWithin] = [1, 0, 0, 0]
-  const keep = (part: Uint8Array) => {
+  const addPart = (part: Uint8Array) => {
     length += part.length
     linesWithin += countLineEnds(part, lineEnd)
     if (length > bytesMax) {
@@ -62,7 +62,7 @@ export async function* splitRecords(
     parts.push(part)
     partsBytes += part.length
   }
-  const take = (ending: RawRecord['ending']): RawRecord => {
+  const takeRecord = (ending: RawRecord['ending']): RawRecord => {
     const bytes = parts.length === 1 ? parts[0]! : Buffer.concat(parts)
     const cutLength = length > bytesMax ? length : null
     const record = { bytes, line, byte, ending, cutLength, ...findEnd.takePlace?.() }
@@ -75,15 +75,15 @@ export async function* splitRecords(
   for await (const chunk of chunks) {
     let start = 0
     for (let end = findEnd.next(chunk, 0, length); end >= 0; end = findEnd.next(chunk, start, 0)) {
-      keep(chunk.subarray(start, end))
+      addPart(chunk.subarray(start, end))
       start = end
-      yield take('complete')
+      yield takeRecord('complete')
     }
     // Copied, since the reader of the file may reuse the chunk.
-    if (start < chunk.length) keep(Uint8Array.from(chunk.subarray(start)))
+    if (start < chunk.length) addPart(Uint8Array.from(chunk.subarray(start)))
   }
   // A list can be open even if its last element is complete.
-  if (length > 0 || (format === 'array' && findEnd.isOpen())) yield take(findEnd.isOpen() ? 'unclosed' : 'unended')
+  if (length > 0 || (format === 'array' && findEnd.isOpen())) yield takeRecord(findEnd.isOpen() ? 'unclosed' : 'unended')
 }
 
 export function countLineEnds(bytes: Uint8Array, lineEnd: number): number {
@@ -110,14 +110,14 @@ export function createRowEndFinder({ delimiter, rowEnd, hasEscapes }: CsvShape) 
   let place: 'beginning' | 'plain' | 'quoted' | 'escaped' | 'behind quote' | 'behind escaped quote' = 'beginning'
   /** How much of a byte order mark was read. */
   let markBytes = 0
-  const stepQuoted = (unit: number): void => {
+  const consumeQuoted = (unit: number): void => {
     if (unit === quote) place = 'behind quote'
     else if (unit === backslash) place = 'escaped'
   }
-  const step = (unit: number): boolean => {
+  const consumeUnit = (unit: number): boolean => {
     switch (place) {
       case 'quoted':
-        stepQuoted(unit)
+        consumeQuoted(unit)
         return false
       case 'escaped':
         place = unit === quote && !hasEscapes ? 'behind escaped quote' : 'quoted'
@@ -125,7 +125,7 @@ export function createRowEndFinder({ delimiter, rowEnd, hasEscapes }: CsvShape) 
       case 'behind escaped quote':
         if (!canQuoteCloseCell(String.fromCharCode(unit), delimiter)) {
           place = 'quoted'
-          stepQuoted(unit)
+          consumeQuoted(unit)
           return false
         }
         break
@@ -142,7 +142,7 @@ export function createRowEndFinder({ delimiter, rowEnd, hasEscapes }: CsvShape) 
   }
   return {
     next: (chunk: Uint8Array, from: number) => {
-      for (let at = from; at < chunk.length; at++) if (step(chunk[at]!)) return at + 1
+      for (let at = from; at < chunk.length; at++) if (consumeUnit(chunk[at]!)) return at + 1
       return -1
     },
     isOpen: () => place === 'quoted' || place === 'escaped',

@@ -59,19 +59,19 @@ export function encodeTypedRecord(value: JsonValue): TypedRecord {
 export function isRecordTooLarge(record: unknown): boolean {
   let bytesLeft = recordBytesMax
   let valuesLeft = recordValuesMax
-  count(record)
+  countValue(record)
   return bytesLeft < 0 || valuesLeft < 0
 
-  function count(value: unknown): void {
+  function countValue(value: unknown): void {
     valuesLeft--
     if (bytesLeft < 0 || valuesLeft < 0 || typeof value !== 'object' || value === null) return
     if (value instanceof Uint8Array) bytesLeft -= value.length
     else if (Array.isArray(value)) {
-      for (let index = 0; index < value.length && valuesLeft >= 0; index++) count(value[index])
+      for (let index = 0; index < value.length && valuesLeft >= 0; index++) countValue(value[index])
     } else
       for (const [name, member] of Object.entries(value)) {
         bytesLeft -= name.length
-        count(member)
+        countValue(member)
       }
   }
 }

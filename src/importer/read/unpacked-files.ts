@@ -62,7 +62,7 @@ async function* unpackLayers(object: string, { bytes, damage }: Layer, depth: nu
   const packing = magics.find(([, magic]) => beginning.subarray(0, magic.length).equals(magic))?.[0]
   if (packing === undefined) yield { object, bytes, damage, isUnpackedFile: depth === 0 }
   else if (packing !== 'zip')
-    yield* unpackLayers(object, stopAtDamage(unpack(packing, bytes, depth), damage), depth + 1)
+    yield* unpackLayers(object, stopAtDamage(decompressLayer(packing, bytes, depth), damage), depth + 1)
   else
     try {
       checkDepth(depth)
@@ -99,7 +99,7 @@ function stopAtDamage(source: AsyncIterable<Buffer>, damageBelow: Layer['damage'
   return { bytes: new ByteReader(upToDamage()), damage: () => damageBelow() ?? found }
 }
 
-async function* unpack(packing: string, bytes: ByteReader, depth: number): AsyncGenerator<Buffer> {
+async function* decompressLayer(packing: string, bytes: ByteReader, depth: number): AsyncGenerator<Buffer> {
   checkDepth(depth)
   if (packing === 'gzip') yield* decompressGzipMembers(bytes)
   else if (packing !== 'zstd') throw new PackingDamage(`it is packed with ${packing}: pack it with gzip, zstd or zip`)

@@ -4,7 +4,7 @@
 import { isRawNumber, type JsonValue } from '#core/json.ts'
 
 export function toCanonicalJson(value: JsonValue): string {
-  if (isRawNumber(value)) return canonicalNumber(value.rawJSON)
+  if (isRawNumber(value)) return canonicalizeNumber(value.rawJSON)
   if (Array.isArray(value)) return `[${value.map(toCanonicalJson).join(',')}]`
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
   const members = Object.keys(value)
@@ -13,7 +13,7 @@ export function toCanonicalJson(value: JsonValue): string {
   return `{${members.join(',')}}`
 }
 
-function canonicalNumber(literal: string): string {
+function canonicalizeNumber(literal: string): string {
   const value = Number(literal)
   const isExact = !/^-?\d+$/.test(literal) || (Number.isInteger(value) && BigInt(literal) === BigInt(value))
   return isExact && Number.isFinite(value) ? JSON.stringify(value) : literal

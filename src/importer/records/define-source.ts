@@ -36,13 +36,13 @@ export function defineSource(
       return {
         ...converter,
         // The source's own mapping comes first, and uuids do not change.
-        convert: record => renameEvents(seeNames(converter.convert(record), watch), names),
+        convert: record => renameEvents(observeNames(converter.convert(record), watch), names),
       }
     },
   }
 }
 
-function seeNames(outcome: Conversion, watch: NameWatch | undefined): Conversion {
+function observeNames(outcome: Conversion, watch: NameWatch | undefined): Conversion {
   if (watch?.isWaiting === true && 'events' in outcome) for (const { event } of outcome.events) watch.see(event)
   return outcome
 }

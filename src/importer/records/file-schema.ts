@@ -66,9 +66,9 @@ export const Type = {
   String: ({ minLength = 0, maxLength = Number.POSITIVE_INFINITY } = {}): Schema<string> => {
     const text = createSchema<string>('must be string', value => typeof value === 'string')
     const fits = createSchema<string>(`must have ${minLength} to ${maxLength} characters`, value =>
-      isWithin(value as string),
+      hasAllowedLength(value as string),
     )
-    const isWithin = ({ length }: string) => length >= minLength && length <= maxLength
+    const hasAllowedLength = ({ length }: string) => length >= minLength && length <= maxLength
     return { faults: value => (typeof value === 'string' ? fits : text).faults(value) }
   },
   Array: <T>(entry: Schema<T>, { minItems = 0 } = {}): Schema<T[]> => ({
@@ -91,7 +91,7 @@ export const Type = {
         const faults: Fault[] = []
         for (const [key, schema] of known) {
           const entry = value[key]
-          if (entry !== undefined) faults.push(...placeFaults(key, schema.faults(entry)))
+          if (entry !== undefined) faults.push(...prefixFaultPaths(key, schema.faults(entry)))
           else if (!('isOptional' in schema)) missing.push(key)
         }
         if (missing.length > 0) faults.push({ at: '', what: `must have required properties ${missing.join(', ')}` })
@@ -135,11 +135,11 @@ function findEntryFaults(
   schema: Schema<unknown>,
 ): readonly Fault[] {
   const found: Fault[] = []
-  for (const [key, entry] of entries) found.push(...placeFaults(key, schema.faults(entry)))
+  for (const [key, entry] of entries) found.push(...prefixFaultPaths(key, schema.faults(entry)))
   return found
 }
 
-function placeFaults(key: string | number, faults: readonly Fault[]): readonly Fault[] {
+function prefixFaultPaths(key: string | number, faults: readonly Fault[]): readonly Fault[] {
   if (faults.length === 0) return none
   const place = String(key).replaceAll('~', '~0').replaceAll('/', '~1')
   return faults.map(fault => ({ ...fault, at: `/${place}${fault.at}` }))

@@ -142,18 +142,18 @@ export function wallClockToUtc(wallUs: number, zone: string): number {
   // Newfoundland at a minute past midnight, are not cached.
   const quarter = Math.floor(wallMs / quarterMs)
   const offsets = offsetsByZone.getOrInsertComputed(zone, () => new Map())
-  const offsetMs = getOrKeep(offsets, quarter, () => {
-    const firstMs = zoneOffsetMs(quarter * quarterMs, zone)
-    return zoneOffsetMs((quarter + 1) * quarterMs - 1, zone) === firstMs ? firstMs : null
+  const offsetMs = getOrCompute(offsets, quarter, () => {
+    const firstMs = computeZoneOffsetMs(quarter * quarterMs, zone)
+    return computeZoneOffsetMs((quarter + 1) * quarterMs - 1, zone) === firstMs ? firstMs : null
   })
-  return wallUs - (offsetMs ?? zoneOffsetMs(wallMs, zone)) * usPerMs
+  return wallUs - (offsetMs ?? computeZoneOffsetMs(wallMs, zone)) * usPerMs
 }
 
 const quarterMs = 900_000
 const offsetsByZone = new Map<string, Map<number, number | null>>()
 
 /** How far the zone is ahead of UTC at a local time. */
-function zoneOffsetMs(wallMs: number, zone: string): number {
+function computeZoneOffsetMs(wallMs: number, zone: string): number {
   const iso = new Date(wallMs).toISOString().slice(0, -1)
   return wallMs - Temporal.PlainDateTime.from(iso).toZonedDateTime(zone).epochMilliseconds
 }
@@ -161,13 +161,13 @@ function zoneOffsetMs(wallMs: number, zone: string): number {
 /** The UTC date of an instant, `YYYY-MM-DD`. */
 export function utcDay(timeUs: number): string {
   const day = Math.floor(timeUs / usPerDay)
-  return getOrKeep(dayTexts, day, () => new Date((day * usPerDay) / usPerMs).toISOString().slice(0, 10))
+  return getOrCompute(dayTexts, day, () => new Date((day * usPerDay) / usPerMs).toISOString().slice(0, 10))
 }
 
 const dayTexts = new Map<number, string>()
 
 /** Records come sorted by day, or unsorted from a few years, so few values are needed at a time. */
-function getOrKeep<T>(kept: Map<number, T>, key: number, compute: () => T): T {
+function getOrCompute<T>(kept: Map<number, T>, key: number, compute: () => T): T {
   let value = kept.get(key)
   if (value === undefined) {
     value = compute()

@@ -24,8 +24,8 @@ export async function findRetryProblem(context: RetryContext, path: string): Pro
   const lines = splitRetriedLines(readFileSync(path))
   const rejects = parseRejects(lines.map(({ bytes }) => bytes.toString()))
   if (rejects.length > 0) {
-    const foreign = await findForeignReject(context.folder, rejects)
-    return foreign === null ? null : formatForeignReject(path, foreign)
+    const foreign = await findUnknownReject(context.folder, rejects)
+    return foreign === null ? null : formatUnknownReject(path, foreign)
   }
   let first: string | null = null
   for (const { line, result } of convertRetriedLines(context, lines)) {
@@ -51,9 +51,9 @@ function parseRejects(texts: readonly string[]): readonly FoundReject[] {
 }
 
 /** Streams the job's rejects and holds only the rejects of the file in memory, since the job may have far more. */
-async function findForeignReject(folder: JobFolder, found: readonly FoundReject[]): Promise<FoundReject | null> {
+async function findUnknownReject(folder: JobFolder, found: readonly FoundReject[]): Promise<FoundReject | null> {
   const wanted = new Set(found.map(({ reject }) => identifyRecord(reject)))
-  for await (const reject of readOwnRejects(folder)) {
+  for await (const reject of readJobRejects(folder)) {
     wanted.delete(identifyRecord(reject))
     if (wanted.size === 0) return null
   }
@@ -61,7 +61,7 @@ async function findForeignReject(folder: JobFolder, found: readonly FoundReject[
 }
 
 /** Earlier retries have rejects too: events that the service refused after the repair. */
-async function* readOwnRejects(folder: JobFolder): AsyncGenerator<object> {
+async function* readJobRejects(folder: JobFolder): AsyncGenerator<object> {
   for (const { path } of listRejectFiles(folder))
     for await (const text of readRejectTexts(path)) yield parseObjectOrNull(text) ?? {}
   for (const own of [folder, ...listRetryFolders(folder)]) yield* readSentRejects(own)
@@ -74,7 +74,7 @@ function identifyRecord(reject: object): string {
   )
 }
 
-function formatForeignReject(path: string, { line, reject }: FoundReject): string {
+function formatUnknownReject(path: string, { line, reject }: FoundReject): string {
   const [object, row] = ['object', 'line'].map(key => String(getOwnValue(reject, key)))
   return `line ${line} of ${path} is not a reject of this import, which rejected no such record in line ${row} of ${object}`
 }

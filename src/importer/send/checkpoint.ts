@@ -116,10 +116,10 @@ export function sumProgress(parts: readonly PartProgress[]): {
   readonly records: SendCounts
   readonly generated: SendCounts
 } {
-  const countsOf = (all: readonly PartProgress[]) => sumSendCounts(all.map(({ counts }) => counts))
+  const sumCounts = (all: readonly PartProgress[]) => sumSendCounts(all.map(({ counts }) => counts))
   return {
-    records: countsOf(parts.filter(part => !isGeneratedPart(part))),
-    generated: countsOf(parts.filter(isGeneratedPart)),
+    records: sumCounts(parts.filter(part => !isGeneratedPart(part))),
+    generated: sumCounts(parts.filter(isGeneratedPart)),
   }
 }
 

@@ -65,7 +65,7 @@ async function postUntilAnswered(
   let warnedMs = 0
   for (let tries = 1; ; tries++) {
     for (let waitMs = rate.take(events.length); waitMs > 0; waitMs = rate.take(events.length))
-      await sleepUntil(clock, deadlineAfter(clock, waitMs), signal)
+      await sleepUntil(clock, createDeadline(clock, waitMs), signal)
     const sentMs = clock.nowMs()
     const { answer, rate: allowed }: AnsweredBatch = await postBatch(target, texts, signal)
     if (allowed !== null) rate.limitTo(allowed)
@@ -100,7 +100,7 @@ function choosePauseMs(retryAfterMs: number | null, allowed: number | null, trie
   return computeRetryWaitMs(1, 0, retryAfterMs) + Math.ceil(random * spreadMs)
 }
 
-function deadlineAfter(clock: FetchClock, ms: number): () => number {
+function createDeadline(clock: FetchClock, ms: number): () => number {
   const untilMs = clock.nowMs() + ms
   return () => untilMs
 }

@@ -117,7 +117,7 @@ export class ServiceApi {
       describeRefusal(status, refused, this.#options, path),
       status,
       typeof code === 'string' ? code : null,
-      status === 401 || status === 403 ? findKeyRemedy(project) : null,
+      status === 401 || status === 403 ? createKeyRemedy(project) : null,
     )
   }
 }
@@ -127,7 +127,7 @@ type Answer =
   | { readonly kind: 'trouble'; readonly message: string; readonly retryAfterMs: number | null }
 
 /** @param project an id, or `@current`. */
-function findKeyRemedy(project: string): Remedy {
+function createKeyRemedy(project: string): Remedy {
   return {
     command: null,
     why: `set PENNON_PERSONAL_KEY to a key with the scopes ${importKeyScopeList} of project ${project}, then pennon import run FOLDER`,

@@ -245,7 +245,7 @@ class Scan {
     for (const event of groups) this.#ledger.addGenerated('group', event)
     for (const event of links) this.#ledger.addGenerated('link', event)
     this.#state.sharedDevices += notes.length - (converted.notes?.length ?? 0)
-    return { kind: 'events', events: own, notes: [...notes, ...noteQuoting(content)], dropped: converted.dropped ?? [] }
+    return { kind: 'events', events: own, notes: [...notes, ...listQuotingNotes(content)], dropped: converted.dropped ?? [] }
   }
 
   #countZone({ notes = [] }: ConvertedRecord): void {
@@ -318,7 +318,7 @@ function createState(): ScanState {
 }
 
 /** Notes a CSV row that would also be a valid row with the other way of escaping quotes. */
-function noteQuoting({ text, raw }: { text: string; raw: RawObject }): string[] {
+function listQuotingNotes({ text, raw }: { text: string; raw: RawObject }): string[] {
   const { columns, hasEscapes } = raw
   if (columns === undefined || text.length >= shownSourceMax || !fitsOtherQuoting(text, { ...raw, columns })) return []
   return [hasEscapes ? 'csv_quotes:escaped' : 'csv_quotes:doubled']

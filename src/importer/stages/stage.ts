@@ -79,7 +79,7 @@ async function readFiles(records: StagedRecords, objects: ListedObjects, options
   const batch = new Batch(records, records.count - recordsDone, options)
   records.begin()
   for (const [index, file] of plan.files.entries())
-    if (index < done.length) progress.add({ bytes: sizeOnDisk(file), isEarlier: true })
+    if (index < done.length) progress.add({ bytes: readSizeOnDisk(file), isEarlier: true })
     else {
       const first = objects.all.length
       const count = await readFile(file, objects, batch, options)
@@ -162,7 +162,7 @@ class Batch {
 }
 
 /** @returns bytes; 0 for a missing file. */
-function sizeOnDisk({ path }: RawFile): number {
+function readSizeOnDisk({ path }: RawFile): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0
 }
 
@@ -213,7 +213,7 @@ async function readFile(
     }
     progress.add({ records: 1, rejects: 'rejected' in parsed ? 1 : 0 })
   }
-  progress.add({ bytes: Math.max(0, sizeOnDisk(file) - bytesRead) })
+  progress.add({ bytes: Math.max(0, readSizeOnDisk(file) - bytesRead) })
   for (const [index, blank] of blanks) objects.change(index, { blank })
   return stored
 }

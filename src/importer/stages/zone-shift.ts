@@ -32,7 +32,7 @@ export function checkConfiguredZone(notes: Manifest['scan']['zoneNotes'], zone: 
   // Shifts that are not the offset of any zone come from records that were received late, or from a wrong clock.
   const shifts = new Map(
     received
-      .map(({ note, count }) => [readSeconds(note), count] as const)
+      .map(({ note, count }) => [parseShiftSeconds(note), count] as const)
       .filter(([seconds]) => isOffsetOfZone(seconds)),
   )
   const shift = findMostFrequentShift(shifts)
@@ -48,7 +48,7 @@ export function checkConfiguredZone(notes: Manifest['scan']['zoneNotes'], zone: 
   if (unproved > 0 && shifts.size === 0) throw createUnprovedStop(unproved)
 }
 
-function readSeconds(note: string): number {
+function parseShiftSeconds(note: string): number {
   return Number(note.slice(note.indexOf(':') + 1))
 }
 
@@ -118,7 +118,7 @@ const zonesByHours: Readonly<Record<number, readonly string[]>> = {
 
 function createShiftStop({ seconds, text, share }: ZoneShift): JobStopped {
   const [example = 'Europe/Berlin'] = zonesByHours[seconds / 3_600] ?? []
-  return stopForZone(
+  return createStop(
     `the times of ${Math.floor(share * 100)} % of the records are ${text} away from when they were received, so they are wall-clock times, not UTC. ` +
       `Run again with --source-timezone and the zone that was set in the project when they were recorded, such as ` +
       `${example}; the records`,
@@ -127,7 +127,7 @@ function createShiftStop({ seconds, text, share }: ZoneShift): JobStopped {
 }
 
 function createUnprovedStop(records: number): JobStopped {
-  return stopForZone(
+  return createStop(
     `${formatCount(records, 'record is', 'records are')} from before 2023, when products stored wall-clock times of the project's zone, and no record has its time of receipt, so nothing shows the zone. ` +
       'Run again with --source-timezone and the zone that was set in the project, or UTC if the times are in UTC: compare an event that you know. The records',
     "nothing shows the zone of the times: ZONE is the project's zone, or UTC if the times are in UTC",
@@ -137,7 +137,7 @@ function createUnprovedStop(records: number): JobStopped {
 function createZoneStop({ seconds, text }: ZoneShift, zone: string): JobStopped {
   const zones = zonesByHours[seconds / 3_600]
   const fitting = zones === undefined ? `a zone that is ${text} away from UTC` : zones.join(' or ')
-  return stopForZone(
+  return createStop(
     `hardly any record was received at the hour that the zone ${zone} says: the times are ${text} away from UTC. ` +
       `Run again with --source-timezone and a zone that fits, such as ${fitting}; the records`,
     `the times are ${text} away from UTC, which does not fit ${zone}: ZONE is one that fits, such as ${fitting}`,
@@ -145,7 +145,7 @@ function createZoneStop({ seconds, text }: ZoneShift, zone: string): JobStopped 
 }
 
 /** @param message the sentence up to "are then staged again". */
-function stopForZone(message: string, why: string): JobStopped {
+function createStop(message: string, why: string): JobStopped {
   return new JobStopped(`${message} are then staged again. Nothing was sent`, {
     command: 'pennon import run FOLDER --source-timezone ZONE',
     why,

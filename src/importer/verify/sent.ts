@@ -33,7 +33,7 @@ export function readSentSummary(folder: JobFolder, rehearsal = readRehearsal(fol
   return {
     isAll: checkpoint.isSent,
     serviceJobId,
-    balance: countRepaired(computeBalance(checkpoint, rehearsal), retried),
+    balance: applyRetries(computeBalance(checkpoint, rehearsal), retried),
     repaired: retried.size === 0 ? null : sumRetryOutcomes(retried),
     duplicates,
     recent,
@@ -66,7 +66,7 @@ function computeBalance({ parts }: Checkpoint, rehearsal: Rehearsal | null): Sen
  * A reject that was repaired no longer counts as rejected. A repaired record that is not a reject line may stand for any
  * record, so only its events are counted.
  */
-function countRepaired(balance: SentBalance, retried: RetryOutcomes): SentBalance {
+function applyRetries(balance: SentBalance, retried: RetryOutcomes): SentBalance {
   const moved = { sent: 0, skipped: 0, rejected: 0 }
   for (const [key, { kind }] of retried) if (isRejectKey(key)) moved[kind]++
   const { sent } = sumRetryOutcomes(retried)

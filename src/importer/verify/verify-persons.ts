@@ -40,7 +40,7 @@ export async function verifyPersons(options: VerifyPersonsOptions): Promise<Pers
     if (compared.size === count) break
     const each = { expected, stored: await readStoredPerson(expected.id, options.api) }
     seen.push(each)
-    compared.add(personKey(each))
+    compared.add(toPersonKey(each))
   }
   const differing = await compareWithAllIds(seen.filter(isDifferent), sent)
   const elsewhere = await findContestedIds(differing, sent)
@@ -48,10 +48,10 @@ export async function verifyPersons(options: VerifyPersonsOptions): Promise<Pers
   const newer = new Set<string>()
   for (const each of differing) {
     const difference = findDifference(each)
-    const key = personKey(each)
+    const key = toPersonKey(each)
     if (difference === null || differences.has(key)) continue
     if (difference.missingId !== null && elsewhere.has(difference.missingId)) continue
-    if (await isTouchedByOthers(each.stored, difference, options)) newer.add(key)
+    if (await hasEventsOutsideJob(each.stored, difference, options)) newer.add(key)
     else differences.set(key, `${each.expected.id}: ${difference.message}`)
   }
   const touched = newer.difference(differences).size
@@ -64,7 +64,7 @@ export async function verifyPersons(options: VerifyPersonsOptions): Promise<Pers
 }
 
 /** Events of the export may link ids themselves, so several ids may belong to one person, who must be counted only once. */
-function personKey({ expected, stored }: SeenPerson): string {
+function toPersonKey({ expected, stored }: SeenPerson): string {
   return stored === undefined ? `no person has ${expected.id}` : String(stored.uuid)
 }
 
@@ -146,7 +146,7 @@ const eventsLooked = 1_000
  * Whether events from outside the import explain the difference: events of the person, or of the person that has the
  * missing id.
  */
-async function isTouchedByOthers(
+async function hasEventsOutsideJob(
   stored: JsonObject | undefined,
   { missingId }: PersonDifference,
   { api, jobId }: VerifyPersonsOptions,

@@ -139,7 +139,7 @@ export function createEventAppender(options: EventAppenderOptions) {
     settle(project.id, units, importUnits, true)
     for (let lane = 0; lane < lanes.length; lane++)
       if (tally.stored[lane]! > 0) acceptedCounters[lane]!.inc(tally.stored[lane])
-    for (const [code, items] of tally.others) countOthers(project, code, items, kept.countOf.get(code) ?? 0)
+    for (const [code, items] of tally.others) countRefusedItems(project, code, items, kept.countOf.get(code) ?? 0)
     if (hotCount > 0) metrics.hotKeyEvents.inc(hotCount)
     return { kind: 'stored', answer }
   }
@@ -173,13 +173,13 @@ export function createEventAppender(options: EventAppenderOptions) {
           () => false,
         )) === true
       for (const [code, items] of tally.others)
-        if (isReject(code)) countOthers(project, code, items, areKept ? (countOf.get(code) ?? 0) : 0)
+        if (isReject(code)) countRefusedItems(project, code, items, areKept ? (countOf.get(code) ?? 0) : 0)
     }
     return { ...outcome, answer }
   }
 
   /** @param keptCount how many of the items have a record in the log. */
-  function countOthers(project: Project, code: number, { count, first }: CountedItems, keptCount: number): void {
+  function countRefusedItems(project: Project, code: number, { count, first }: CountedItems, keptCount: number): void {
     const reason = outcomes[code]!.reason!
     metrics.eventsRefused.inc({ reason }, count)
     refused.count(project.id, reason, count - keptCount, createWarningDetails(project, code, first))
@@ -199,18 +199,18 @@ export function createEventAppender(options: EventAppenderOptions) {
       const code = outcomeCodeAt(table, row)
       if (isKeptRejectAt(table, row) && hasRecordAt(table, row)) countOf.set(code, (countOf.get(code) ?? 0) + 1)
     }
-    return { appended: appendRun(historicalMigration ? 'import' : 'live', project, table.rejects), countOf }
+    return { appended: appendRecords(historicalMigration ? 'import' : 'live', project, table.rejects), countOf }
   }
 
   /** A request that spans both logs fails if either append fails. An event that a retry stores twice counts once. */
   function appendEvents(project: Project, table: OutcomeTable): Promise<unknown> | undefined {
-    const live = table.live === null ? undefined : appendRun('live', project, table.live)
+    const live = table.live === null ? undefined : appendRecords('live', project, table.live)
     if (table.import === null) return live
-    const imports = appendRun('import', project, table.import)
+    const imports = appendRecords('import', project, table.import)
     return live === undefined ? imports : Promise.all([live, imports])
   }
 
-  function appendRun(traffic: Traffic, project: Project, records: EncodedRecords): Promise<void> {
+  function appendRecords(traffic: Traffic, project: Project, records: EncodedRecords): Promise<void> {
     writeProjectIdIntoRecords(records.bytes, project.id)
     return eventLog.append(traffic, records)
   }

@@ -81,12 +81,12 @@ export function createCaptureService(options: CaptureOptions) {
       complete?: AnswerCompletion<Answer>,
     ): Promise<CaptureOutcome<Answer>> {
       const project = options.findProject(request.token)
-      if (project === null) return withoutProject(request, read)
+      if (project === null) return answerUnknownKey(request, read)
 
       const { protocol, historicalMigration, table, isReplay = false } = request
-      if (!historicalMigration) leaveOutLive(project, request)
+      if (!historicalMigration) applyModeAndQuotas(project, request)
       const refusal = readRequestRefusal(table)
-      if (refusal !== null) return refuse(project, request, receivedAtMs, refusal)
+      if (refusal !== null) return rejectRequest(project, request, receivedAtMs, refusal)
       const hidden = table.visitors.length > 0 ? hideVisitors(project, table) : null
       const failure = hidden instanceof Promise ? await hidden : hidden
       const areHotKeysCounted = hotKeys !== undefined && !historicalMigration && failure === null
@@ -128,7 +128,7 @@ export function createCaptureService(options: CaptureOptions) {
   }
 
   /** Import-only mode and quotas apply to live events alone. Source: docs/wire/ingestion.md 5, 9. */
-  function leaveOutLive(project: Project, { table, protocol }: CaptureRequest): void {
+  function applyModeAndQuotas(project: Project, { table, protocol }: CaptureRequest): void {
     const usedUp = options.importOnly ? null : findUsedUpQuotas(project, options.isOverQuota)
     if (options.importOnly) setEveryOutcomeCode(table, importOnlyCode)
     else if (usedUp !== null) excludeEventsOverQuota(table, usedUp, protocol)
@@ -144,7 +144,7 @@ export function createCaptureService(options: CaptureOptions) {
     }
   }
 
-  function refuse(
+  function rejectRequest(
     project: Project,
     { token, historicalMigration, table, body }: CaptureRequest,
     receivedAtMs: number,
@@ -158,7 +158,7 @@ export function createCaptureService(options: CaptureOptions) {
     return { kind: 'refused', refusal: reason, index: row, field }
   }
 
-  async function withoutProject<Answer>(
+  async function answerUnknownKey<Answer>(
     { table, protocol }: CaptureRequest,
     read: AnswerReading<Answer>,
   ): Promise<CaptureOutcome<Answer>> {

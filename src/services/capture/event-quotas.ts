@@ -34,7 +34,7 @@ export function startEventQuotaTracker(options: {
   let running: Promise<void> | undefined
   let isFailing = false
 
-  const timer = setInterval(() => void read(), options.readMs)
+  const timer = setInterval(() => void refreshSums(), options.readMs)
   timer.unref()
 
   return {
@@ -42,7 +42,7 @@ export function startEventQuotaTracker(options: {
     isOverQuota(project: Project, resource: QuotaResource): boolean {
       const quota = quotaOf(project.quotas, resource)
       if (quota === null || quota === 0) return quota === 0
-      followClock()
+      updateMonth()
       const sums = used.get(project.id)
       return sums !== undefined && sums[usageOf[resource]] >= quota
     },
@@ -54,8 +54,8 @@ export function startEventQuotaTracker(options: {
     },
     /** Resolves when this month's usage of all followed projects has been read, or the read failed. */
     async caughtUp(): Promise<void> {
-      if (hasUnread()) await read()
-      if (hasUnread()) await read() // the first read may have begun before the project was followed
+      if (hasUnread()) await refreshSums()
+      if (hasUnread()) await refreshSums() // the first read may have begun before the project was followed
     },
     async close(): Promise<void> {
       clearInterval(timer)
@@ -68,7 +68,7 @@ export function startEventQuotaTracker(options: {
   }
 
   /** A new month begins with nothing used. */
-  function followClock(): void {
+  function updateMonth(): void {
     const nowMs = clock.nowMs()
     if (nowMs < dayEndsAtMs) return
     dayEndsAtMs = endOfUtcDay(nowMs)
@@ -78,7 +78,7 @@ export function startEventQuotaTracker(options: {
   }
 
   /** Runs once at a time. When it fails, the usage read before stays in effect. */
-  function read(): Promise<void> {
+  function refreshSums(): Promise<void> {
     running ??= readSums().finally(() => {
       running = undefined
     })
@@ -86,13 +86,13 @@ export function startEventQuotaTracker(options: {
   }
 
   async function readSums(): Promise<void> {
-    followClock()
+    updateMonth()
     if (used.size === 0) return
     const ids = [...used.keys()]
     const asked = month
     try {
       const sums = await usage.sumUsage(ids, `${asked}-01`, `${asked}-31`)
-      followClock()
+      updateMonth()
       if (month !== asked) return
       const sumOf = new Map(sums.map(sum => [sum.projectId, sum]))
       for (const id of ids) if (used.has(id)) used.set(id, sumOf.get(id) ?? nothingUsed)

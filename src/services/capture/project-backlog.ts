@@ -79,7 +79,7 @@ export function createProjectBacklog(options: ProjectBacklogOptions) {
     },
     settle(projectId: number, units: number, isStored: boolean): void {
       const waiting = waitingOf.get(projectId)!
-      if (isStored) note(waiting, units)
+      if (isStored) addUnits(waiting, units)
       else waiting.units -= units
     },
     /** Whether other projects have records waiting, and this project has clearly less than its share of the total. */
@@ -104,7 +104,7 @@ export function createProjectBacklog(options: ProjectBacklogOptions) {
     return counted
   }
 
-  function note({ entries }: Waiting, units: number): void {
+  function addUnits({ entries }: Waiting, units: number): void {
     const nowMs = clock.nowMs()
     const latest = entries.at(-1)
     if (latest !== undefined && (nowMs - latest.sinceMs < entryMs || entries.length >= entryCountMax)) {

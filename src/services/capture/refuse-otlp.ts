@@ -24,8 +24,8 @@ export function createOtlpService(options: {
       const project = findProject(token)
       if (count === 0 || project === null) return
       metrics.otlpItems.inc({ signal }, count)
-      const details = () => ({ signal, count, service: service === null ? null : truncateForWarning(service) })
-      refused.count(project.id, 'otlp_not_stored', count, details)
+      const createDetails = () => ({ signal, count, service: service === null ? null : truncateForWarning(service) })
+      refused.count(project.id, 'otlp_not_stored', count, createDetails)
     },
   }
 }

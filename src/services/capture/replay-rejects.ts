@@ -152,7 +152,7 @@ export function createRejectReplayer(options: RejectReplayOptions) {
     if (decoded.kind === 'unreadable') return { ...nothing, result: 'cannot', reason: decoded.reason }
     if (decoded.kind === 'refused')
       return { ...nothing, result: 'refused', reason: decoded.reason, field: decoded.field || null }
-    const table = prepare(project, reject, reject.source!, decoded)
+    const table = prepareReplay(project, reject, reject.source!, decoded)
     if (table === null) return { ...nothing, result: 'cannot', reason: 'body_unknown' }
     const refusal = readRequestRefusal(table)
     if (refusal !== null) {
@@ -187,7 +187,7 @@ export function createRejectReplayer(options: RejectReplayOptions) {
     }
   }
 
-  function prepare(
+  function prepareReplay(
     project: Project,
     { rejectId, lane, importJobId, receivedAtMs }: RejectedView,
     source: RejectSource,

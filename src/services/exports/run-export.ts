@@ -63,11 +63,11 @@ export async function runExport<Row>(options: RunExportOptions<Row>): Promise<st
   const { batches, encoding, limit, cursorOf, progress } = options
   let rows = takeRows<Row>([], 0)
   let rowsBefore = 0
-  const keepProgress = () => {
+  const updateProgress = () => {
     if (rows.last !== null) progress.cursor = cursorOf(rows.last)
     progress.rowCount = rowsBefore + rows.count
   }
-  const out = new Pieces(options.target, keepProgress)
+  const out = new Pieces(options.target, updateProgress)
   await out.add(encoding.begin())
   let next: string | null = null
   for (;;) {
@@ -80,7 +80,7 @@ export async function runExport<Row>(options: RunExportOptions<Row>): Promise<st
     for await (const piece of encoding.encode(rows)) await out.add(piece)
     await out.flush()
     options.target.flush?.()
-    keepProgress()
+    updateProgress()
     if (progress.rowCount < limit && encoding.isFull?.() !== true) continue
     const isMore = rows.isMore() || (await batches.next()).done !== true
     next = isMore ? progress.cursor : null

@@ -102,7 +102,7 @@ export function createChangeHub(options: ChangeHubOptions) {
         isGone: false,
       }
       add(entry)
-      const isBehind = knows === 'other' || (knows === 'nothing' && changedRecently(project.id))
+      const isBehind = knows === 'other' || (knows === 'nothing' && hasRecentChange(project.id))
       return ok({ isBehind, leave: () => remove(entry) })
     },
     /** Whether the hub would accept another reader of the project. */
@@ -140,7 +140,7 @@ export function createChangeHub(options: ChangeHubOptions) {
     return (readersOf.get(projectId)?.size ?? 0) < options.readersPerProjectMax
   }
 
-  function changedRecently(projectId: number): boolean {
+  function hasRecentChange(projectId: number): boolean {
     return monotonicNowMs() - (changedAtMs.get(projectId) ?? startedAtMs) < recentMs
   }
 
@@ -149,7 +149,7 @@ export function createChangeHub(options: ChangeHubOptions) {
     readersOf.set(entry.projectId, readers.add(entry))
     readerCount++
     metrics.changeStreams.inc()
-    timer ??= options.startTimer(beat, options.heartbeatMs)
+    timer ??= options.startTimer(sendHeartbeats, options.heartbeatMs)
   }
 
   function remove(entry: Entry): void {
@@ -172,7 +172,7 @@ export function createChangeHub(options: ChangeHubOptions) {
     else entry.reader.end()
   }
 
-  function beat(): void {
+  function sendHeartbeats(): void {
     for (const readers of [...readersOf.values()]) {
       for (const entry of [...readers]) {
         if (!entry.isBusy) {
@@ -211,14 +211,14 @@ export function createChangeHub(options: ChangeHubOptions) {
     entry.revisionDue = null
     entry.isBeatDue = false
     entry.isBusy = true
-    const noteTaken = () => {
+    const onNoticeTaken = () => {
       entry.isBusy = false
       entry.beatsMissed = 0
       if (entry.revisionDue === null || entry.isGone) return
       due.add(entry)
       notifySome()
     }
-    if (revisionDue !== null) entry.reader.changed(revisionDue, noteTaken)
-    else entry.reader.heartbeat(noteTaken)
+    if (revisionDue !== null) entry.reader.changed(revisionDue, onNoticeTaken)
+    else entry.reader.heartbeat(onNoticeTaken)
   }
 }

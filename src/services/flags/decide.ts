@@ -163,11 +163,11 @@ export function createDecideService(options: DecideServiceOptions) {
     if (request.disableFlags) return countRefusal({ kind: 'disabled', project })
     if (!hasDistinctId(request)) return countRefusal({ kind: 'missing_distinct_id' })
     if (isOverFlagQuota(project.project)) return countRefusal({ kind: 'quota_limited', project })
-    if (request.cookieless === null) return evaluateFor(project, request, nowMs, encode)
+    if (request.cookieless === null) return evaluateRequest(project, request, nowMs, encode)
 
     const hashed = hashVisitor(project.project, request, request.cookieless, shown(), nowMs)
     return mapMaybePromise(hashed, known =>
-      known.ok ? evaluateFor(project, known.value, nowMs, encode) : countRefusal(known.error),
+      known.ok ? evaluateRequest(project, known.value, nowMs, encode) : countRefusal(known.error),
     )
   }
 
@@ -193,7 +193,7 @@ export function createDecideService(options: DecideServiceOptions) {
     return mapMaybePromise(loadSubject(project, findNeedsOfSelectedFlags(project, selected), request, nowMs), evaluate)
   }
 
-  function evaluateFor<T>(
+  function evaluateRequest<T>(
     project: CompiledProject,
     request: SubjectRequest,
     nowMs: number,
@@ -219,7 +219,7 @@ export function createDecideService(options: DecideServiceOptions) {
     return isTimeUp => {
       if (steps === null) {
         if (!evaluation.advance(isTimeUp)) return unfinished
-        noteEvaluated(evaluation)
+        countEvaluation(evaluation)
         const encoded = encode(evaluation)
         if (!isSteps(encoded)) return { kind: 'evaluated', answer: encoded }
         steps = encoded
@@ -232,7 +232,7 @@ export function createDecideService(options: DecideServiceOptions) {
     }
   }
 
-  function noteEvaluated(evaluation: FlagEvaluation): void {
+  function countEvaluation(evaluation: FlagEvaluation): void {
     if (!evaluation.hasErrors) {
       evaluated.inc()
       return

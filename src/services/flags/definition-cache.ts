@@ -55,7 +55,7 @@ export async function startDefinitionCache<T>(options: DefinitionCacheOptions<T>
   await refresh()
   const timer = setInterval(() => void poll(), options.pollMs)
   timer.unref()
-  options.store.onChange?.(revision => void follow(async () => revision))
+  options.store.onChange?.(revision => void tryRefresh(async () => revision))
 
   return {
     /** The project with this project API key, or null. */
@@ -81,7 +81,7 @@ export async function startDefinitionCache<T>(options: DefinitionCacheOptions<T>
   async function catchUp(revision: number): Promise<void> {
     // Either the write is loaded already, or the store came back as an older copy and reuses revisions that are served
     // here.
-    if (revision <= served) await askForRevision()
+    if (revision <= served) await checkRevision()
     await refreshUpTo(revision)
     if (served >= revision) return
     startsOver = true
@@ -96,14 +96,14 @@ export async function startDefinitionCache<T>(options: DefinitionCacheOptions<T>
    * callers wait. Never rejects, and waits no longer than a second.
    */
   async function lookForChanges(): Promise<void> {
-    looking ??= follow(askForRevision).finally(() => {
+    looking ??= tryRefresh(checkRevision).finally(() => {
       looking = undefined
     })
     await Promise.race([looking, sleep(lookMsMax, undefined, { ref: false })])
   }
 
   /** Reloads after an older copy took over: it lacks revisions that are served here, and reuses their numbers. */
-  async function askForRevision(): Promise<number> {
+  async function checkRevision(): Promise<number> {
     const [servedBefore, epochBefore] = [served, servedEpoch]
     const latest = await options.store.revision()
     if (latest.revision < servedBefore || latest.epoch !== epochBefore) startsOver = true
@@ -114,11 +114,11 @@ export async function startDefinitionCache<T>(options: DefinitionCacheOptions<T>
   async function poll(): Promise<void> {
     if (isPolling) return
     isPolling = true
-    await follow(askForRevision)
+    await tryRefresh(checkRevision)
     isPolling = false
   }
 
-  async function follow(latestRevision: () => Promise<number>): Promise<void> {
+  async function tryRefresh(latestRevision: () => Promise<number>): Promise<void> {
     try {
       await refreshUpTo(await latestRevision())
     } catch (cause) {
@@ -175,11 +175,11 @@ export async function startDefinitionCache<T>(options: DefinitionCacheOptions<T>
     const isOther = isEverything || changes.revision !== served
     served = changes.revision
     servedEpoch = epoch
-    if (isOther) options.onRevision?.(servedChanges(changes, idsBefore))
+    if (isOther) options.onRevision?.(toServedChanges(changes, idsBefore))
   }
 
   /** @param idsBefore projects that were served before a full reload; the reload may lack some of them. */
-  function servedChanges(changes: DefinitionChanges, idsBefore: readonly number[]): ServedChanges {
+  function toServedChanges(changes: DefinitionChanges, idsBefore: readonly number[]): ServedChanges {
     return {
       projects: changes.projects.map(({ project: { id, apiToken }, revision }) => ({ id, apiToken, revision })),
       deletedProjectIds: [...changes.deletedProjectIds, ...idsBefore.filter(id => !byId.has(id))],

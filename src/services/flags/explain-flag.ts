@@ -41,7 +41,7 @@ export async function evaluateForExplanation(
   return {
     ...explained,
     ...traced,
-    ...describeReads(project, selected, traced.subject, request),
+    ...findReads(project, selected, traced.subject, request),
     stored: flag,
     leftOut: findLeftOutReason(flag, explained, isFilteredOut),
     trace,
@@ -58,7 +58,7 @@ function findLeftOutReason(flag: Flag, explained: ProjectToExplain, isFilteredOu
   return isFilteredOut ? 'filtered_out' : null
 }
 
-function describeReads(
+function findReads(
   project: CompiledProject,
   selected: readonly boolean[] | null,
   subject: EvaluationSubject,

@@ -40,7 +40,7 @@ export function startFlagRequestCounter(options: FlagRequestCounterOptions) {
 
   return {
     count(projectId: number) {
-      followClock()
+      closeEndedDay()
       counts.set(projectId, (counts.get(projectId) ?? 0) + 1)
       const use = uses.get(projectId)
       if (use !== undefined) use.counted++
@@ -48,7 +48,7 @@ export function startFlagRequestCounter(options: FlagRequestCounterOptions) {
     /** Whether the project has used up its flag requests of this UTC month; with a quota of 0 it always has. */
     isOverQuota({ id, quotas: { featureFlagRequests: quota } }: Project) {
       if (quota === null || quota === 0) return quota === 0
-      followClock()
+      closeEndedDay()
       const use = uses.get(id)
       return use !== undefined && (use.stored ?? 0) + use.counted >= quota
     },
@@ -78,7 +78,7 @@ export function startFlagRequestCounter(options: FlagRequestCounterOptions) {
     return uses.values().some(use => use.stored === undefined)
   }
 
-  function followClock(): void {
+  function closeEndedDay(): void {
     if (clock.nowMs() >= dayEndsAtMs) closeDay()
   }
 

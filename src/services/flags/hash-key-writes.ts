@@ -57,7 +57,7 @@ export function createHashKeyWriteQueue(options: HashKeyWritesOptions) {
       // While there is capacity, no write is waiting: each answer begins as many waiting writes as fit.
       if (hasCapacity()) return begin(assignment, timeoutMs)
       if (guard.isDown()) return err('database_unavailable')
-      return wait(assignment, timeoutMs)
+      return enqueueWrite(assignment, timeoutMs)
     },
   }
 
@@ -76,7 +76,7 @@ export function createHashKeyWriteQueue(options: HashKeyWritesOptions) {
     if (answer === undefined) return written // the guard did not call the store
     writeCount++
     rowsUnderWay += rowCount
-    const noteEnd = () => {
+    const onWriteEnd = () => {
       writeCount--
       rowsUnderWay -= rowCount
       while (hasCapacity()) {
@@ -85,11 +85,11 @@ export function createHashKeyWriteQueue(options: HashKeyWritesOptions) {
         next.begin()
       }
     }
-    answer.then(noteEnd, noteEnd)
+    answer.then(onWriteEnd, onWriteEnd)
     return written
   }
 
-  function wait(assignment: HashKeyAssignment, timeoutMs: number): Promise<Written> {
+  function enqueueWrite(assignment: HashKeyAssignment, timeoutMs: number): Promise<Written> {
     const untilMs = monotonicNowMs() + timeoutMs
     return new Promise(resolve => {
       const refuse = (reason: 'queue_full' | 'queue_timeout') => {

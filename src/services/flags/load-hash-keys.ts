@@ -59,7 +59,7 @@ export function createHashKeyLoader(
         return { rows, failure: null }
       }
       const missing = project.continuityFlagKeys.filter(key => !rows.has(key))
-      return missing.length === 0 ? { rows, failure: null } : keepMissing(project, request, rows, missing, untilMs)
+      return missing.length === 0 ? { rows, failure: null } : storeMissingRows(project, request, rows, missing, untilMs)
     })
   }
 
@@ -73,7 +73,7 @@ export function createHashKeyLoader(
       : mergeRows(own, others)
   }
 
-  function keepMissing(
+  function storeMissingRows(
     project: CompiledProject,
     request: Request,
     rows: HashKeyOverrides['rows'],

@@ -50,7 +50,7 @@ export function createSubjectLoader(
   const { subjects, reads, loadHashKeys } = options
 
   return (project, needs, request, nowMs) => {
-    const asked = readRequested(project, request)
+    const asked = readRequestSubject(project, request)
     const person = loadPerson(project, needs, request, asked)
     const groupRows = loadGroupRows(project, needs, asked)
     const staticCohorts = loadStaticCohorts(project, needs, request)
@@ -81,7 +81,7 @@ export function createSubjectLoader(
   }
 
   /** What the request itself says about the subject. */
-  function readRequested(project: CompiledProject, request: SubjectRequest): Asked {
+  function readRequestSubject(project: CompiledProject, request: SubjectRequest): Asked {
     const { distinctId, groups, personProperties, groupProperties, geoipAddress } = request
     const location = project.readsGeoip && geoipAddress !== '' ? options.geoip?.lookUp(geoipAddress) : null
     const geoip = location ? toEvaluationProperties(location) : null
@@ -121,11 +121,11 @@ export function createSubjectLoader(
       const key = typeName === undefined ? '' : readUsableGroupKey(getOwnValue(asked.groups, typeName))
       if (key === '' || !needsGroupRow(needs, typeIndex, typeName!, asked)) continue
       const found = reads.run(() => subjects.findGroup(project.project.id, typeIndex, key, () => wanted))
-      const keep = (loaded: Loaded<{ properties: PropertyBag } | null>) => {
+      const setRow = (loaded: Loaded<{ properties: PropertyBag } | null>) => {
         rows.set(typeIndex, loaded.ok ? ok(loaded.value?.properties ?? null) : loaded)
       }
-      if (found instanceof Promise) waits.push(found.then(keep))
-      else keep(found)
+      if (found instanceof Promise) waits.push(found.then(setRow))
+      else setRow(found)
     }
     return waits.length === 0 ? rows : Promise.all(waits).then(() => rows)
   }

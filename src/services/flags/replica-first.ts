@@ -13,15 +13,15 @@ type Subjects = SubjectStore & HashKeyOverrideReader & CookielessVisitors
  * @returns a store whose look-ups fail only when the primary's do.
  */
 export function createReplicaFirstStore(replica: Subjects, primary: Subjects, guard: StoreGuard): Subjects {
-  function find<T>(ask: (subjects: Subjects) => MaybePromise<T>): MaybePromise<T> {
+  function askReplicaFirst<T>(ask: (subjects: Subjects) => MaybePromise<T>): MaybePromise<T> {
     const found = guard.run(() => ask(replica))
     return mapMaybePromise(found, loaded => (loaded.ok ? loaded.value : ask(primary)))
   }
   return {
-    findPerson: (...person) => find(subjects => subjects.findPerson(...person)),
-    findStaticCohorts: (...person) => find(subjects => subjects.findStaticCohorts(...person)),
-    findGroup: (...group) => find(subjects => subjects.findGroup(...group)),
-    findHashKeys: (...person) => find(subjects => subjects.findHashKeys(...person)),
-    countIdentifies: (...visitor) => find(subjects => subjects.countIdentifies(...visitor)),
+    findPerson: (...person) => askReplicaFirst(subjects => subjects.findPerson(...person)),
+    findStaticCohorts: (...person) => askReplicaFirst(subjects => subjects.findStaticCohorts(...person)),
+    findGroup: (...group) => askReplicaFirst(subjects => subjects.findGroup(...group)),
+    findHashKeys: (...person) => askReplicaFirst(subjects => subjects.findHashKeys(...person)),
+    countIdentifies: (...visitor) => askReplicaFirst(subjects => subjects.countIdentifies(...visitor)),
   }
 }

@@ -76,9 +76,9 @@ export function createStoreCircuitBreaker(options: GuardOptions) {
       if (pendingCount >= options.pendingMax) return refuseCall('timeout')
       try {
         const answer = call()
-        return answer instanceof Promise ? limitTime(answer, timeoutMs) : noteSuccess(answer)
+        return answer instanceof Promise ? limitTime(answer, timeoutMs) : recordSuccess(answer)
       } catch (cause) {
-        return noteFailure(cause)
+        return recordFailure(cause)
       }
     },
     /** Whether too many calls failed in a row; stays true until one succeeds. */
@@ -95,27 +95,27 @@ export function createStoreCircuitBreaker(options: GuardOptions) {
         timer.cancel()
         resolve(result())
       }
-      const timedOut = () => settle(() => noteFailure(new PortError(port, 'timeout')))
+      const onTimeout = () => settle(() => recordFailure(new PortError(port, 'timeout')))
       const giveUp = () => {
         resolve(err('timeout'))
-        timer = options.startTimer(timedOut, options.timeoutMs - timeoutMs)
+        timer = options.startTimer(onTimeout, options.timeoutMs - timeoutMs)
       }
       const isWhole = timeoutMs >= options.timeoutMs * judgedAtOncePart
-      let timer = options.startTimer(isWhole ? timedOut : giveUp, timeoutMs)
+      let timer = options.startTimer(isWhole ? onTimeout : giveUp, timeoutMs)
       answer.then(
         value => {
           pendingCount--
-          settle(() => noteSuccess(value))
+          settle(() => recordSuccess(value))
         },
         cause => {
           pendingCount--
-          settle(() => noteFailure(cause))
+          settle(() => recordFailure(cause))
         },
       )
     })
   }
 
-  function noteSuccess<T>(value: T): Loaded<T> {
+  function recordSuccess<T>(value: T): Loaded<T> {
     if (isReported) logger.info(`${task}: works again`)
     isReported = false
     failuresInARow = 0
@@ -127,7 +127,7 @@ export function createStoreCircuitBreaker(options: GuardOptions) {
     return err(code === 'timeout' ? 'timeout' : 'database_unavailable')
   }
 
-  function noteFailure(cause: unknown): Loaded<never> {
+  function recordFailure(cause: unknown): Loaded<never> {
     if (cause instanceof QueueFullError) return refuseCall(cause.code)
     const code = cause instanceof PortError ? cause.code : 'corrupt'
     metrics.dependencyFailures.inc({ port, code })

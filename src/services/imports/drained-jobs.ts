@@ -26,7 +26,7 @@ export type Drain = ReturnType<typeof createDrainedJobTracker>
 export function createDrainedJobTracker({ jobs, clock, log }: DrainDeps) {
   const known = new Map<number, Ends>()
 
-  async function findEnds({ id, updatedAtMs }: ClosedJob): Promise<Ends> {
+  async function findEndOffsets({ id, updatedAtMs }: ClosedJob): Promise<Ends> {
     const found = known.get(id)
     if (found?.updatedAtMs === updatedAtMs) return found
     const streams: Ends['streams'][number][] = []
@@ -49,7 +49,7 @@ export function createDrainedJobTracker({ jobs, clock, log }: DrainDeps) {
     // The clock was set back, so the elapsed time is unknown: start waiting again.
     if (sinceMs < 0) await jobs.updateImportJob(id, { updatedAtMs: clock.nowMs() }, { states: [state], step }, null)
     if (sinceMs < closingMs) return false
-    for (const { stream, endOffset } of (await findEnds(job)).streams) {
+    for (const { stream, endOffset } of (await findEndOffsets(job)).streams) {
       const { offset, doneOffset, deferral } = await findStreamProgress(jobs, stream)
       const isDeferred = deferral?.projects.some(each => each.projectId === projectId) === true
       // Deferred records of other projects do not matter.

@@ -26,29 +26,29 @@ export async function findConnectedIds(
   const unlisted = new Set<string>()
   let open = distinctIds.filter(id => linked.add(id))
   while (open.length > 0 && !signal.aborted) {
-    const isReadable = checkReadable()
+    const isReadable = createReadableCheck()
     const asked = open.filter(id => isReadable(linked.of(id)))
     open = []
-    await ask(asked)
+    await collectLinks(asked)
   }
-  const isReadable = checkReadable()
+  const isReadable = createReadableCheck()
   const { found = [], unreadable = [] } = Object.groupBy(linked.sets(), each =>
     isReadable(each) ? 'found' : 'unreadable',
   )
   return { found, unreadable }
 
-  function checkReadable(): (ids: readonly string[]) => boolean {
+  function createReadableCheck(): (ids: readonly string[]) => boolean {
     const unreadable = new Set(Array.from(unlisted, id => linked.of(id)))
     return ids => ids.length <= componentIdsMax && !unreadable.has(ids)
   }
 
-  async function ask(ids: readonly string[]): Promise<void> {
+  async function collectLinks(ids: readonly string[]): Promise<void> {
     if (ids.length === 0) return
     const links = await findLinksOrNull(ids)
     if (links === null) {
       if (ids.length === 1) unlisted.add(ids[0]!)
       const middle = Math.ceil(ids.length / 2)
-      if (ids.length > 1) for (const half of [ids.slice(0, middle), ids.slice(middle)]) await ask(half)
+      if (ids.length > 1) for (const half of [ids.slice(0, middle), ids.slice(middle)]) await collectLinks(half)
       return
     }
     for (const { distinctId, linkedId } of links) {

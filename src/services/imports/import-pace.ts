@@ -49,7 +49,7 @@ export function createImportRateLimiter(options: {
   let stored: { lastMs: number; firstMs: number } | null = null
 
   /** Returns how far the worker lags. The worker stops reporting once nothing waits, so an old report means no lag. */
-  function lagMs(): number {
+  function computeLagMs(): number {
     const until = processedUntil()
     if (stored !== null && clock.nowMs() - stored.lastMs > forgetAfterMs) stored = null
     if (until === null || stored === null || stored.lastMs <= until.appendedBeforeMs) return 0
@@ -61,8 +61,8 @@ export function createImportRateLimiter(options: {
    * oldest waiting import would pause importers until nothing waits, since this age falls only while the worker is faster
    * than the importers were.
    */
-  function waitingMs(): number {
-    const lag = lagMs()
+  function computeWaitingMs(): number {
+    const lag = computeLagMs()
     const until = processedUntil()
     // A worker that has processed none of these imports has no pace yet.
     if (lag === 0 || until === null || until.appendedBeforeMs <= stored!.firstMs) return lag
@@ -74,7 +74,7 @@ export function createImportRateLimiter(options: {
     pace.ratePerSecond = Math.min(rateMax, pace.ratePerSecond * factor)
   }
 
-  function findPace(projectId: number): Pace {
+  function getOrCreatePace(projectId: number): Pace {
     let pace = paces.get(projectId)
     if (pace === undefined) {
       if (paces.size >= projectCountMax) paces.clear()
@@ -88,11 +88,11 @@ export function createImportRateLimiter(options: {
     /** Events per second that all importers of a project together may send. */
     rate(projectId: number): number {
       const nowMs = clock.nowMs()
-      const pace = findPace(projectId)
+      const pace = getOrCreatePace(projectId)
       const elapsedMs = Math.abs(nowMs - pace.adaptedAtMs)
       if (elapsedMs < everyMs) return Math.round(pace.ratePerSecond)
       pace.adaptedAtMs = nowMs
-      const lag = lagMs()
+      const lag = computeLagMs()
       if (lag < soonMs) grow(pace, elapsedMs)
       else if (lag > lateMs && !isBelowShare(projectId) && Math.abs(nowMs - pace.shrunkAtMs) >= shrinkEveryMs) {
         pace.shrunkAtMs = nowMs
@@ -102,7 +102,7 @@ export function createImportRateLimiter(options: {
     },
     /** How long an importer must pause, in seconds; null if it may send. */
     pauseSeconds(projectId: number): number | null {
-      const waiting = waitingMs()
+      const waiting = computeWaitingMs()
       if (waiting >= pauseFromMs && !isBelowShare(projectId))
         return Math.min(pauseSecondsMax, Math.ceil((waiting - pauseFromMs / 2) / 1_000))
       return null

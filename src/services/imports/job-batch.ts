@@ -118,8 +118,8 @@ export async function runJobBatch<Item>(
   }
   if (signal.aborted) return
   if (isOne) {
-    const projectsOf = () => ({ distinctIds: [], groups: [], projectIds: subjects.projectIds })
-    return runJobBatch(deps, signal, items, projectsOf, computeUnanswered!)
+    const toSubjects = () => ({ distinctIds: [], groups: [], projectIds: subjects.projectIds })
+    return runJobBatch(deps, signal, items, toSubjects, computeUnanswered!)
   }
   const middle = Math.ceil(items.length / 2)
   await runJobBatch(deps, signal, items.slice(0, middle), subjectsOf, compute, computeUnanswered)

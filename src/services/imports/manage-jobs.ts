@@ -48,10 +48,10 @@ export function createJob(
   change: Change,
 ): Promise<Result<DescribedImportJob, TooManyJobs>> {
   const limits = { openMax: openJobsMax, perDayMax: jobsPerDayMax, keptMax: keptJobsMax }
-  const random = () => new DataView(randomBytes(4).slice().buffer).getUint32(0)
+  const drawRandom = () => new DataView(randomBytes(4).slice().buffer).getUint32(0)
   // If another job has the id, the next try draws a new id.
   return retryOnConflict(() =>
-    management.createImportJob({ ...job, publicId: createPublicImportJobId(random) }, limits, change),
+    management.createImportJob({ ...job, publicId: createPublicImportJobId(drawRandom) }, limits, change),
   )
 }
 

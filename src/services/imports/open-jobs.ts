@@ -25,7 +25,7 @@ export function createOpenJobCache(options: {
   const unknown = new Map<string, { readonly minute: number; count: number }>()
 
   /** @returns whether the network is still within its limit of guesses. */
-  function countGuess(network: string): boolean {
+  function allowGuess(network: string): boolean {
     const minute = Math.floor(clock.nowMs() / minuteMs)
     let counted = unknown.get(network)
     if (counted?.minute !== minute) {
@@ -51,7 +51,7 @@ export function createOpenJobCache(options: {
       if (known !== undefined && ageMs >= 0 && ageMs < cachedMs) return known.job
       const job = await ask(publicId)
       // Only an unknown id counts as a guess: honest importers may share the network of a guesser.
-      if (job === null) return countGuess(network) ? null : 'too_many'
+      if (job === null) return allowGuess(network) ? null : 'too_many'
       if (cache.size >= cacheCountMax) cache.clear()
       cache.set(publicId, { askedAtMs, job })
       return job

@@ -83,7 +83,7 @@ async function publishAllLinks(job: ImportJob, deps: ImportWorkDeps, signal: Abo
 
 async function publishAllPersons(job: ImportJob, deps: ImportWorkDeps, signal: AbortSignal): Promise<void> {
   const { id, projectId } = job
-  const subjectsOf = (ids: readonly string[]) => ({
+  const toSubjects = (ids: readonly string[]) => ({
     distinctIds: ids.flatMap(distinctId => [
       { projectId, distinctId },
       { projectId: toStagingProjectId(id), distinctId },
@@ -95,14 +95,14 @@ async function publishAllPersons(job: ImportJob, deps: ImportWorkDeps, signal: A
   for (;;) {
     const ids = await deps.jobs.listStaged(id, 'ids', batchSize)
     if (ids.length === 0 || signal.aborted) break
-    await runJobBatch(deps, signal, ids, subjectsOf, (some, loaded, published) =>
+    await runJobBatch(deps, signal, ids, toSubjects, (some, loaded, published) =>
       publishPersons(createJobBatch(job, loaded, published), some),
     )
   }
   for (let after: string | null = null; !signal.aborted; ) {
     const ids: readonly string[] = await deps.jobs.listStaged(id, 'personlessIds', batchSize, after)
     if (ids.length === 0) return
-    await runJobBatch(deps, signal, ids, subjectsOf, (some, loaded, published) =>
+    await runJobBatch(deps, signal, ids, toSubjects, (some, loaded, published) =>
       publishPersonlessIds(createJobBatch(job, loaded, published), some),
     )
     after = ids.at(-1)!

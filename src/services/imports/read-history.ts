@@ -68,8 +68,8 @@ export async function readHistory(
   const progress = await findAllProgress(jobs, log)
   const stored = distinctIds?.length === 0 ? [] : await store.readHistory(projectId, subjects)
   // Events not processed yet have changed nothing; they will be applied to the result of this commit.
-  const processed = stored.filter(event => isOfProcessed(event, projectId, progress))
-  const events = withoutPast(processed, await jobs.listErasedPasts(projectId, distinctIds ?? []))
+  const processed = stored.filter(event => isEventProcessed(event, projectId, progress))
+  const events = removeErasedPast(processed, await jobs.listErasedPasts(projectId, distinctIds ?? []))
   const published = new Map<number, PublishedJob>()
   for (const id of new Set(events.filter(({ isOfJob }) => isOfJob).map(({ importJobId }) => importJobId))) {
     const job = await jobs.findImportJob(id)
@@ -78,11 +78,11 @@ export async function readHistory(
   }
   const groupTypes = loaded.groupTypes.filter(type => type.projectId === projectId)
   const of = distinctIds === undefined ? 'groups' : 'persons'
-  return { project, groupTypes, of, cuts, items: orderHistory(events, published), events, share: shareOf(stored) }
+  return { project, groupTypes, of, cuts, items: orderHistory(events, published), events, share: computeShare(stored) }
 }
 
 /** The share of the maximum of one reading that these events take, 0 to 1. */
-function shareOf(events: readonly HistoricEvent[]): number {
+function computeShare(events: readonly HistoricEvent[]): number {
   const changing = events.filter(({ changesJson, linkedId }) => changesJson !== '{}' || linkedId !== '')
   const rowCount = Math.max(changing.length, events.length - changing.length)
   const charCount = changing.reduce((sum, { changesJson }) => sum + changesJson.length, 0)
@@ -90,7 +90,7 @@ function shareOf(events: readonly HistoricEvent[]): number {
 }
 
 /** Leaves out the events that erased persons had, and links with their distinct ids. */
-function withoutPast(
+function removeErasedPast(
   events: readonly HistoricEvent[],
   pasts: readonly { readonly distinctId: string; readonly erasures: number }[],
 ): readonly HistoricEvent[] {
@@ -103,7 +103,7 @@ function withoutPast(
     .map(event => (isPast(event.linkedId, event) ? { ...event, linkedId: '' } : event))
 }
 
-function isOfProcessed(
+function isEventProcessed(
   { logStream, logOffset }: HistoricEvent,
   projectId: number,
   progress: ReadonlyMap<LogStream, Progress>,

@@ -116,7 +116,7 @@ async function rebuild(
   const done = new Set<string>()
   const size = new BatchSize()
   let isFirst = true
-  for await (const page of pagesOf(projectId, request, deps)) {
+  for await (const page of listIdPages(projectId, request, deps)) {
     if (signal.aborted) return
     const { found, unreadable } = await findConnectedIds(
       projectId,
@@ -126,11 +126,11 @@ async function rebuild(
     )
     const ofPage = new Set(page)
     for (const each of [...found, ...unreadable].flat()) if (!ofPage.has(each)) done.add(each)
-    await report({ ...emptyReport, unreadableIdCount: unreadable.flat().length }, 0)
+    await saveReportPart({ ...emptyReport, unreadableIdCount: unreadable.flat().length }, 0)
     for (const units of groupIntoBatches(found, size)) await rebuildUnits(units)
   }
 
-  async function report(part: RepairReport, erasures: number): Promise<void> {
+  async function saveReportPart(part: RepairReport, erasures: number): Promise<void> {
     await deps.jobs.saveReport(id, { ...part, erasures }, isFirst)
     isFirst = false
   }
@@ -155,7 +155,7 @@ async function rebuild(
         const wanted = foldHistory(history)
         const { changes, overrides } = applyHistoryDifference({ ...batch, wanted, idsWithEvents, openIds })
         const unreadableIdCount = some.filter(unit => unit.some(id => openIds.has(id))).flat().length
-        const part = { ...describe(changes, loaded), idCount: ids.length - unreadableIdCount, unreadableIdCount }
+        const part = { ...buildReport(changes, loaded), idCount: ids.length - unreadableIdCount, unreadableIdCount }
         parts.set(some[0]!, { part, share, erasures: loaded.erasures?.get(projectId) ?? 0 })
         return request.applies ? { changes, overrides } : unchanged
       },
@@ -165,7 +165,7 @@ async function rebuild(
         return unchanged
       },
     )
-    for (const { part, erasures } of parts.values()) await report(part, erasures)
+    for (const { part, erasures } of parts.values()) await saveReportPart(part, erasures)
     const share = parts.values().reduce((sum, each) => sum + each.share, 0)
     size.learn(share, units.flat().length)
   }
@@ -179,7 +179,7 @@ function createBatch(
   return { importJobId: noJobId, projectId, loaded, ...omitUndefined({ publishedOverrides }) }
 }
 
-async function* pagesOf(
+async function* listIdPages(
   projectId: number,
   { persons }: RebuildRequest,
   { jobs }: ImportWorkDeps,
@@ -204,7 +204,7 @@ async function* pagesOf(
   }
 }
 
-function describe({ persons, mappings, imports }: PublishedBatch['changes'], loaded: LoadedChunk): RepairReport {
+function buildReport({ persons, mappings, imports }: PublishedBatch['changes'], loaded: LoadedChunk): RepairReport {
   const removed = imports?.removedPersons ?? []
   const removedMappings = imports?.removedMappings ?? []
   const before = new Map(loaded.persons.map(person => [person.uuid, person]))
@@ -212,7 +212,7 @@ function describe({ persons, mappings, imports }: PublishedBatch['changes'], loa
   const moved = [...mappings.map(({ row }) => row.distinctId), ...removedMappings.map(({ distinctId }) => distinctId)]
   const gained = Map.groupBy(mappings, ({ row }) => row.personUuid)
   const lost = Map.groupBy(moved, distinctId => ownerOf.get(distinctId) ?? '')
-  const gainsOf = (uuid: string) => (gained.get(uuid) ?? []).map(({ row }) => row.distinctId).slice(0, reportedKeysMax)
+  const listGainedIds = (uuid: string) => (gained.get(uuid) ?? []).map(({ row }) => row.distinctId).slice(0, reportedKeysMax)
   const written = new Set(persons.map(({ row }) => row.uuid))
   const samples: RepairSample[] = [
     ...removed.map(({ uuid }) => {
@@ -220,14 +220,14 @@ function describe({ persons, mappings, imports }: PublishedBatch['changes'], loa
       return { uuid, change: 'removed' as const, keys: [], distinctIds }
     }),
     ...persons.map(({ row, loadedVersion }) => {
-      const keys = changedKeys(before.get(row.uuid), row).slice(0, reportedKeysMax)
+      const keys = listChangedKeys(before.get(row.uuid), row).slice(0, reportedKeysMax)
       const change = loadedVersion === null ? ('created' as const) : ('changed' as const)
-      return { uuid: row.uuid, change, keys, distinctIds: gainsOf(row.uuid) }
+      return { uuid: row.uuid, change, keys, distinctIds: listGainedIds(row.uuid) }
     }),
     // Persons that only get other distinct ids.
     ...[...gained.keys()]
       .filter(uuid => !written.has(uuid))
-      .map(uuid => ({ uuid, change: 'changed' as const, keys: [], distinctIds: gainsOf(uuid) })),
+      .map(uuid => ({ uuid, change: 'changed' as const, keys: [], distinctIds: listGainedIds(uuid) })),
   ]
   const countOf = (change: RepairSample['change']) => samples.filter(each => each.change === change).length
   return {
@@ -241,7 +241,7 @@ function describe({ persons, mappings, imports }: PublishedBatch['changes'], loa
 }
 
 /** Names of the changed properties, and of the changed fields in the private API. */
-function changedKeys(before: Person | undefined, after: Person): string[] {
+function listChangedKeys(before: Person | undefined, after: Person): string[] {
   const names = new Set([...Object.keys(before?.properties ?? {}), ...Object.keys(after.properties)])
   const keys = [...names].filter(key => !isSameJson(before?.properties[key], after.properties[key]))
   if (before === undefined) return keys

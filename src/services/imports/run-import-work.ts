@@ -114,7 +114,7 @@ export function createImportWorker({ retentionClock, ...options }: ImportWorkOpt
   }
 
   /** @throws the first failure since the last call. */
-  function reportFailures(): void {
+  function throwFirstFailure(): void {
     const [first] = causes.splice(0)
     if (first !== undefined) throw first
   }
@@ -123,7 +123,7 @@ export function createImportWorker({ retentionClock, ...options }: ImportWorkOpt
   async function work(job: OpenImportWork, signal: AbortSignal, onProgress: () => Promise<void>): Promise<void> {
     let { step } = job
     while (!signal.aborted) {
-      const next = await nextStep(job, step, signal).catch((cause: unknown) => {
+      const next = await runStep(job, step, signal).catch((cause: unknown) => {
         if (cause instanceof ProjectGoneError) return 'project_gone' as const
         throw cause
       })
@@ -184,13 +184,13 @@ export function createImportWorker({ retentionClock, ...options }: ImportWorkOpt
     )
   }
 
-  async function nextStep(
+  async function runStep(
     job: OpenImportWork,
     step: ImportStep | null,
     signal: AbortSignal,
   ): Promise<ImportStep | null | 'waits'> {
     if (job.state === 'publishing' && isPublishStep(step)) return runPublishStep(job, step, deps, signal)
-    if (job.state === 'discarding' && job.isProjectGone) return stepForGoneProject(job, step, signal)
+    if (job.state === 'discarding' && job.isProjectGone) return runDeletedProjectStep(job, step, signal)
     if (job.state === 'discarding' && isUndoStep(step)) return runUndoStep(job, step, deps, signal)
     if (step !== 'draining') throw new Error(`import job ${job.id} is ${job.state} at the unknown step ${step}`)
     if (!(await drain.isDrained(job))) return 'waits'
@@ -201,7 +201,7 @@ export function createImportWorker({ retentionClock, ...options }: ImportWorkOpt
   }
 
   /** Persons and groups of a deleted project need not be restored. */
-  async function stepForGoneProject(
+  async function runDeletedProjectStep(
     job: ImportJob,
     step: ImportStep | null,
     signal: AbortSignal,
@@ -230,7 +230,7 @@ export function createImportWorker({ retentionClock, ...options }: ImportWorkOpt
       areAllStarted = await start(signal, () => true)
       await Promise.all(running.values())
     } while (!areAllStarted && !signal.aborted)
-    reportFailures()
+    throwFirstFailure()
     await finalizeJobs()
   }
 
@@ -239,7 +239,7 @@ export function createImportWorker({ retentionClock, ...options }: ImportWorkOpt
     async run(signal: AbortSignal): Promise<void> {
       const task = async (): Promise<void> => {
         await start(signal, failures.isDue)
-        reportFailures()
+        throwFirstFailure()
         await finalizeJobs()
       }
       await runPeriodically(task, { everyMs, what: 'publishing or discarding of an import job', logger, signal })

@@ -29,7 +29,7 @@ export async function runUndoStep(
       const left = new LeftBehind()
       await undoPersons(job, deps, left, signal)
       await undoGroups(job, deps, left, signal)
-      await noteOnce(job, deps, left.notes(job.id), signal)
+      await addNotesOnce(job, deps, left.notes(job.id), signal)
       break
     }
     case 'rows':
@@ -50,7 +50,7 @@ function discardRows({ id, day }: ImportJob, { events }: ImportWorkDeps): Promis
 }
 
 /** Adds to the job its notes about what was left, unless an earlier try of the step has added them. */
-async function noteOnce(
+async function addNotesOnce(
   job: ImportJob,
   deps: ImportWorkDeps,
   notes: readonly ImportNote[],

@@ -63,7 +63,7 @@ export async function answerTrends(
   const current = await makeTrendBuckets(deps, project, query, signal)
   if (!current.ok) return current
   const cohorts = new CohortConditions(deps, project)
-  const parts = await listCounts(cohorts, query)
+  const parts = await planCounts(cohorts, query)
   if (!parts.ok) return err({ kind: 'cohort', issue: parts.error })
   const buckets = current.value
   const nowMs = deps.clock.nowMs()
@@ -71,7 +71,7 @@ export async function answerTrends(
   try {
     for (const part of parts.value) {
       const count: TrendCountQuery = {
-        ...scopeOf(project, query),
+        ...toEventScope(project, query),
         ...{ buckets, event: part.series.event, math: part.series.math },
         ...{ condition: part.condition, breakdown: toPropertyBreakdown(query) },
         settings: { timezone: project.timezone, nowMs },
@@ -102,7 +102,7 @@ export async function answerTrends(
   return ok([...lines.current, ...lines.previous])
 }
 
-function scopeOf({ id }: Project, { importJobId }: SeenTrends): EventScope {
+function toEventScope({ id }: Project, { importJobId }: SeenTrends): EventScope {
   return omitUndefined({ projectId: id, importJobId })
 }
 
@@ -116,7 +116,7 @@ async function makeTrendBuckets(
   const nowMs = clock.nowMs()
   const range = readDateRange(query.dates, query.interval, { ...toBucketCalendar(project), nowMs })
   if (!range.ok) return err({ kind: 'dates', issue: range.error })
-  const firstMs = range.value.fromMs ?? (await insights.findFirstEventTime(scopeOf(project, query), signal)) ?? nowMs
+  const firstMs = range.value.fromMs ?? (await insights.findFirstEventTime(toEventScope(project, query), signal)) ?? nowMs
   // The first event, or the first time that can be stored, may be later than the range.
   const fromMs = clampToRange(range.value, firstMs)
   const countMax = Math.floor(pointsMax / computeLineCountMax(query))
@@ -138,7 +138,7 @@ interface Part {
 }
 
 /** Lists the counts to query: one per series, or one per series and cohort. */
-async function listCounts(cohorts: CohortConditions, query: TrendsQuery): Promise<Result<Part[], CohortIssue>> {
+async function planCounts(cohorts: CohortConditions, query: TrendsQuery): Promise<Result<Part[], CohortIssue>> {
   const common = await cohorts.resolve(query.condition)
   if (!common.ok) return common
   const parts: Part[] = []

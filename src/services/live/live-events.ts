@@ -71,13 +71,13 @@ export function createLiveEventBroadcaster(options: LiveEventsOptions) {
       if (isClosed) return err('closed')
       if (placeCount >= options.watchersMax) return err('full')
       if ((placesOf.get(projectId) ?? 0) >= options.watchersPerProjectMax) return err('project_full')
-      takePlace(projectId, 1)
+      changePlaceCount(projectId, 1)
       let watcher: LiveWatcher | null = null
       let hasLeft = false
       const leave = () => {
         if (hasLeft) return
         hasLeft = true
-        takePlace(projectId, -1)
+        changePlaceCount(projectId, -1)
         if (watcher !== null) remove(watcher)
       }
       try {
@@ -108,19 +108,19 @@ export function createLiveEventBroadcaster(options: LiveEventsOptions) {
     /** Ends every watcher and accepts no more. Resolves when the log is no longer read. */
     async close() {
       isClosed = true
-      for (const watcher of allWatchers()) end(watcher, 'stopping')
+      for (const watcher of listWatchers()) end(watcher, 'stopping')
       await Promise.all(tailsEnding)
     },
   }
 
-  function takePlace(projectId: number, change: 1 | -1): void {
+  function changePlaceCount(projectId: number, change: 1 | -1): void {
     placeCount += change
     const count = (placesOf.get(projectId) ?? 0) + change
     if (count === 0) placesOf.delete(projectId)
     else placesOf.set(projectId, count)
   }
 
-  function allWatchers(): LiveWatcher[] {
+  function listWatchers(): LiveWatcher[] {
     return [...watchersOf.values()].flatMap(watchers => [...watchers])
   }
 
@@ -148,7 +148,7 @@ export function createLiveEventBroadcaster(options: LiveEventsOptions) {
     watchers.delete(watcher)
     if (watchers.size === 0) watchersOf.delete(watcher.request.projectId)
     for (const stream of watcher.from.keys())
-      if (!allWatchers().some(({ from }) => from.has(stream))) {
+      if (!listWatchers().some(({ from }) => from.has(stream))) {
         tails.get(stream)?.stop()
         tails.delete(stream)
       }
@@ -168,11 +168,11 @@ export function createLiveEventBroadcaster(options: LiveEventsOptions) {
       rest: writeAll,
       onLost: reason => {
         const message = messages.lost(stream, reason)
-        for (const watcher of allWatchers()) if (watcher.from.has(stream)) push(watcher, message)
+        for (const watcher of listWatchers()) if (watcher.from.has(stream)) push(watcher, message)
         writeAll()
       },
       onFailed: () => {
-        for (const watcher of allWatchers()) if (watcher.from.has(stream)) end(watcher, 'failed')
+        for (const watcher of listWatchers()) if (watcher.from.has(stream)) end(watcher, 'failed')
       },
       nowMs,
       monotonicNowMs,
@@ -231,7 +231,7 @@ export function createLiveEventBroadcaster(options: LiveEventsOptions) {
 
   function tick(): void {
     const nowMs = monotonicNowMs()
-    for (const watcher of allWatchers()) {
+    for (const watcher of listWatchers()) {
       if (watcher.isStuck(nowMs)) {
         metrics.liveViewsDropped.inc()
         end(watcher, 'too_slow')
@@ -255,7 +255,7 @@ export function createLiveEventBroadcaster(options: LiveEventsOptions) {
     isChecking = true
     while (isCheckDue) {
       isCheckDue = false
-      const groups = Map.groupBy(allWatchers(), ({ request }) => `${request.projectId} ${request.accessKey}`)
+      const groups = Map.groupBy(listWatchers(), ({ request }) => `${request.projectId} ${request.accessKey}`)
       for (const watchers of groups.values()) await check(watchers)
     }
     isChecking = false

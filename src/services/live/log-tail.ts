@@ -91,7 +91,7 @@ export function startLogTail(options: LogTailOptions) {
       const readAtMs = monotonicNowMs()
       const workedBeforeMs = options.workedMs()
       isWoken = false
-      const runs = await readOn()
+      const runs = await readNextRuns()
       if (runs === null) await rest(failureRestMs, false)
       else if (runs.length === 0) await rest(pollMs, true)
       else {
@@ -105,7 +105,7 @@ export function startLogTail(options: LogTailOptions) {
   }
 
   /** Reads the next runs. @returns null when the log cannot be read now. */
-  async function readOn(): Promise<readonly LogRun[] | null> {
+  async function readNextRuns(): Promise<readonly LogRun[] | null> {
     try {
       const { runs, nextOffset } = await log.readRuns(stream, position, bytesPerRead)
       if (runs.length === 0) position = nextOffset

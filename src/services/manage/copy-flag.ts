@@ -75,7 +75,7 @@ export async function copyFlag(
       { skipValidation: false, members: [], change: options.change },
     )
     if (!created.ok)
-      return refuseCopy([`The cohort "${cohort.name}" cannot be copied: ${cohortProblemMessage(created.error)}`])
+      return refuseCopy([`The cohort "${cohort.name}" cannot be copied: ${describeCohortProblem(created.error)}`])
     plan.cohortIds.set(cohort.id, created.value.cohort.id)
     const members = cohort.isStatic ? ' without its members, because persons belong to one project' : ''
     notes.push(`The cohort "${cohort.name}" was copied${members}.`)
@@ -94,7 +94,7 @@ function refuseCopy(reasons: readonly string[]): Result<never, CopyRefusal> {
   return err({ kind: 'refused', reasons })
 }
 
-function cohortProblemMessage(error: { kind: string; issues?: readonly { message: string }[] }): string {
+function describeCohortProblem(error: { kind: string; issues?: readonly { message: string }[] }): string {
   return error.issues?.[0]?.message ?? error.kind
 }
 
@@ -250,11 +250,11 @@ async function planGroupTypes(
   plan: Plan,
 ): Promise<void> {
   const indexes = new Set<number>()
-  const note = (index: number) => {
+  const collectIndex = (index: number) => {
     indexes.add(index)
     return index
   }
-  const collect = { cohort: (id: number) => id, flag: (id: number) => id, groupType: note }
+  const collect = { cohort: (id: number) => id, flag: (id: number) => id, groupType: collectIndex }
   for (const { filters } of [flag, ...cohorts]) replaceReferences(filters, collect)
   if (indexes.size === 0) return
   const here = await deps.management.listGroupTypes(flag.projectId)

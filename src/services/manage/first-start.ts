@@ -58,26 +58,26 @@ export async function checkFirstStart(deps: Pick<FirstStartDeps, 'management' | 
   const { management, projectKey } = deps
   if (projectKey === null || isProjectKey(projectKey)) return
   if ((await management.listPersonalKeys({ limit: 1, offset: 0 })).count > 0) return
-  if ((await management.listProjects({ limit: 1, offset: 0 })).results.length === 0) throw unusableKey('invalid_token')
+  if ((await management.listProjects({ limit: 1, offset: 0 })).results.length === 0) throw createUnusableKeyError('invalid_token')
 }
 
 async function makeProject(deps: FirstStartDeps) {
   const created = await createProject(
     { ...deps, definitionsReady: async () => undefined },
     { name: 'Default project', ...(deps.projectKey !== null && { apiToken: deps.projectKey }) },
-    firstStart(deps),
+    createStartChange(deps),
   )
   if (created.ok) return created.value
-  throw unusableKey(created.error)
+  throw createUnusableKeyError(created.error)
 }
 
-function unusableKey(refusal: string): Error {
+function createUnusableKeyError(refusal: string): Error {
   return new Error(`PENNON_PROJECT_KEY cannot be used (${refusal}). Unset it to have a key generated.`)
 }
 
 const firstStartLabel = 'First start'
 
-function firstStart({ clock }: FirstStartDeps): Change {
+function createStartChange({ clock }: FirstStartDeps): Change {
   return { by: { id: null, label: firstStartLabel }, atMs: clock.nowMs() }
 }
 
@@ -92,7 +92,7 @@ async function makePersonalKey(deps: FirstStartDeps): Promise<string> {
       lastUsedAtMs: null,
       secretHash: hashSecret(secret),
     },
-    firstStart(deps),
+    createStartChange(deps),
   )
   return secret
 }

@@ -76,7 +76,7 @@ export async function createCohort(
     skipValidation: options.skipValidation,
     write: linked => deps.management.createCohort(input, options.change, linked),
   })
-  return written.ok ? finish(deps, written.value, options) : written
+  return written.ok ? finishWrite(deps, written.value, options) : written
 }
 
 /** Writes the given fields and adds 1 to the version; given members are added to the existing ones. */
@@ -103,7 +103,7 @@ export async function updateCohort(
           skipValidation: options.skipValidation,
           write: save,
         })
-  return written.ok ? finish(deps, written.value, options) : written
+  return written.ok ? finishWrite(deps, written.value, options) : written
 }
 
 /** Keeps the members, in case the deletion is undone. A cohort that flags or other cohorts use is refused. */
@@ -158,7 +158,7 @@ function deleteUnused(
   return writeWithCheckedLinks(deps.management, cohort.projectId, async findLinks => {
     const links = await findLinks()
     const users = listUsersOfCohort(cohort.id, links)
-    const issues = users.length === 0 ? [] : [inUseIssue(users)]
+    const issues = users.length === 0 ? [] : [createInUseIssue(users)]
     if (issues.length > 0 && !options.skipValidation) return err({ kind: 'invalid', issues } as const)
     const written = await save(options.skipValidation ? {} : { linksRevision: links.revision })
     return written.ok ? ok({ written: written.value, warnings: issues }) : written
@@ -167,7 +167,7 @@ function deleteUnused(
 
 const namedUsersMax = 20
 
-function inUseIssue(users: readonly string[]): FlagIssue {
+function createInUseIssue(users: readonly string[]): FlagIssue {
   const named = users.slice(0, namedUsersMax).join(', ')
   const others = users.length > namedUsersMax ? ` and ${users.length - namedUsersMax} more` : ''
   const message = `This cohort is used by ${named}${others}. Remove it from their filters before deleting it.`
@@ -196,7 +196,7 @@ function toVersionCondition({ expectedVersion }: { readonly expectedVersion?: nu
 /**
  * Writes the members before it waits for the definition to be served, so that a request after the answer finds both.
  */
-async function finish(
+async function finishWrite(
   deps: ManageCohortsDeps,
   { written, warnings }: CheckedWrite<Written<Cohort>>,
   { members, change }: { readonly members: readonly MemberIds[]; readonly change: Change },

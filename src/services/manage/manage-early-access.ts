@@ -77,7 +77,7 @@ export function updateEarlyAccessFeature(
     if (current === null) return err('not_found')
     const isStageKept = patch.stage === undefined || isOpen(patch.stage) === isOpen(current.stage)
     const flag = isStageKept ? null : await prepareEnrolmentWrite(deps, current, isOpen(patch.stage!))
-    if (changesForeignFlag(current, flag, writer)) return err('flag_not_writable')
+    if (isFlagWriteForbidden(current, flag, writer)) return err('flag_not_writable')
     return deps.management.updateResource(
       'early_access_feature',
       projectId,
@@ -101,7 +101,7 @@ export function deleteEarlyAccessFeature(
     const current = await deps.management.findResource('early_access_feature', projectId, id)
     if (current === null) return err('not_found')
     const flag = await prepareEnrolmentWrite(deps, current, false)
-    if (changesForeignFlag(current, flag, writer)) return err('flag_not_writable')
+    if (isFlagWriteForbidden(current, flag, writer)) return err('flag_not_writable')
     const basedOn = { basedOn: current }
     return deps.management.deleteResource(
       'early_access_feature',
@@ -115,7 +115,7 @@ export function deleteEarlyAccessFeature(
 }
 
 /** Whether the write changes a flag that was not made for the feature and that the key may not write. */
-function changesForeignFlag(feature: EarlyAccessFeature, flag: FlagWrite | null, writer: Writer): boolean {
+function isFlagWriteForbidden(feature: EarlyAccessFeature, flag: FlagWrite | null, writer: Writer): boolean {
   return flag !== null && !feature.flagIsOwn && !writer.mayWriteFlags
 }
 
@@ -147,7 +147,7 @@ async function prepareExistingFlag(
   if (readConfigVersion(flag.filters) !== 1) return err('flag_of_rules')
   // People who opt in would get the flag without a variant, which its readers would not expect.
   if (hasVariants(flag)) return err('flag_with_variants')
-  return ok(toFlagChange(flag, { filters: setEnrolment(flag, isEnrolling) }))
+  return ok(toFlagChange(flag, { filters: buildEnrolmentFilters(flag, isEnrolling) }))
 }
 
 /** Null when there is nothing to change: the flag was deleted, or already has that state. */
@@ -159,10 +159,10 @@ async function prepareEnrolmentWrite(
   const flag = feature.flagId === null ? null : await findUndeletedFlag(management, feature.projectId, feature.flagId)
   if (flag === null || readConfigVersion(flag.filters) !== 1) return null
   if ((getOwnValue(flag.filters, 'feature_enrollment') === true) === isEnrolling) return null
-  return toFlagChange(flag, { filters: setEnrolment(flag, isEnrolling) })
+  return toFlagChange(flag, { filters: buildEnrolmentFilters(flag, isEnrolling) })
 }
 
-function setEnrolment(flag: Flag, isEnrolling: boolean): JsonObject {
+function buildEnrolmentFilters(flag: Flag, isEnrolling: boolean): JsonObject {
   if (isEnrolling) return mergeObjects(flag.filters, { feature_enrollment: true })
   const filters = mergeObjects(flag.filters, {})
   delete filters.feature_enrollment

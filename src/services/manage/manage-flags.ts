@@ -261,8 +261,8 @@ export async function writeFlagWithRetry<E extends { readonly kind: string } = n
     if (!written.ok && isStale(written.error)) read = written.error.current
     return written
   }
-  const isLate = (refusal: FlagRefusal | E) => options.expectedVersion === undefined && isStale(refusal)
-  const written = await writeWithCheckedLinks(deps.management, projectId, tryOnce, isLate)
+  const isRetryable = (refusal: FlagRefusal | E) => options.expectedVersion === undefined && isStale(refusal)
+  const written = await writeWithCheckedLinks(deps.management, projectId, tryOnce, isRetryable)
   return written.ok ? waitUntilServed(deps, written.value) : written
 }
 

@@ -95,7 +95,7 @@ export function updateSurvey<E = never>(
     }
     const survey = patchItem(surveyResource, current, patch)
     if ((others.startDateMs != null || content !== undefined) && hasNothingToAsk(survey)) return err('no_questions')
-    const ownFlags = await findOwnFlags(deps, current)
+    const ownFlags = await findSurveyFlags(deps, current)
     const flags = await prepareFlagWrites(deps, survey, ownFlags, targetingFilters)
     if (!flags.ok) return flags
     return deps.management.updateResource('survey', projectId, id, patch, flags.value, change, current)
@@ -112,7 +112,7 @@ export function deleteSurvey(
   return writeDefinitionWithFlags<null, SurveyRefusal>(deps, async () => {
     const current = await deps.management.findResource('survey', projectId, id)
     if (current === null) return err('not_found')
-    const { targeting, internal } = await findOwnFlags(deps, current)
+    const { targeting, internal } = await findSurveyFlags(deps, current)
     const toDeletion = (flag: Flag | null) => (flag === null ? null : toFlagChange(flag, { deleted: true }))
     const flags = { targetingFlagId: toDeletion(targeting), internalTargetingFlagId: toDeletion(internal) }
     return deps.management.deleteResource('survey', projectId, id, flags, change, { basedOn: current })
@@ -124,7 +124,7 @@ interface OwnFlags {
   readonly internal: Flag | null
 }
 
-async function findOwnFlags({ management }: ManageSurveysDeps, survey: Survey): Promise<OwnFlags> {
+async function findSurveyFlags({ management }: ManageSurveysDeps, survey: Survey): Promise<OwnFlags> {
   const find = (id: number | null) => (id === null ? null : findUndeletedFlag(management, survey.projectId, id))
   const [targeting, internal] = await Promise.all([find(survey.targetingFlagId), find(survey.internalTargetingFlagId)])
   return { targeting, internal }
@@ -141,32 +141,32 @@ async function prepareFlagWrites(
   // A survey that starts takes its own flags out of the archive.
   const state = active ? { active, archived: false } : { active }
   const keys = buildSurveyFlagKeys(survey.id)
-  const prepared = await targetingWrite()
+  const prepared = await prepareTargetingWrite()
   if (!prepared.ok) return prepared
   const targeting =
     prepared.value === null
       ? ok(null)
       : await addReferenceCheck(deps.management, survey.projectId, keys.targeting, prepared.value)
   if (!targeting.ok) return targeting
-  const internal = await internalWrite()
+  const internal = await prepareInternalWrite()
   return internal.ok ? ok({ targetingFlagId: targeting.value, internalTargetingFlagId: internal.value }) : internal
 
-  async function targetingWrite(): Promise<Result<FlagWrite | null, InvalidFlag>> {
+  async function prepareTargetingWrite(): Promise<Result<FlagWrite | null, InvalidFlag>> {
     if (targetingFilters === null)
       return ok(own.targeting === null ? null : toFlagChange(own.targeting, { deleted: true }))
     if (targetingFilters !== undefined) {
       const fields = { filters: targetingFilters, ...state }
       return own.targeting === null
-        ? newFlag(keys.targeting, `Targeting flag for survey ${survey.name}`, fields)
+        ? prepareNewFlag(keys.targeting, `Targeting flag for survey ${survey.name}`, fields)
         : prepareCheckedChange(deps, own.targeting, fields)
     }
     return ok(toFlagSwitch(own.targeting))
   }
 
-  async function internalWrite(): Promise<Result<FlagWrite | null, InvalidFlag>> {
+  async function prepareInternalWrite(): Promise<Result<FlagWrite | null, InvalidFlag>> {
     const filters = buildUnansweredSurveyFilters(survey.id, readIteration(survey.content))
     if (own.internal === null)
-      return newFlag(keys.internal, `Targeting flag for survey ${survey.name}`, { filters, ...state })
+      return prepareNewFlag(keys.internal, `Targeting flag for survey ${survey.name}`, { filters, ...state })
     const isSame = JSON.stringify(own.internal.filters) === JSON.stringify(filters)
     return ok(isSame ? toFlagSwitch(own.internal) : toFlagChange(own.internal, { filters, ...state }))
   }
@@ -175,7 +175,7 @@ async function prepareFlagWrites(
     return flag === null || flag.active === active ? null : toFlagChange(flag, state)
   }
 
-  async function newFlag(
+  async function prepareNewFlag(
     key: string,
     name: string,
     fields: { readonly filters: JsonObject; readonly active: boolean },

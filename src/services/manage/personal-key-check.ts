@@ -55,7 +55,7 @@ export function createPersonalKeyCheck(deps: {
         return known.key
       }
       if ((unknown.get(hash) ?? 0) > deps.clock.nowMs()) return null
-      return known === undefined ? lookUpUnknown(secret, hash) : ask(secret, hash)
+      return known === undefined ? lookUpUnknown(secret, hash) : lookUpKey(secret, hash)
     },
     /** Looks up every key again. Called after a key was deleted here, and when the revision shows a change elsewhere. */
     forget(): void {
@@ -69,13 +69,13 @@ export function createPersonalKeyCheck(deps: {
     if (unknownKeysAsked >= unknownKeysAskedMax) throw new QueueFullError('state')
     unknownKeysAsked++
     try {
-      return await ask(secret, hash)
+      return await lookUpKey(secret, hash)
     } finally {
       unknownKeysAsked--
     }
   }
 
-  async function ask(secret: string, hash: string): Promise<PersonalKey | null> {
+  async function lookUpKey(secret: string, hash: string): Promise<PersonalKey | null> {
     const askedIn = generation
     const key = await deps.management.findPersonalKeyByHash(hash)
     if (key === null) remembered.delete(hash)

@@ -76,7 +76,7 @@ export const activeDependents: Obstacle = async ({ management }, flag, links) =>
   const ids = links.flags.map(({ id }) => id).filter(id => dependenciesOf(id).includes(flag.id))
   const active = (await management.listFlagsById(flag.projectId, ids)).filter(found => found.active)
   const message = 'Cannot disable this feature flag because other flags depend on it'
-  return active.length === 0 ? null : refusedFor(message, active)
+  return active.length === 0 ? null : createFlagsRefusal(message, active)
 }
 
 /** Inactive flags that the flag depends on. */
@@ -85,7 +85,7 @@ export const disabledDependencies: Obstacle = async ({ management }, flag, links
   const off = found.filter(({ active, deleted }) => !active || deleted)
   return off.length === 0
     ? null
-    : refusedFor('Cannot enable this feature flag because it depends on disabled flags', off)
+    : createFlagsRefusal('Cannot enable this feature flag because it depends on disabled flags', off)
 }
 
 /** Active flags that depend on the flag, or anything else that uses it. */
@@ -101,7 +101,7 @@ const isDeleted = createRefusal('This feature flag has been deleted.')
 /** Flags that are named in a refusal; a project may have thousands. */
 const namedMax = 20
 
-function refusedFor(message: string, flags: readonly Flag[]): NarrowWriteRefusal {
+function createFlagsRefusal(message: string, flags: readonly Flag[]): NarrowWriteRefusal {
   const named = [...flags].sort((a, b) => a.id - b.id).map(({ key, id }) => `${key} (ID: ${id})`)
   const more = named.length > namedMax ? [`${named.length - namedMax} more`] : []
   return createRefusal(`${message}: ${[...named.slice(0, namedMax), ...more].join(', ')}.`)

@@ -115,11 +115,11 @@ export function createEventProcessor(options: ProcessorOptions) {
       while (!signal.aborted) {
         let next = await readNext(signal)
         if (next === null) {
-          if ((await compareWhenDue(signal)) === 'not_owner') return 'not_owner'
+          if ((await checkPositionsWhenDue(signal)) === 'not_owner') return 'not_owner'
           next = await waitForNext(signal)
         }
         if (next === null) continue
-        const end = await processRead(next, signal)
+        const end = await processChunk(next, signal)
         if (end === 'not_owner') return 'not_owner'
         if (end === 'position_moved') await claimAgain(next.cursor, signal)
       }
@@ -146,7 +146,7 @@ export function createEventProcessor(options: ProcessorOptions) {
    * PostgreSQL may be restored from an older copy while the worker is idle. The worker then continues from the state's position
    * immediately, without waiting for an event to commit.
    */
-  async function compareWhenDue(signal: AbortSignal): Promise<'not_owner' | 'owner'> {
+  async function checkPositionsWhenDue(signal: AbortSignal): Promise<'not_owner' | 'owner'> {
     if (performance.now() < compareAtMs) return 'owner'
     compareAtMs = performance.now() + limits.pollMs
     for (const cursor of cursors.all) {
@@ -184,10 +184,10 @@ export function createEventProcessor(options: ProcessorOptions) {
   async function readNext(signal: AbortSignal): Promise<NextChunk | null> {
     for (const cursor of orderCursors()) {
       if (pace.restMs(cursor) > 0) continue
-      if (cursor.takesDeferred) await retryPatiently(signal, 'waiting_for_state', () => noteReleased(cursor.stream))
+      if (cursor.takesDeferred) await retryPatiently(signal, 'waiting_for_state', () => releaseDeferred(cursor.stream))
       const chunk = await retryPatiently(signal, 'waiting_for_log', () => read(cursor))
       if (chunk === null) return null
-      if (isNew(cursor, chunk)) return { cursor, chunk }
+      if (hasNewRecords(cursor, chunk)) return { cursor, chunk }
       // Not for a second cursor: when it has no new records, it may merely have caught up with the first.
       if (!cursor.takesDeferred) perhapsTried.delete(cursor.name)
     }
@@ -218,7 +218,7 @@ export function createEventProcessor(options: ProcessorOptions) {
         await Promise.allSettled(reads)
       }
     })
-    return found !== null && isNew(found.cursor, found.chunk) ? found : null
+    return found !== null && hasNewRecords(found.cursor, found.chunk) ? found : null
   }
 
   function read(cursor: StreamCursor, waiting: Pick<LogReadOptions, 'maxWaitMs' | 'signal'> = {}): Promise<LogChunk> {
@@ -226,11 +226,11 @@ export function createEventProcessor(options: ProcessorOptions) {
     return cursors.read(cursor, { recordCountMax, bytesMax: limits.bytesMax, ...waiting })
   }
 
-  function isNew(cursor: StreamCursor, { nextOffset }: LogChunk): boolean {
+  function hasNewRecords(cursor: StreamCursor, { nextOffset }: LogChunk): boolean {
     return nextOffset !== cursors.positionOf(cursor)
   }
 
-  async function processRead({ cursor, chunk }: NextChunk, signal: AbortSignal): Promise<ChunkEnd> {
+  async function processChunk({ cursor, chunk }: NextChunk, signal: AbortSignal): Promise<ChunkEnd> {
     const { stream, traffic } = chunk
     const { name } = cursor
     if (traffic === 'live') lastTurn = name
@@ -301,7 +301,7 @@ export function createEventProcessor(options: ProcessorOptions) {
     await options.faultPoint?.('defer')
   }
 
-  async function noteReleased(stream: LogStream): Promise<void> {
+  async function releaseDeferred(stream: LogStream): Promise<void> {
     if (!(await cursors.releaseIfCaughtUp(stream))) return
     logger.info({ stream }, 'the events of a deferred project are processed')
     await options.faultPoint?.('release')

@@ -77,7 +77,7 @@ async function processPart(chunk: LogChunk, deps: ChunkDeps, published: Publishe
       if (isStoreDown(cause)) {
         deps.enterState('waiting_for_state')
         await waitForStore(cause, attempt, deps)
-        if (await wasCommitted(chunk, latest, deps)) return 'committed'
+        if (await confirmCommit(chunk, latest, deps)) return 'committed'
         continue
       }
       failureCount++
@@ -288,7 +288,7 @@ async function processHalves(chunk: LogChunk, deps: ChunkDeps, published: Publis
 }
 
 /** A commit whose answer was lost may have succeeded; the stored position shows it once it can be read again. */
-async function wasCommitted(chunk: LogChunk, latest: Try, deps: ChunkDeps): Promise<boolean> {
+async function confirmCommit(chunk: LogChunk, latest: Try, deps: ChunkDeps): Promise<boolean> {
   if (latest.commitOutcomes === null) return false
   const position = await retryWhileDown(() => deps.state.claimPosition(deps.cursor, deps.ownerId), deps)
   if (position === null || position.offset < chunk.nextOffset) return false

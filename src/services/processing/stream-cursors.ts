@@ -98,10 +98,10 @@ export class StreamCursors {
     if (projects === undefined) return await log.read(stream, fromOffset, options)
     const takesProject = (projectId: number) => !projects.has(projectId)
     const wanted = { ...options, fromOffset, toOffset: Number.POSITIVE_INFINITY, takes: takesProject }
-    const chunk = await readProjects(log, cursor, wanted)
+    const chunk = await readProjectRecords(log, cursor, wanted)
     if (chunk.nextOffset > fromOffset || (options.maxWaitMs ?? 0) <= 0) return chunk
     await log.read(stream, fromOffset, { ...options, recordCountMax: 1, bytesMax: 1 })
-    return await readProjects(log, cursor, wanted)
+    return await readProjectRecords(log, cursor, wanted)
   }
 
   async #readDeferred(cursor: StreamCursor, fromOffset: number, options: LogReadOptions): Promise<LogChunk> {
@@ -113,7 +113,7 @@ export class StreamCursors {
     if (projects === undefined || fromOffset >= toOffset) return nothing
     const takesProject = (projectId: number, offset: number) =>
       offset >= (projects.get(projectId) ?? Number.POSITIVE_INFINITY)
-    const chunk = await readProjects(log, cursor, { ...options, fromOffset, toOffset, takes: takesProject })
+    const chunk = await readProjectRecords(log, cursor, { ...options, fromOffset, toOffset, takes: takesProject })
     if (chunk.nextOffset > fromOffset) return { ...chunk, missing: await this.#unlessKnown(stream, chunk.missing) }
     // An empty log begins at the first cursor's position, so it does not have the records that this cursor had to take.
     const { appendedAtMs } = await log.status(stream, fromOffset)
@@ -174,7 +174,7 @@ interface ProjectRead {
  * reads a bounded amount, including skipped records.
  * @returns a chunk as from `EventLogReader.read`, but without the skipped records; it may be empty.
  */
-async function readProjects(
+async function readProjectRecords(
   log: Pick<EventLogReader, 'readRuns'>,
   { stream, traffic }: StreamInfo,
   wanted: ProjectRead,

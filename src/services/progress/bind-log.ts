@@ -66,7 +66,7 @@ export async function bindLog(deps: BindLogDeps): Promise<Result<null, string>> 
   const { management, log, folder, host, statePlace } = deps
   const { binding, followed, begunAt } = await readBinding(deps)
   if (binding.kind === 'go_on') return ok(null)
-  if (binding.kind === 'refuse') return err(refusalMessage(folder, statePlace, followed))
+  if (binding.kind === 'refuse') return err(formatRefusal(folder, statePlace, followed))
   const id = binding.id ?? deps.newUuid()
   // Give the log its id first: without one it belongs to no state.
   if (!log.hasSegments) log.writeId(id)
@@ -81,7 +81,7 @@ export async function bindLog(deps: BindLogDeps): Promise<Result<null, string>> 
 /** The line with which `bindLog` would refuse the log; null if it would not. Changes nothing. @throws PortError */
 export async function findBindingRefusal(deps: FindBindingDeps): Promise<string | null> {
   const { binding, followed } = await readBinding(deps)
-  return binding.kind === 'refuse' ? refusalMessage(deps.folder, deps.statePlace, followed) : null
+  return binding.kind === 'refuse' ? formatRefusal(deps.folder, deps.statePlace, followed) : null
 }
 
 async function readBinding({ management, log }: FindBindingDeps) {
@@ -144,21 +144,21 @@ export function restrictClaimsToLog(
   chunks: ChunkStore,
   management: Pick<LogBindingStore, 'findFollowedLog'>,
 ): ChunkStore {
-  const requireFollowed = async () => {
+  const requireFollowedLog = async () => {
     if (((await management.findFollowedLog())?.id ?? null) !== logId) throw new LogLeftError()
   }
   return {
     ...chunks,
     claimPosition: async (stream, ownerId) => {
-      await requireFollowed()
+      await requireFollowedLog()
       const position = await chunks.claimPosition(stream, ownerId)
-      await requireFollowed()
+      await requireFollowedLog()
       return position
     },
   }
 }
 
-function refusalMessage(folder: string, statePlace: string | null, followed: FollowedLog | null): string {
+function formatRefusal(folder: string, statePlace: string | null, followed: FollowedLog | null): string {
   const state = statePlace === null ? 'the state in this data folder' : `the state in ${statePlace}`
   const follows = followed === null ? 'follows no log yet' : `follows the log in ${followed.place}`
   const remedy =

@@ -18,13 +18,13 @@ export function startMissingEventsReader(options: {
 }): MissingEvents {
   const { marks, logger } = options
   let spanCount = 0
-  let reading = read()
+  let reading = readSpanCount()
   const timer = setInterval(() => {
-    reading = reading.then(read)
+    reading = reading.then(readSpanCount)
   }, options.readMs)
   timer.unref()
 
-  async function read(): Promise<void> {
+  async function readSpanCount(): Promise<void> {
     try {
       spanCount = (await marks.findEventStoreMark())?.missing.length ?? 0
     } catch (cause) {

@@ -128,7 +128,7 @@ export async function countAffectedSubjects(
       const subject = read()
       const valueBefore = await evaluate(before, subject)
       const valueAfter = await evaluate(after, subject)
-      tally.add(valueBefore, valueAfter, await isSplit(valueAfter, subject, otherIds))
+      tally.add(valueBefore, valueAfter, await isSplitAcrossIds(valueAfter, subject, otherIds))
     }
     await onPage(() => tally.counts())
   }
@@ -141,7 +141,7 @@ export async function countAffectedSubjects(
     return probe.outcomeOf(evaluation)
   }
 
-  async function isSplit(
+  async function isSplitAcrossIds(
     ofFirst: FlagOutcome | null,
     subject: EvaluationSubject,
     otherIds: readonly string[],

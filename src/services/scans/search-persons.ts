@@ -28,8 +28,8 @@ export function searchPersons(
   return async ({ offset, limit }) => {
     for (;;) {
       passed += held.splice(0, offset - passed).length
-      if (isAtEnd || (passed === offset && isEnough(limit))) break
-      await findMore()
+      if (isAtEnd || (passed === offset && hasEnough(limit))) break
+      await loadMore()
     }
     // One match is kept back, which shows that more matches remain.
     const results = held.splice(0, isAtEnd ? limit : Math.min(limit, held.length - 1))
@@ -37,14 +37,14 @@ export function searchPersons(
     return { results, hasMore: held.length > 0 }
   }
 
-  function isEnough(limit: number): boolean {
+  function hasEnough(limit: number): boolean {
     if (held.length <= 1) return false
     return (
       held.length > limit || held.reduce((sum, { propertiesJson }) => sum + propertiesJson.length, 0) > heldCharsMax
     )
   }
 
-  async function findMore(): Promise<void> {
+  async function loadMore(): Promise<void> {
     signal.throwIfAborted()
     const page = { ...filters, ...(belowId !== undefined && { belowId }), limit: personsPerPage }
     const { results, nextBehindId } = await management.listPersonsBelow(projectId, page, [])

@@ -24,8 +24,8 @@ const sliceMs = 10
 const waitingMax = 16
 
 export function createSubjectScanQueues(monotonicNowMs: () => number) {
-  const tooManyScans = () => new TooManyScansError('too many scans of this project are queued')
-  const createQueue = () => new ProjectQueue({ runningMax: 1, waitingMax }, tooManyScans)
+  const createTooManyScansError = () => new TooManyScansError('too many scans of this project are queued')
+  const createQueue = () => new ProjectQueue({ runningMax: 1, waitingMax }, createTooManyScansError)
   return {
     slices: createSliceQueue({ sliceMs, monotonicNowMs }),
     /** The queue of counts, which scan everything. */

@@ -27,19 +27,19 @@ export function createDailySaltCache(options: {
   const timer = timers.startTimer(() => {
     const kept = findDaysToKeep(clock.nowMs())
     for (const days of [known, failures]) for (const day of days.keys()) if (!isDayInRange(kept, day)) days.delete(day)
-    for (const [day, salt] of known) void agree(day, salt)
+    for (const [day, salt] of known) void agreeOnSalt(day, salt)
   }, lookEveryMs)
 
   /**
    * An unavailable store is reported by requests for other days, not here. Each round replaces the array even then:
    * `services/capture/hide-visitors.ts` releases the visitors of a salt together with its array.
    */
-  async function agree(day: string, salt: Uint8Array): Promise<void> {
+  async function agreeOnSalt(day: string, salt: Uint8Array): Promise<void> {
     const stored = await store.keepSalt(day, salt).catch(() => salt.slice())
     if (known.has(day)) known.set(day, stored)
   }
 
-  async function read(day: string): Promise<Uint8Array> {
+  async function readOrCreateSalt(day: string): Promise<Uint8Array> {
     try {
       const salt = await store.keepSalt(day, randomBytes(16))
       failures.delete(day)
@@ -66,7 +66,7 @@ export function createDailySaltCache(options: {
       if (salt !== undefined) return salt
       const failure = failures.get(day)
       if (failure !== undefined && monotonicNowMs() < failure.untilMs) return Promise.reject(failure.cause)
-      const reading = read(day)
+      const reading = readOrCreateSalt(day)
       asked.set(day, reading)
       return reading
     },

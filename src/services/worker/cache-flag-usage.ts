@@ -74,12 +74,12 @@ export function createFlagUsageRefresher(options: FlagUsageRefresherOptions) {
     for (const id of order) {
       if (performance.now() >= turn.endMs) return false
       const project = await projects.findProject(id)
-      if (project !== null && !(await keepProject(project, turn))) isComplete = false
+      if (project !== null && !(await cacheProject(project, turn))) isComplete = false
     }
     return isComplete
   }
 
-  async function keepProject(project: Project, turn: Turn): Promise<boolean> {
+  async function cacheProject(project: Project, turn: Turn): Promise<boolean> {
     const nowMs = clock.nowMs()
     const about = known.get(project.id) ?? {
       ...{ busyFlags: [], busyUntilMs: 0, moved: new Map(), movedUntilMs: nowMs - cachedDays.day * dayMs },
@@ -99,12 +99,12 @@ export function createFlagUsageRefresher(options: FlagUsageRefresherOptions) {
     about.movedUntilMs = nowMs
     const closed = (['day', 'hour'] as const).map(interval => listClosedEdges(project, interval, nowMs))
     for (const flag of about.busyFlags)
-      for (const edges of closed) if (!(await keepBuckets(project.id, flag, edges, moved, turn))) return false
+      for (const edges of closed) if (!(await cacheBuckets(project.id, flag, edges, moved, turn))) return false
     moved.clear()
     return true
   }
 
-  async function keepBuckets(
+  async function cacheBuckets(
     projectId: number,
     { flagKey, callsOfDay }: BusyFlag,
     closed: readonly number[],
@@ -121,13 +121,13 @@ export function createFlagUsageRefresher(options: FlagUsageRefresherOptions) {
     const isDue = (index: number) => {
       const cachedAtMs = cached.get(edges[index]!)
       if (cachedAtMs === undefined || cachedAtMs > nowMs) return true
-      return daysOf(edges[index]!, edges[index + 1]!).some(day => (moved.get(day) ?? 0) > cachedAtMs)
+      return listDayStarts(edges[index]!, edges[index + 1]!).some(day => (moved.get(day) ?? 0) > cachedAtMs)
     }
     // Estimates calls as if each day's calls were evenly spread.
     const estimateCalls = (index: number) => {
       const [fromMs, endMs] = [edges[index]!, edges[index + 1]!]
       const share = (day: number) => (Math.min(endMs, day + dayMs) - Math.max(fromMs, day)) / dayMs
-      return daysOf(fromMs, endMs).reduce((sum, day) => sum + (callsOfDay.get(day) ?? 0) * share(day), 0)
+      return listDayStarts(fromMs, endMs).reduce((sum, day) => sum + (callsOfDay.get(day) ?? 0) * share(day), 0)
     }
     // The latest buckets first: they are queried most.
     for (let end = edges.length - 1; end > 0; end--) {
@@ -154,7 +154,7 @@ export function createFlagUsageRefresher(options: FlagUsageRefresherOptions) {
 }
 
 /** The starts of the UTC days that a range touches. */
-function daysOf(fromMs: number, endMs: number): number[] {
+function listDayStarts(fromMs: number, endMs: number): number[] {
   const days: number[] = []
   for (let day = fromMs - (fromMs % dayMs); day < endMs; day += dayMs) days.push(day)
   return days

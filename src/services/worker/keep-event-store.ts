@@ -77,14 +77,14 @@ export function createEventStoreRestorer(options: EventStoreKeeperOptions) {
         'rows are missing from the event store: run `pennon doctor` for the time spans',
       )
     const positions = await findAllProgress(marks, log)
-    const found = await findHeld(mark?.id ?? null)
+    const found = await findHeldRows(mark?.id ?? null)
     if (isStart && mayBeAheadOfMark(found, mark)) await catchUpErasures()
-    if (found === null) return noteRefused()
-    const missing = mark === null ? [] : await findLost(mark.held.filter(isKept), found)
+    if (found === null) return logRefusedAccess()
+    const missing = mark === null ? [] : await findLostRanges(mark.held.filter(shouldStillExist), found)
     const isOurs = mark === null ? !hasLostEverything(found, positions) : found.isMarked
     if (isOurs && missing.length === 0) {
       if (isStart && mark !== null) await restore(mark.positions, positions, signal)
-      if (!signal.aborted && (mark === null || !isMarkUpToDate(mark, positions))) await leaveMark(mark, positions, [])
+      if (!signal.aborted && (mark === null || !isMarkUpToDate(mark, positions))) await saveMark(mark, positions, [])
       return
     }
     logger.error(
@@ -97,13 +97,13 @@ export function createEventStoreRestorer(options: EventStoreKeeperOptions) {
     await restoreOverrides(marks, options, signal)
     await restore({}, positions, signal)
     if (signal.aborted) return
-    const gone = await beyondLog(mark === null ? [everything] : missing, positions)
+    const gone = await findUnrestorable(mark === null ? [everything] : missing, positions)
     for (const { table, partition, oldestMs, newestMs } of gone)
       logger.error(
         { table, partition, from: formatTimeOrBeginning(oldestMs), to: formatTimeOrBeginning(newestMs) },
         'rows accepted in this time span are missing from the event store and are no longer in the log',
       )
-    await leaveMark(mark, positions, gone)
+    await saveMark(mark, positions, gone)
   }
 
   /** An older copy of the state has a lower count of erasures than the rows that were stored after the copy was made. */
@@ -112,7 +112,7 @@ export function createEventStoreRestorer(options: EventStoreKeeperOptions) {
   }
 
   /** If the store fails, creates missing tables and tries again: an emptied database has no tables either. */
-  async function findHeld(markId: string | null): Promise<HeldRows | null> {
+  async function findHeldRows(markId: string | null): Promise<HeldRows | null> {
     try {
       return await events.findHeldRows(instance, markId)
     } catch (cause) {
@@ -123,12 +123,12 @@ export function createEventStoreRestorer(options: EventStoreKeeperOptions) {
   }
 
   /** Finds the missing parts of these ranges, except parts that were removed on purpose. */
-  async function findLost(held: readonly HeldRange[], found: HeldRows): Promise<HeldRange[]> {
+  async function findLostRanges(held: readonly HeldRange[], found: HeldRows): Promise<HeldRange[]> {
     const missing = findMissingRanges(held, found.ranges)
-    return missing.length === 0 ? [] : withoutDiscarded(findMissingRanges(missing, await marks.listEmptied()))
+    return missing.length === 0 ? [] : excludeDiscarded(findMissingRanges(missing, await marks.listEmptied()))
   }
 
-  function noteRefused(): void {
+  function logRefusedAccess(): void {
     if (!wasRefused)
       logger.warn("no access to the event store's system.tables and system.parts: lost rows cannot be detected")
     wasRefused = true
@@ -162,10 +162,10 @@ export function createEventStoreRestorer(options: EventStoreKeeperOptions) {
   }
 
   /** The missing rows that the log can no longer restore. */
-  async function beyondLog(missing: readonly HeldRange[], positions: Positions): Promise<HeldRange[]> {
+  async function findUnrestorable(missing: readonly HeldRange[], positions: Positions): Promise<HeldRange[]> {
     const since = { live: 0, import: 0 } satisfies Record<Traffic, number>
     for (const { stream, traffic } of await log.streams())
-      since[traffic] = Math.max(since[traffic], await keptSince(stream, positions.get(stream)?.offset ?? 0))
+      since[traffic] = Math.max(since[traffic], await findLogStartMs(stream, positions.get(stream)?.offset ?? 0))
     return missing.flatMap(range => {
       if (range.table === 'person_distinct_id_overrides') return [] // the state has them
       const isImported = importTables.has(range.table) && !range.partition.startsWith('0-')
@@ -180,7 +180,7 @@ export function createEventStoreRestorer(options: EventStoreKeeperOptions) {
    * Returns the time, epoch ms, from which on the log still has every record: 0 if it lost none, infinity if it has no
    * record.
    */
-  async function keptSince(stream: LogStream, position: number): Promise<number> {
+  async function findLogStartMs(stream: LogStream, position: number): Promise<number> {
     const { runs, missing } = await log.readRuns(stream, 0, 1)
     if (position === 0 || (runs.length > 0 && missing === null)) return 0
     return (runs[0]?.appendedAtMs ?? Number.POSITIVE_INFINITY) - momentMs
@@ -190,7 +190,7 @@ export function createEventStoreRestorer(options: EventStoreKeeperOptions) {
    * Writes the store's mark first: if the state's new mark is never saved, the store's mark still names the state's current
    * one (`former`).
    */
-  async function leaveMark(
+  async function saveMark(
     former: EventStoreMark | null,
     positions: Positions,
     gone: readonly HeldRange[],
@@ -200,13 +200,13 @@ export function createEventStoreRestorer(options: EventStoreKeeperOptions) {
     const found = await events.findHeldRows(instance, id)
     if (found === null) return
     const before = former === null ? [] : former.missing.flatMap(range => findMissingRanges([range], found.ranges))
-    const missing = [...before, ...gone].filter(isKept)
+    const missing = [...before, ...gone].filter(shouldStillExist)
     const done = Object.fromEntries(Array.from(positions, ([stream, { doneOffset }]) => [stream, doneOffset]))
     await marks.saveEventStoreMark({ id, positions: done, held: mergeRowRanges(found.ranges), missing })
   }
 
   /** Drops ranges that are gone on purpose: rows of discarded imports, and pending rows of published ones. */
-  async function withoutDiscarded(ranges: readonly HeldRange[]): Promise<HeldRange[]> {
+  async function excludeDiscarded(ranges: readonly HeldRange[]): Promise<HeldRange[]> {
     const kept: HeldRange[] = []
     for (const range of ranges) {
       const importJobId = importTables.has(range.table) ? importJobOfPartition(range.partition) : null
@@ -224,13 +224,13 @@ export function createEventStoreRestorer(options: EventStoreKeeperOptions) {
   }
 
   /** Whether rows should still exist: expired rows disappear on their own. */
-  function isKept({ table, newestMs }: HeldRange): boolean {
+  function shouldStillExist({ table, newestMs }: HeldRange): boolean {
     const days = table === 'rejected_events' ? options.rejectRetentionDays : recordingRetentionDays.row
     if (newestMs === null || (table !== 'rejected_events' && table !== 'replay_messages')) return true
     return newestMs > options.expiryClock.nowMs() - (days - 1) * dayMs
   }
 
-  async function checkOn(signal: AbortSignal): Promise<void> {
+  async function runCheck(signal: AbortSignal): Promise<void> {
     await serialize(() => check(!isChecked, signal))
     isChecked = true
   }
@@ -248,10 +248,10 @@ export function createEventStoreRestorer(options: EventStoreKeeperOptions) {
    */
   async function findLostSpans(): Promise<readonly LostSpan[]> {
     const mark = await marks.findEventStoreMark()
-    const found = mark === null ? null : await findHeld(mark.id)
+    const found = mark === null ? null : await findHeldRows(mark.id)
     if (mark === null || found === null) return []
-    const missing = [...mark.missing, ...(await findLost(mark.held, found))]
-    return missing.filter(range => chargedTables.has(range.table) && isKept(range))
+    const missing = [...mark.missing, ...(await findLostRanges(mark.held, found))]
+    return missing.filter(range => chargedTables.has(range.table) && shouldStillExist(range))
   }
 
   return {
@@ -266,11 +266,11 @@ export function createEventStoreRestorer(options: EventStoreKeeperOptions) {
      * @throws PortError if the caller must try again.
      */
     checkAtStart: async (signal: AbortSignal): Promise<void> => {
-      if (await mayRun()) await checkOn(signal)
+      if (await mayRun()) await runCheck(signal)
     },
     /** Checks again every 10 s, and records the positions up to which the store has its rows. */
     run: (signal: AbortSignal) =>
-      runPeriodically(() => checkOn(signal), { everyMs, what: 'checking the event store', logger, signal, mayRun }),
+      runPeriodically(() => runCheck(signal), { everyMs, what: 'checking the event store', logger, signal, mayRun }),
     /** Records the positions a last time, so that the next start has nothing to restore. */
     leave: async (): Promise<void> => {
       try {

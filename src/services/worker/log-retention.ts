@@ -32,7 +32,7 @@ export function createLogCleanup(options: {
 }) {
   const { log, positions, clock, logger, retentionMs, mayRun } = options
 
-  async function readProcessed(): Promise<Record<LogStream, number>> {
+  async function readProcessedOffsets(): Promise<Record<LogStream, number>> {
     const progress = await findAllProgress(positions, log)
     return Object.fromEntries(Array.from(progress, ([stream, { doneOffset }]) => [stream, doneOffset]))
   }
@@ -40,7 +40,7 @@ export function createLogCleanup(options: {
   /** Runs one round. @returns how many segments were deleted because of their age. @throws PortError */
   async function deleteNow(): Promise<number> {
     let count = 0
-    for (const [stream, offset] of Object.entries(await readProcessed())) {
+    for (const [stream, offset] of Object.entries(await readProcessedOffsets())) {
       count += (await log.deleteBehind(stream, offset, clock.nowMs() - retentionMs)).deletedSegmentCount
     }
     if (count > 0) logger.info({ segmentCount: count }, 'deleted processed log segments')
@@ -51,7 +51,7 @@ export function createLogCleanup(options: {
   async function reclaimSpaceNow(): Promise<number> {
     const { isShort, areImportsShort } = await log.measureSpace()
     if (!isShort && !areImportsShort) return 0
-    const { deletedSegmentCount } = await log.reclaimSpace(await readProcessed())
+    const { deletedSegmentCount } = await log.reclaimSpace(await readProcessedOffsets())
     if (deletedSegmentCount > 0)
       logger.info(
         { segmentCount: deletedSegmentCount },

@@ -167,7 +167,7 @@ export function createSubjectMirrorUpdater(options: SubjectMirrorKeeperOptions) 
     return isSaved
   }
 
-  async function wakeUpOrIdle(signal: AbortSignal): Promise<void> {
+  async function waitForWakeUp(signal: AbortSignal): Promise<void> {
     if (!isWokenUp && !signal.aborted)
       await new Promise<void>(resolve => {
         const timer = setTimeout(resolve, pollMs)
@@ -196,7 +196,7 @@ export function createSubjectMirrorUpdater(options: SubjectMirrorKeeperOptions) 
     run: (signal: AbortSignal) =>
       runPeriodically(
         async () => {
-          await wakeUpOrIdle(signal)
+          await waitForWakeUp(signal)
           if (await work(signal)) isWokenUp = true
         },
         { everyMs: pauseMs, what: 'writing persons and groups to the event store', logger, signal },

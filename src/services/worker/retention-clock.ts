@@ -36,14 +36,14 @@ export function createRetentionClock(options: {
     const last = looked?.time ?? (await store.findTrustedTime())
     const time = updateTrustedTime(last, clock.nowMs(), looked === null ? 0 : atMonotonicMs - looked.atMonotonicMs)
     const hasChanged = last === null || isTimeTrusted(last) !== isTimeTrusted(time)
-    if (hasChanged && last !== null) logBelief(time)
+    if (hasChanged && last !== null) logTrustChange(time)
     looked = { time, atMonotonicMs }
     if (!hasChanged && atMonotonicMs - savedAtMs < saveEveryMs) return
     await store.saveTrustedTime(time)
     savedAtMs = atMonotonicMs
   }
 
-  function logBelief(time: TrustedTime): void {
+  function logTrustChange(time: TrustedTime): void {
     if (isTimeTrusted(time)) logger.info('the system clock is trusted again: deletion by age resumes')
     else
       logger.warn(

@@ -22,7 +22,7 @@ export function createScheduleLease(options: {
   let untilMs: number | null = null
   let asking: Promise<boolean> | null = null
 
-  async function ask(): Promise<boolean> {
+  async function claimOrRenew(): Promise<boolean> {
     const nowMs = clock.nowMs()
     const leftMs = untilMs === null ? 0 : untilMs - nowMs
     // More than a whole lease can be left only when the clock was set back; such a lease does not count.
@@ -46,7 +46,7 @@ export function createScheduleLease(options: {
      * @throws PortError
      */
     isOurs(): Promise<boolean> {
-      asking ??= ask().finally(() => {
+      asking ??= claimOrRenew().finally(() => {
         asking = null
       })
       return asking

@@ -52,7 +52,7 @@ export function createUsageSchedule(options: {
   async function round(signal?: AbortSignal): Promise<void> {
     const nowMs = clock.nowMs()
     const today = utcDay(nowMs)
-    const openDays = listDays((await oldestWaitingMs(nowMs)) - (openDayCount - 1) * dayMs, nowMs)
+    const openDays = listDays((await findOldestWaitingMs(nowMs)) - (openDayCount - 1) * dayMs, nowMs)
     const openFrom = openDays[0]!
     // Read before anything is computed, so that a project whose events are processed during that time is due again.
     const recordCounts = new Map(
@@ -91,7 +91,7 @@ export function createUsageSchedule(options: {
   }
 
   /** When the oldest unprocessed live event was accepted; `nowMs` if there is no such event. */
-  async function oldestWaitingMs(nowMs: number): Promise<number> {
+  async function findOldestWaitingMs(nowMs: number): Promise<number> {
     let oldestMs = nowMs
     for (const { stream, traffic } of await log.streams()) {
       if (traffic !== 'live') continue

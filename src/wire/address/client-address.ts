@@ -42,7 +42,7 @@ export function findClientAddress(
 
 /** What counts as one sender: an IPv4 address, or the first 64 bits of an IPv6 address, which one machine may own. */
 export function findSenderNetwork(address: string): string {
-  return isIP(address) === 6 ? ipv6Prefix(address, 4) : address
+  return isIP(address) === 6 ? formatIpv6Prefix(address, 4) : address
 }
 
 /**
@@ -51,11 +51,11 @@ export function findSenderNetwork(address: string): string {
  */
 export function findAddressBlock(address: string): string {
   const version = isIP(address)
-  if (version === 6) return ipv6Prefix(address, 3)
+  if (version === 6) return formatIpv6Prefix(address, 3)
   return version === 4 ? `${address.slice(0, address.lastIndexOf('.'))}.0/24` : address
 }
 
-function ipv6Prefix(address: string, groupCount: number): string {
+function formatIpv6Prefix(address: string, groupCount: number): string {
   const [front = '', back] = address.split('::')
   const groups = front === '' ? [] : front.split(':')
   if (back !== undefined) {

@@ -13,19 +13,19 @@ export function readVisitorFromHeaders(
   socketAddress: string | undefined,
   trustedProxies: TrustedProxies,
 ): ShownVisitor {
-  const origin = textOf(headers.origin)
+  const origin = readHeaderText(headers.origin)
   return {
     address: findClientAddress(headers, socketAddress, trustedProxies),
-    host: origin === '' || origin === 'null' ? withoutPath(textOf(headers.referer)) : origin,
-    userAgent: textOf(headers['user-agent']),
+    host: origin === '' || origin === 'null' ? removePath(readHeaderText(headers.referer)) : origin,
+    userAgent: readHeaderText(headers['user-agent']),
   }
 }
 
-function textOf(header: RequestHeaders[string]): string {
+function readHeaderText(header: RequestHeaders[string]): string {
   return typeof header === 'string' ? header : ''
 }
 
 /** Gives all pages of a site the same text, so that the site's root domain is computed once. */
-function withoutPath(address: string): string {
+function removePath(address: string): string {
   return /^[a-z][a-z0-9+.-]{0,30}:\/\/[^/?#]*/i.exec(address)?.[0] ?? address
 }

@@ -47,14 +47,14 @@ export function parseTrustedProxies(setting: string): Result<TrustedProxies, str
     const named = namedRanges.get(entry.toLowerCase())
     const parsed = named ?? parseRange(entry)
     if (parsed === null) return err(entry)
-    for (const [address, prefixBits] of parsed) ranges.addSubnet(address, prefixBits, familyOf(address))
+    for (const [address, prefixBits] of parsed) ranges.addSubnet(address, prefixBits, detectFamily(address))
   }
   const remembered = new Map<string, boolean>()
   return ok({
     trusts(address) {
       let trusted = remembered.get(address)
       if (trusted === undefined) {
-        trusted = isIP(address) !== 0 && ranges.check(address, familyOf(address))
+        trusted = isIP(address) !== 0 && ranges.check(address, detectFamily(address))
         if (remembered.size >= rememberedPeerCountMax) remembered.clear()
         remembered.set(address, trusted)
       }
@@ -72,6 +72,6 @@ function parseRange(entry: string): readonly Range[] | null {
   return /^\d{1,3}$/.test(prefix) && Number(prefix) <= bitsMax ? [[address, Number(prefix)]] : null
 }
 
-function familyOf(address: string): 'ipv4' | 'ipv6' {
+function detectFamily(address: string): 'ipv4' | 'ipv6' {
   return address.includes(':') ? 'ipv6' : 'ipv4'
 }

@@ -67,12 +67,12 @@ function prepareClientConfig({ project, definitions }: CompiledProject, isOverQu
   const surveyConfigText = surveyConfig === null ? null : JSON.stringify(surveyConfig)
   const running = readClientSetting(settings, 'surveys_opt_in') === false ? null : surveys.running
   const parts = { settings, surveys: running, surveyConfig: surveyConfigText }
-  const recording = isRecording && !isOverRecordingQuota ? JSON.stringify(sessionRecording(settings)) : 'false'
+  const recording = isRecording && !isOverRecordingQuota ? JSON.stringify(buildSessionRecording(settings)) : 'false'
   const persistence = readClientSetting(settings, 'flags_persistence_default')
   return {
     members: encodeMembers({ ...parts, recording }),
     membersUnrecorded: encodeMembers({ ...parts, recording: 'false' }),
-    recordingHosts: recordingHosts(settings),
+    recordingHosts: listRecordingHosts(settings),
     isOverRecordingQuota,
     minimalFlagCalledEvents: hasMinimalFlagCalledEvents(settings),
     flagsPersistenceDefault: typeof persistence === 'boolean' ? persistence : null,
@@ -95,7 +95,7 @@ function encodeMembers(parts: {
     `"surveys":${surveys ?? false}`,
     ...(surveyConfig === null ? [] : [`"survey_config":${surveyConfig}`]),
     `"heatmaps":${isSettingTrue(settings, 'heatmaps_opt_in')}`,
-    `"capturePerformance":${capturePerformance(settings)}`,
+    `"capturePerformance":${encodeCapturePerformance(settings)}`,
     `"autocaptureExceptions":${exceptions}`,
     `"autocapture_opt_out":${isSettingTrue(settings, 'autocapture_opt_out')}`,
     `"captureDeadClicks":${isSettingTrue(settings, 'capture_dead_clicks')}`,
@@ -110,7 +110,7 @@ function encodeMembers(parts: {
 /** The configuration for an unknown key: everything that can be off is off. */
 export const offMembers = encodeMembers({ settings: {}, recording: 'false', surveys: null, surveyConfig: null })
 
-function capturePerformance(settings: JsonObject): string {
+function encodeCapturePerformance(settings: JsonObject): string {
   const networkTiming = isSettingTrue(settings, 'capture_performance_opt_in')
   const webVitals = isSettingTrue(settings, 'autocapture_web_vitals_opt_in')
   if (!networkTiming && !webVitals) return 'false'
@@ -122,7 +122,7 @@ function capturePerformance(settings: JsonObject): string {
 }
 
 /** Leaves out the list of domains: the server checks it, and clients do not see it. */
-function sessionRecording(settings: JsonObject): JsonObject {
+function buildSessionRecording(settings: JsonObject): JsonObject {
   const settingOf = (name: string) => readClientSetting(settings, `session_recording_${name}`)
   const rate = settingOf('sample_rate')
   const replay = readClientSetting(settings, 'session_replay_config')
@@ -133,7 +133,7 @@ function sessionRecording(settings: JsonObject): JsonObject {
     recorderVersion: 'v2',
     sampleRate: rate === '1.00' ? null : rate,
     minimumDurationMilliseconds: settingOf('minimum_duration_milliseconds') || null,
-    linkedFlag: linkedFlag(settingOf('linked_flag')),
+    linkedFlag: toLinkedFlag(settingOf('linked_flag')),
     networkPayloadCapture: settingOf('network_payload_capture_config'),
     masking: settingOf('masking_config'),
     urlTriggers: settingOf('url_trigger_config') ?? [],
@@ -145,14 +145,14 @@ function sessionRecording(settings: JsonObject): JsonObject {
   }
 }
 
-function linkedFlag(value: JsonValue): JsonValue {
+function toLinkedFlag(value: JsonValue): JsonValue {
   if (!isJsonObject(value)) return null
   const key = getOwnValue(value, 'key') ?? null
   const variant = getOwnValue(value, 'variant') ?? null
   return variant === null ? key : { flag: key, variant }
 }
 
-function recordingHosts(settings: JsonObject): string[] {
+function listRecordingHosts(settings: JsonObject): string[] {
   const domains = readClientSetting(settings, 'recording_domains')
   if (!Array.isArray(domains)) return []
   return domains.map(domain => parseRecordingHost(String(domain))).filter(host => host !== null)

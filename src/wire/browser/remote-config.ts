@@ -42,11 +42,11 @@ export function encodeRemoteConfigScript(token: string, config: string): string 
   const registry = 'window._POSTHOG_REMOTE_CONFIG'
   return (
     `(function () { ${registry} = ${registry} || {}; ` +
-    `${registry}[${scriptLiteral(JSON.stringify(token))}] = { config: ${scriptLiteral(config)}, siteApps: [] } })();\n`
+    `${registry}[${escapeForScript(JSON.stringify(token))}] = { config: ${escapeForScript(config)}, siteApps: [] } })();\n`
   )
 }
 
 /** JSON has these characters only in strings; in a script they could end a line or the element around it. */
-function scriptLiteral(json: string): string {
+function escapeForScript(json: string): string {
   return json.replaceAll(/[<>\u2028\u2029]/g, char => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }

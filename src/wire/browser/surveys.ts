@@ -43,8 +43,8 @@ function encodeSurvey(survey: Survey, keys: ReadonlyMap<number, string>): object
     questions: readMember('questions') ?? [],
     conditions: readMember('conditions'),
     appearance: readMember('appearance'),
-    start_date: dateText(survey.startDateMs),
-    end_date: dateText(survey.endDateMs),
+    start_date: formatDate(survey.startDateMs),
+    end_date: formatDate(survey.endDateMs),
     current_iteration: readMember('current_iteration'),
     current_iteration_start_date: readMember('current_iteration_start_date'),
     schedule: readMember('schedule') ?? 'once',
@@ -53,6 +53,6 @@ function encodeSurvey(survey: Survey, keys: ReadonlyMap<number, string>): object
   }
 }
 
-function dateText(epochMs: number | null): string | null {
+function formatDate(epochMs: number | null): string | null {
   return epochMs === null ? null : new Date(epochMs).toISOString()
 }

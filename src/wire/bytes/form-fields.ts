@@ -3,7 +3,7 @@
 
 /** The first value of a field, decoded; null when the form has none. Names are compared without decoding. */
 export function readFormField(form: string, name: string): string | null {
-  const start = valueStart(form, name, 0)
+  const start = findValueStart(form, name, 0)
   if (start === -1) return null
   const end = form.indexOf('&', start)
   const value = end === -1 ? form.slice(start) : form.slice(start, end)
@@ -15,11 +15,11 @@ export function readFormField(form: string, name: string): string | null {
 
 /** Whether the form has a field more than once. */
 export function isRepeatedField(form: string, name: string): boolean {
-  const start = valueStart(form, name, 0)
-  return start !== -1 && valueStart(form, name, start) !== -1
+  const start = findValueStart(form, name, 0)
+  return start !== -1 && findValueStart(form, name, start) !== -1
 }
 
-function valueStart(form: string, name: string, from: number): number {
+function findValueStart(form: string, name: string, from: number): number {
   if (from === 0 && form.startsWith(`${name}=`)) return name.length + 1
   const at = form.indexOf(`&${name}=`, from)
   return at === -1 ? -1 : at + name.length + 2

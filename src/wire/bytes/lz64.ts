@@ -30,7 +30,7 @@ export function decompressLz64(base64: Uint8Array, bytesMax: number): Lz64Text {
 
   for (;;) {
     const code = input.read(entries.codeBits)
-    if (code === endCode) return textUnlessTooLarge(output.toString(), bytesMax)
+    if (code === endCode) return toLimitedText(output.toString(), bytesMax)
     const start = output.length
     let length = 1
     if (code === unit8Code || code === unit16Code) {
@@ -52,7 +52,7 @@ export function decompressLz64(base64: Uint8Array, bytesMax: number): Lz64Text {
   }
 }
 
-function textUnlessTooLarge(text: string, bytesMax: number): Lz64Text {
+function toLimitedText(text: string, bytesMax: number): Lz64Text {
   return Buffer.byteLength(text) > bytesMax ? tooLarge : { kind: 'text', text }
 }
 

@@ -17,12 +17,12 @@ const unparsable = 'Failed to parse request body.'
 export const v1CaptureErrors = {
   missingAuthorization: wireError(401, 'missing_authorization', 'request is missing the Authorization header'),
   invalidApiToken: wireError(401, 'invalid_api_token', 'The provided API token is not valid.', 'Authorization'),
-  bodyTooLarge: tooLarge(`Request body exceeds limit of ${v1BodyBytesMax} bytes`),
-  decodedTooLarge: tooLarge(
+  bodyTooLarge: createTooLargeError(`Request body exceeds limit of ${v1BodyBytesMax} bytes`),
+  decodedTooLarge: createTooLargeError(
     `Decompressed body exceeds limit of ${v1DecodedBytesMax} bytes, or of what its compressed size may stand for`,
   ),
-  tooManyValues: tooLarge(`Request holds more than ${captureValueCountMax} values`),
-  tooManyItems: tooLarge(`Request holds more than ${captureItemCountMax} events`),
+  tooManyValues: createTooLargeError(`Request holds more than ${captureValueCountMax} values`),
+  tooManyItems: createTooLargeError(`Request holds more than ${captureItemCountMax} events`),
   emptyBody: wireError(400, 'empty_body', 'request body is empty'),
   undecodable: wireError(400, 'request_decoding_error', 'Failed to decode request body.', 'Content-Encoding'),
   emptyBatch: wireError(400, 'empty_batch', 'request batch is empty', 'batch'),
@@ -35,7 +35,7 @@ export const v1CaptureErrors = {
   unavailable: wireError(503, 'service_unavailable', 'Service Unavailable'),
 } as const
 
-function tooLarge(text: string): WireError {
+function createTooLargeError(text: string): WireError {
   return wireError(413, 'payload_too_large', `payload too large: ${text}`)
 }
 

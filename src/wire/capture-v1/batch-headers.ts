@@ -57,12 +57,12 @@ const sdkInfoLengthMax = 200
  * Source: docs/wire/ingestion.md 4.1, 4.2 (order).
  */
 export function readV1Headers(headers: RequestHeaders): Result<V1Headers, V1HeaderRefusal> {
-  const authorization = textOf(headers, 'authorization')
+  const authorization = readHeaderText(headers, 'authorization')
   if (authorization === null) return refuseHeaders(v1CaptureErrors.missingAuthorization)
   const missing = requiredHeaders.filter(({ key }) => headers[key] === undefined)
   if (missing.length > 0) return refuseHeaders(createMissingHeadersError(missing.map(({ name }) => name)))
 
-  if (!isVisible(authorization)) return refuseHeaders(notVisible('authorization'))
+  if (!isVisible(authorization)) return refuseHeaders(createNonVisibleError('authorization'))
   if (!/^bearer /i.test(authorization)) {
     return refuseHeaders(createInvalidHeaderError('Authorization', 'Authorization must use Bearer scheme'))
   }
@@ -73,13 +73,13 @@ export function readV1Headers(headers: RequestHeaders): Result<V1Headers, V1Head
 }
 
 function readRemainingHeaders(headers: RequestHeaders): Result<Omit<V1Headers, 'token'>, WireError> {
-  const contentType = textOf(headers, 'content-type')!
-  if (!isVisible(contentType)) return err(notVisible('content-type'))
-  if (mediaTypeOf(contentType) !== 'application/json') return err(createBatchContentTypeError(contentType))
-  const encoding = readEncoding(textOf(headers, 'content-encoding'))
+  const contentType = readHeaderText(headers, 'content-type')!
+  if (!isVisible(contentType)) return err(createNonVisibleError('content-type'))
+  if (parseMediaType(contentType) !== 'application/json') return err(createBatchContentTypeError(contentType))
+  const encoding = readEncoding(readHeaderText(headers, 'content-encoding'))
   if (!encoding.ok) return encoding
 
-  const requestId = textOf(headers, requestIdHeader)!
+  const requestId = readHeaderText(headers, requestIdHeader)!
   if (parseUuid(requestId) === null)
     return err(
       createInvalidHeaderError(
@@ -87,7 +87,7 @@ function readRemainingHeaders(headers: RequestHeaders): Result<Omit<V1Headers, '
         `PostHog-Request-Id is not a valid UUID: ${shortenValue(requestId)}`,
       ),
     )
-  const attempt = textOf(headers, 'posthog-attempt')!
+  const attempt = readHeaderText(headers, 'posthog-attempt')!
   if (!isAttempt(attempt))
     return err(
       createInvalidHeaderError(
@@ -95,19 +95,19 @@ function readRemainingHeaders(headers: RequestHeaders): Result<Omit<V1Headers, '
         `PostHog-Attempt must be a positive integer: ${shortenValue(attempt)}`,
       ),
     )
-  const sent = textOf(headers, 'posthog-request-timestamp')!
+  const sent = readHeaderText(headers, 'posthog-request-timestamp')!
   const sentAtMs = parseStrictTimestampText(sent)
   if (sentAtMs === null) {
     const text = `PostHog-Request-Timestamp is not valid RFC 3339: ${shortenValue(sent)}`
     return err(createInvalidHeaderError('PostHog-Request-Timestamp', text))
   }
-  if (!isVisible(textOf(headers, 'user-agent')!)) return err(notVisible('user-agent'))
-  return ok({ encoding: encoding.value, sentAtMs, sdk: readSdk(textOf(headers, 'posthog-sdk-info')!) })
+  if (!isVisible(readHeaderText(headers, 'user-agent')!)) return err(createNonVisibleError('user-agent'))
+  return ok({ encoding: encoding.value, sentAtMs, sdk: readSdk(readHeaderText(headers, 'posthog-sdk-info')!) })
 }
 
 function readEncoding(sent: string | null): Result<V1Encoding, WireError> {
   if (sent === null) return ok('')
-  if (!isVisible(sent)) return err(notVisible('content-encoding'))
+  if (!isVisible(sent)) return err(createNonVisibleError('content-encoding'))
   const encoding = sent.toLowerCase()
   switch (encoding) {
     case 'gzip':
@@ -135,7 +135,7 @@ function isAttempt(text: string): boolean {
   return attempt >= 1 && attempt <= attemptMax
 }
 
-function mediaTypeOf(contentType: string): string {
+function parseMediaType(contentType: string): string {
   return contentType.split(';', 1)[0]!.trim().toLowerCase()
 }
 
@@ -144,12 +144,12 @@ function isVisible(text: string): boolean {
   return /^[\t\x20-\x7e]*$/.test(text)
 }
 
-function notVisible(name: string): WireError {
+function createNonVisibleError(name: string): WireError {
   return createInvalidHeaderError(name, `${name} contains non-visible ASCII characters`)
 }
 
 /** Node joins repeats of these headers or keeps the first one; none becomes a list. */
-function textOf(headers: RequestHeaders, key: string): string | null {
+function readHeaderText(headers: RequestHeaders, key: string): string | null {
   const value = headers[key]
   return value === undefined ? null : String(value)
 }

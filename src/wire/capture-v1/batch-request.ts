@@ -59,33 +59,33 @@ export function parseV1Batch(
   payload: V1Payload,
   limits: V1BatchLimits,
 ): Result<V1Batch | 'too_much_work', V1BatchRefusal> {
-  if (hasTooManyValues(payload.bytes)) return refuse(null, v1CaptureErrors.tooManyValues)
+  if (hasTooManyValues(payload.bytes)) return refuseBatch(null, v1CaptureErrors.tooManyValues)
   let root: unknown
   try {
     root = parsePlainJson(payload.text)
   } catch (error) {
-    if (error instanceof SyntaxError) return refuse(null, createUnparsableBodyError(null))
+    if (error instanceof SyntaxError) return refuseBatch(null, createUnparsableBodyError(null))
     throw error
   }
-  if (hasLoneSurrogateEscape(payload.text)) return refuse(root, createUnparsableBodyError(null))
-  if (!isObject(root)) return refuse(root, createUnparsableBodyError(null))
-  const fault = faultOfEnvelope(root)
-  if (fault !== null) return refuse(root, createUnparsableBodyError(fault))
+  if (hasLoneSurrogateEscape(payload.text)) return refuseBatch(root, createUnparsableBodyError(null))
+  if (!isObject(root)) return refuseBatch(root, createUnparsableBodyError(null))
+  const fault = findEnvelopeFault(root)
+  if (fault !== null) return refuseBatch(root, createUnparsableBodyError(fault))
   const items = root.batch as readonly unknown[]
   const leftOut = limits.itemised === true ? new LeftOutItems() : null
-  const itemFault = faultOfItems(items, leftOut)
-  if (itemFault !== null) return refuse(root, itemFault)
-  if (items.length === 0) return refuse(root, v1CaptureErrors.emptyBatch)
-  if (items.length > captureItemCountMax) return refuse(root, v1CaptureErrors.tooManyItems)
+  const itemFault = findItemsFault(items, leftOut)
+  if (itemFault !== null) return refuseBatch(root, itemFault)
+  if (items.length === 0) return refuseBatch(root, v1CaptureErrors.emptyBatch)
+  if (items.length > captureItemCountMax) return refuseBatch(root, v1CaptureErrors.tooManyItems)
   if (items.length > limits.itemCountMax) return ok('too_much_work')
   const createdAt = root.created_at as string
-  if (parseStrictTimestampText(createdAt) === null) return refuse(root, createInvalidCreatedAtError(createdAt))
+  if (parseStrictTimestampText(createdAt) === null) return refuseBatch(root, createInvalidCreatedAtError(createdAt))
   const slices = findItemSlices(payload.bytes, 'batch', items.length)
-  if (slices === null) return refuse(root, createUnparsableBodyError('batch'))
+  if (slices === null) return refuseBatch(root, createUnparsableBodyError('batch'))
   const events = readEvents(items as readonly Fields[], payload, slices, leftOut)
-  if (!events.ok) return refuse(root, events.error)
+  if (!events.ok) return refuseBatch(root, events.error)
   const { found, places } = events.value
-  if (found.length === 0) return refuse(root, leftOut!.firstError!)
+  if (found.length === 0) return refuseBatch(root, leftOut!.firstError!)
   return ok({
     historicalMigration: root.historical_migration === true,
     captureInternal: root.capture_internal === true,
@@ -93,12 +93,12 @@ export function parseV1Batch(
     leftOutCount: items.length - found.length,
     isItemised: true,
     placeOf: row => `batch.${places?.[row] ?? row}.`,
-    sourceJson: row => textAt(payload, slices, (places?.[row] ?? row) * slicesPerItem + slice.item),
+    sourceJson: row => sliceText(payload, slices, (places?.[row] ?? row) * slicesPerItem + slice.item),
   })
 }
 
 /** @param root null when the text was not parsed. */
-function refuse(root: unknown, error: WireError): Result<never, V1BatchRefusal> {
+function refuseBatch(root: unknown, error: WireError): Result<never, V1BatchRefusal> {
   if (!isObject(root) || !Array.isArray(root.batch)) return err({ error, eventCount: 1 })
   const { batch } = root
   return err({
@@ -121,7 +121,7 @@ class LeftOutItems {
 }
 
 /** The first field that is missing or has a wrong type, or null. */
-function faultOfEnvelope(root: Fields): string | null {
+function findEnvelopeFault(root: Fields): string | null {
   const { created_at: createdAt, batch, historical_migration: historical, capture_internal: internal } = root
   if (typeof createdAt !== 'string') return 'created_at'
   if (historical !== undefined && typeof historical !== 'boolean') return 'historical_migration'
@@ -130,10 +130,10 @@ function faultOfEnvelope(root: Fields): string | null {
 }
 
 /** Why the batch fails; null when no item is bad or all bad ones are left out. */
-function faultOfItems(items: readonly unknown[], leftOut: LeftOutItems | null): WireError | null {
+function findItemsFault(items: readonly unknown[], leftOut: LeftOutItems | null): WireError | null {
   for (let index = 0; index < items.length; index++) {
     const item = items[index]
-    const fault = isObject(item) ? faultOfEvent(item) : ''
+    const fault = isObject(item) ? findEventFault(item) : ''
     if (fault === null) continue
     const error = createUnparsableBodyError(fault === '' ? `batch.${index}` : `batch.${index}.${fault}`)
     if (leftOut === null) return error
@@ -142,7 +142,7 @@ function faultOfItems(items: readonly unknown[], leftOut: LeftOutItems | null): 
   return null
 }
 
-function faultOfEvent(item: Fields): string | null {
+function findEventFault(item: Fields): string | null {
   if (typeof item.event !== 'string') return 'event'
   if (typeof item.uuid !== 'string') return 'uuid'
   if (typeof item.distinct_id !== 'string') return 'distinct_id'
@@ -167,26 +167,26 @@ function readEvents(
     const sent = (item.uuid as string).trim()
     const uuid = parseUuid(sent)
     if (uuid === null || seen.has(uuid)) {
-      const error = faultOfUuid(sent, uuid, index)
+      const error = createUuidError(sent, uuid, index)
       if (leftOut === null) return err(error)
       leftOut.add(index, error)
       continue
     }
     seen.add(uuid)
-    found.push(incomingEvent(item, uuid, payload, slices, index * slicesPerItem))
+    found.push(buildIncomingV1Event(item, uuid, payload, slices, index * slicesPerItem))
     places?.push(index)
   }
   return ok({ found, places })
 }
 
-function faultOfUuid(sent: string, uuid: string | null, index: number): WireError {
+function createUuidError(sent: string, uuid: string | null, index: number): WireError {
   if (uuid !== null) return createDuplicateUuidError(sent, index)
   return sent === '' ? createMissingUuidError(index) : createInvalidUuidError(sent, index)
 }
 
 const noProperties: Fields = Object.freeze({})
 
-function incomingEvent(
+function buildIncomingV1Event(
   item: Fields,
   uuid: string,
   payload: V1Payload,
@@ -203,9 +203,9 @@ function incomingEvent(
     timestamp: item.timestamp as string,
     sessionId: typeof sessionId === 'string' ? sessionId : null,
     windowId: typeof windowId === 'string' ? windowId : null,
-    options: options === undefined ? null : optionsOf(options, payload, slices[base + slice.item]!),
+    options: options === undefined ? null : readOptions(options, payload, slices[base + slice.item]!),
     propertiesJson: hasProperties
-      ? textAt(payload, slices, base + slice.properties)
+      ? sliceText(payload, slices, base + slice.properties)
       : properties === undefined
         ? '{}'
         : null,
@@ -214,7 +214,7 @@ function incomingEvent(
 }
 
 /** A tour's id may be an integer that no double holds exactly; its literal is kept then. */
-function optionsOf(options: unknown, { bytes }: V1Payload, itemStart: number): unknown {
+function readOptions(options: unknown, { bytes }: V1Payload, itemStart: number): unknown {
   if (!isObject(options) || typeof options.product_tour_id !== 'number') return options
   const [optionsStart] = findMemberSlice(bytes, itemStart, 'options')
   const [start, end] = findMemberSlice(bytes, optionsStart, 'product_tour_id')
@@ -222,7 +222,7 @@ function optionsOf(options: unknown, { bytes }: V1Payload, itemStart: number): u
   return Object.assign(options, { product_tour_id: parseNumberOrLiteral(bytes.toString('latin1', start, end)) })
 }
 
-function textAt({ ascii, text, bytes }: V1Payload, slices: ItemSlices, pair: number): string {
+function sliceText({ ascii, text, bytes }: V1Payload, slices: ItemSlices, pair: number): string {
   const start = slices[pair]!
   const end = slices[pair + 1]!
   return ascii ? text.substring(start, end) : bytes.toString('utf8', start, end)

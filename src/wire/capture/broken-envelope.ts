@@ -20,7 +20,7 @@ import {
  */
 export function findEnvelopeError(root: Fields, keyOutside: boolean): WireError {
   if (!isAbsent(root.event)) return createHydrationError('invalid_shape', 'event')
-  const listKey = listKeyMeant(root)
+  const listKey = guessListKey(root)
   if (listKey === null) return namelessEvent
   const items = root[listKey]
   if (!Array.isArray(items)) return createHydrationError('invalid_shape', listKey)
@@ -42,13 +42,13 @@ const namelessEvent: WireError = {
 /** Finds the fault of an object sent to `/s/`, which accepts no envelope. Source: docs/wire/ingestion.md 1.8. */
 export function findBareEventError(root: Fields): WireError {
   if (!isAbsent(root.event)) return createHydrationError('invalid_shape', 'event')
-  const listKey = listKeyMeant(root)
+  const listKey = guessListKey(root)
   return listKey === null
     ? createHydrationError('missing_event_name', 'event')
     : createHydrationError('invalid_shape', listKey)
 }
 
-function listKeyMeant(root: Fields): ListKey | null {
+function guessListKey(root: Fields): ListKey | null {
   if (root.batch !== undefined) return 'batch'
   return Array.isArray(root.data) ? 'data' : null
 }

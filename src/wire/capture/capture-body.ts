@@ -60,8 +60,8 @@ export function readCaptureBody(input: CaptureBody, outputBytesMax: number): Res
   if (payload.length === 0) return err(captureErrors.missingPayload)
 
   // 2. Undo base64 around everything, unless lz64 is announced, whose text is base64 too.
-  const headerCompression = input.contentEncoding === '' ? null : namedCompression(input.contentEncoding, 'exact')
-  let compression = namedCompression(input.compression)
+  const headerCompression = input.contentEncoding === '' ? null : parseCompression(input.contentEncoding, 'exact')
+  let compression = parseCompression(input.compression)
   if ((compression ?? headerCompression) !== 'lz64' && !looksLikeForm(payload) && looksLikeBase64(payload)) {
     payload = decodeBase64(payload) ?? payload
   }
@@ -77,7 +77,7 @@ export function readCaptureBody(input: CaptureBody, outputBytesMax: number): Res
       payload = form.value.data
       inForm = true
     }
-    compression ??= namedCompression(form.value.compression)
+    compression ??= parseCompression(form.value.compression)
     formToken = form.value.token
   }
 
@@ -129,7 +129,7 @@ function readLz64(payload: Buffer, outputBytesMax: number): Result<Buffer, Captu
 }
 
 /** The compression of a known name, such as `gzip-js`; null for unknown names, which are ignored. */
-function namedCompression(name: string, spelling: 'any case' | 'exact' = 'any case'): Compression | null {
+function parseCompression(name: string, spelling: 'any case' | 'exact' = 'any case'): Compression | null {
   switch (spelling === 'exact' ? name : name.toLowerCase()) {
     case 'gzip':
     case 'gzip-js':

@@ -21,23 +21,23 @@ export const captureValueCountMax = 5_000_000
 export const captureItemCountMax = 50_000
 
 export const captureErrors = {
-  bodyTooLarge: tooLarge(`Request body exceeds limit of ${captureBodyBytesMax} bytes`),
-  decodedTooLarge: tooLarge(
+  bodyTooLarge: createTooLargeError(`Request body exceeds limit of ${captureBodyBytesMax} bytes`),
+  decodedTooLarge: createTooLargeError(
     `Decompressed body exceeds limit of ${captureDecodedBytesMax} bytes, or of what its compressed size may stand for`,
   ),
-  tooManyValues: tooLarge(`Request holds more than ${captureValueCountMax} values`),
-  tooManyItems: tooLarge(`Request holds more than ${captureItemCountMax} events`),
+  tooManyValues: createTooLargeError(`Request holds more than ${captureValueCountMax} values`),
+  tooManyItems: createTooLargeError(`Request holds more than ${captureItemCountMax} events`),
   bodyReadTimeout: wireError(408, 'body_read_timeout', 'client stopped sending data'),
   missingPayload: wireError(400, 'missing_payload', 'request missing data payload'),
-  formExpected: decodeError('invalid_form', 'expected form data in POST request payload'),
-  invalidForm: decodeError('invalid_form', 'invalid urlencoded form data'),
-  invalidGzip: decodeError('invalid_compressed_data', 'invalid GZIP data'),
-  invalidGzipText: decodeError('invalid_utf8', 'invalid gzip data'),
-  invalidUtf8: decodeError('invalid_utf8', 'invalid UTF8 in request payload'),
-  invalidLz64: decodeError('invalid_compressed_data', 'decompress_lz64: failed decompress to UTF16'),
-  invalidLz64Text: decodeError('invalid_utf8', 'decompress_lz64: failed UTF16 to UTF8 conversion'),
-  nestedTooDeep: parseError('invalid_json', 'recursion limit exceeded'),
-  loneSurrogate: parseError('invalid_json', 'lone surrogate in a unicode escape'),
+  formExpected: createDecodeError('invalid_form', 'expected form data in POST request payload'),
+  invalidForm: createDecodeError('invalid_form', 'invalid urlencoded form data'),
+  invalidGzip: createDecodeError('invalid_compressed_data', 'invalid GZIP data'),
+  invalidGzipText: createDecodeError('invalid_utf8', 'invalid gzip data'),
+  invalidUtf8: createDecodeError('invalid_utf8', 'invalid UTF8 in request payload'),
+  invalidLz64: createDecodeError('invalid_compressed_data', 'decompress_lz64: failed decompress to UTF16'),
+  invalidLz64Text: createDecodeError('invalid_utf8', 'decompress_lz64: failed UTF16 to UTF8 conversion'),
+  nestedTooDeep: createParseError('invalid_json', 'recursion limit exceeded'),
+  loneSurrogate: createParseError('invalid_json', 'lone surrogate in a unicode escape'),
   emptyBatch: wireError(400, 'empty_batch', 'request holds no event', 'batch'),
   missingApiKey: wireError(401, 'missing_api_key', 'event submitted without an api_key', 'api_key'),
   inconsistentApiKeys: wireError(
@@ -59,15 +59,15 @@ export const captureErrors = {
   transient: wireError(503, 'transient_error', 'transient error, please retry'),
 } as const
 
-function tooLarge(text: string, attr?: string): WireError {
+function createTooLargeError(text: string, attr?: string): WireError {
   return wireError(413, 'payload_too_large', `maximum event size exceeded: ${text}`, attr)
 }
 
-function decodeError(code: string, text: string): WireError {
+function createDecodeError(code: string, text: string): WireError {
   return wireError(400, code, `failed to decode request: ${text}`)
 }
 
-function parseError(code: string, text: string, attr: string | null = null): WireError {
+function createParseError(code: string, text: string, attr: string | null = null): WireError {
   return wireError(400, code, `failed to parse request: ${text}`, attr)
 }
 
@@ -77,12 +77,12 @@ export function createInvalidQueryError(parameter: string): WireError {
 }
 
 export function createInvalidJsonError(parserMessage: string): WireError {
-  return parseError('invalid_json', parserMessage)
+  return createParseError('invalid_json', parserMessage)
 }
 
 /** @param attr the first field that fits no accepted shape, such as `batch.3.uuid`; null when no field is at fault. */
 export function createUnknownShapeError(attr: string | null): WireError {
-  return parseError('invalid_shape', 'data did not match any variant of untagged enum RawRequest', attr)
+  return createParseError('invalid_shape', 'data did not match any variant of untagged enum RawRequest', attr)
 }
 
 export type ApiKeyFault = 'empty' | 'too_long' | 'not_ascii' | 'personal_api_key' | 'null_byte'
@@ -118,7 +118,7 @@ const refusals: Record<EventRefusal, WireError> = {
     'event submitted with invalid cookieless mode',
     '$cookieless_mode',
   ),
-  event_too_large: tooLarge(`Event exceeds limit of ${eventBytesMax} bytes`, 'properties'),
+  event_too_large: createTooLargeError(`Event exceeds limit of ${eventBytesMax} bytes`, 'properties'),
   ai_event_too_large: wireError(
     413,
     'payload_too_large',

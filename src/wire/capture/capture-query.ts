@@ -29,11 +29,11 @@ const noQuery: CaptureQuery = { compression: '', data: '', beacon: false, sentAt
  */
 export function parseCaptureQuery(query: RawQuery | undefined): Result<CaptureQuery, WireError> {
   if (query === undefined || Object.keys(query).length === 0) return ok(noQuery)
-  const beacon = integerOf(query.beacon)
+  const beacon = parseInteger(query.beacon)
   if (Number.isNaN(beacon)) return err(createInvalidQueryError('beacon'))
-  const underscore = integerOf(query._)
+  const underscore = parseInteger(query._)
   if (Number.isNaN(underscore)) return err(createInvalidQueryError('_'))
-  const sentAt = integerOf(query.sent_at)
+  const sentAt = parseInteger(query.sent_at)
   if (Number.isNaN(sentAt) || (sentAt !== null && underscore !== null)) return err(createInvalidQueryError('sent_at'))
   const sentAtMs = underscore ?? sentAt
   return ok({
@@ -48,10 +48,10 @@ export function readTextParameters(query: RawQuery | undefined): CaptureQuery {
   if (query === undefined) return noQuery
   return {
     ...noQuery,
-    compression: firstOf(query.compression),
-    data: firstOf(query.data),
-    token: firstOf(query.token) || null,
-    verbose: isYes(firstOf(query.verbose)),
+    compression: getFirstValue(query.compression),
+    data: getFirstValue(query.data),
+    token: getFirstValue(query.token) || null,
+    verbose: isYes(getFirstValue(query.verbose)),
   }
 }
 
@@ -68,11 +68,11 @@ function isSendTime(epochMs: number): boolean {
 }
 
 /** Null when absent, NaN when it is not an integer or is repeated. */
-function integerOf(value: string | readonly string[] | undefined): number | null {
+function parseInteger(value: string | readonly string[] | undefined): number | null {
   if (value === undefined) return null
   return typeof value === 'string' && /^[+-]?\d{1,19}$/.test(value) ? Number(value) : Number.NaN
 }
 
-function firstOf(value: string | readonly string[] | undefined): string {
+function getFirstValue(value: string | readonly string[] | undefined): string {
   return (typeof value === 'string' ? value : value?.[0]) ?? ''
 }

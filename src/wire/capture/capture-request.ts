@@ -45,7 +45,7 @@ interface EventList extends ItemList {
  * Source: docs/wire/ingestion.md 2; docs/wire/service.md §2.3, §2.5; docs/wire/clients.md 5.2.
  */
 export function parseCaptureRequest(payload: CapturePayload, context: CaptureContext): CaptureParse {
-  const opened = parseRequestItems(payload, context, eventListOf)
+  const opened = parseRequestItems(payload, context, findEventList)
   if (!opened.ok) return opened
   if (opened.value === 'too_much_work') return ok('too_much_work')
   const { list, keyOutside, refuse } = opened.value
@@ -82,7 +82,7 @@ export function parseCaptureRequest(payload: CapturePayload, context: CaptureCon
 }
 
 /** Tries the four shapes; the first match wins. Source: docs/wire/ingestion.md 2.1. */
-function eventListOf(root: unknown, engage: boolean, keyOutside: boolean): Result<EventList, WireError> {
+function findEventList(root: unknown, engage: boolean, keyOutside: boolean): Result<EventList, WireError> {
   if (Array.isArray(root)) {
     const fault = findListFault(root, '')
     return fault === null

@@ -46,9 +46,9 @@ export function* encodeVerdicts(table: OutcomeTable): Steps<VerboseAnswer> {
     const field = result === 'reject' ? record.field || null : about
     const uuid = result === 'drop' && hasGeneratedUuidAt(table, row) ? null : record.uuid || null
     const event = isNamelessAt(table, row) ? null : record.name.slice(0, nameLengthMax)
-    const detail = reason === null ? null : detailOf(reason, field)
+    const detail = reason === null ? null : describeReason(reason, field)
     events.push(JSON.stringify({ index: row, uuid, event, result, reason, field, detail }))
-    if (result === 'reject') firstRefused ??= errorOf(reason!, field)
+    if (result === 'reject') firstRefused ??= createError(reason!, field)
     if (events.length % verdictsPerStep === 0) yield
   }
   const missing = itemCount - events.length
@@ -57,12 +57,12 @@ export function* encodeVerdicts(table: OutcomeTable): Steps<VerboseAnswer> {
   return { status: firstRefused.status, body: `${encodeWireError(firstRefused).slice(0, -1)},${rest}` }
 }
 
-function errorOf(reason: string, field: string | null): WireError {
-  const known = refusalOf(reason)
-  return known === null ? wireError(400, reason, detailOf(reason, field), field) : createEventRefusedError(known)
+function createError(reason: string, field: string | null): WireError {
+  const known = findRefusal(reason)
+  return known === null ? wireError(400, reason, describeReason(reason, field), field) : createEventRefusedError(known)
 }
 
-function refusalOf(reason: string): EventRefusal | null {
+function findRefusal(reason: string): EventRefusal | null {
   return eventRefusals.find(refusal => refusal === reason) ?? null
 }
 
@@ -104,10 +104,10 @@ const details: Readonly<Record<string, string>> = {
   unknown_api_key: 'the API key does not belong to any project',
 }
 
-function detailOf(reason: string, field: string | null): string {
+function describeReason(reason: string, field: string | null): string {
   if (reason === 'invalid_shape') return (field !== null && shapeDetails[field]) || 'an event must be an object'
   if (reason.endsWith('_over_quota'))
     return `the project is over its quota of ${reason.slice(0, -'_over_quota'.length).replaceAll('_', ' ')}`
-  const refusal = refusalOf(reason)
+  const refusal = findRefusal(reason)
   return refusal === null ? (details[reason] ?? reason) : createEventRefusedError(refusal).detail
 }

@@ -113,14 +113,14 @@ function decodeCapture(input: CaptureInput, limits: DecodeLimits): DecodedCaptur
   })
   if (!parsed.ok) {
     const { token } = parsed.error
-    return { kind: 'refused', ...parsed.error, body: token === null ? '' : rejectedBody(payload.value.text, input) }
+    return { kind: 'refused', ...parsed.error, body: token === null ? '' : createRejectedBody(payload.value.text, input) }
   }
   if (parsed.value === 'too_much_work') return { kind: 'too_much_work' }
   if ('kind' in parsed.value) return parsed.value
-  return { kind: 'events', request: parsed.value, body: () => rejectedBody(payload.value.text, input) }
+  return { kind: 'events', request: parsed.value, body: () => createRejectedBody(payload.value.text, input) }
 }
 
-function rejectedBody(sent: string, { engage, ip, querySentAtMs: sentAtMs }: CaptureInput): RejectedBody {
+function createRejectedBody(sent: string, { engage, ip, querySentAtMs: sentAtMs }: CaptureInput): RejectedBody {
   return toStoredRejectBody(sent, {
     kind: 'request',
     protocol: 'v0',

@@ -17,11 +17,11 @@ export type Fields = { readonly [key: string]: unknown }
  */
 export function hasEnvelopeKey(root: Fields, listKey: ListKey): boolean {
   if (tokenFieldOf(root) !== null) return true
-  const keyIn = listKey === 'batch' ? keyInBatchItem : readTokenIn
+  const keyIn = listKey === 'batch' ? readBatchItemKey : readTokenIn
   return (root[listKey] as unknown[]).some(item => isObject(item) && keyIn(item) !== null)
 }
 
-function keyInBatchItem({ api_key: apiKey, properties }: Fields): string | null {
+function readBatchItemKey({ api_key: apiKey, properties }: Fields): string | null {
   return readTokenIn({ api_key: apiKey, properties })
 }
 

@@ -49,7 +49,7 @@ export function* readImportReport(table: OutcomeTable, recentFromMs: number): St
     if (isStored && result !== 'drop') {
       accepted++
       if (record.timestampMs > recentFromMs) recent++
-      if (events.add(identityOf(record)) && !record.isImport) charged++
+      if (events.add(toEventIdentity(record)) && !record.isImport) charged++
     } else
       failed.push(
         JSON.stringify({
@@ -73,7 +73,7 @@ export function* readEventIdentities(table: OutcomeTable): Steps<EventIdentity[]
   for (let row = 0; row < rowCountOf(table); row++) {
     const { isStored, result } = outcomeAt(table, row)
     if (isStored && result !== 'drop') {
-      const identity = identityOf(records.at(row))
+      const identity = toEventIdentity(records.at(row))
       identities.set(buildIdentityKey(identity), identity)
     }
     if (row % itemsPerStep === itemsPerStep - 1) yield
@@ -81,7 +81,7 @@ export function* readEventIdentities(table: OutcomeTable): Steps<EventIdentity[]
   return [...identities.values()]
 }
 
-function identityOf({ timestampMs, name, distinctId, uuid }: RecordView): EventIdentity {
+function toEventIdentity({ timestampMs, name, distinctId, uuid }: RecordView): EventIdentity {
   return { projectId: 0, timestampMs, event: name, distinctId, uuid }
 }
 

@@ -78,12 +78,12 @@ export function distinctIdOf(
 ): Result<string | null, UnreadId> {
   const own = item.distinct_id ?? item.$distinct_id ?? null
   if (own !== null)
-    return idText(own, payload, slices[base + slice.distinctId]!, slices[base + slice.distinctId + 1]!, ids)
+    return readIdText(own, payload, slices[base + slice.distinctId]!, slices[base + slice.distinctId + 1]!, ids)
   const properties = isObject(item.properties) ? item.properties : emptyProperties
-  return distinctIdIn(properties, payload, slices[base + slice.properties]!, ids)
+  return readDistinctIdIn(properties, payload, slices[base + slice.properties]!, ids)
 }
 
-function distinctIdIn(
+function readDistinctIdIn(
   properties: Fields,
   payload: CapturePayload,
   propertiesStart: number,
@@ -93,11 +93,11 @@ function distinctIdIn(
   const inside = properties[name] ?? null
   if (inside === null || typeof inside === 'string') return ok(inside)
   const [start, end] = findMemberSlice(payload.bytes, propertiesStart, name)
-  return idText(inside, payload, start, end, ids)
+  return readIdText(inside, payload, start, end, ids)
 }
 
 /** An id that is not text is parsed again from its slice with number literals: 64-bit ids do not fit a double. */
-function idText(
+function readIdText(
   id: unknown,
   payload: CapturePayload,
   start: number,

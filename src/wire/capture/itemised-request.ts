@@ -76,21 +76,21 @@ function toIncomingItem(
   needsName: boolean,
   eventOf: (item: Fields) => ReturnType<typeof buildIncomingEvent>,
 ): IncomingItem | 'too_much_work' {
-  const fault = faultOfItem(item, needsName)
-  if (fault !== null) return faultyItem(item, fault.reason, fault.field)
+  const fault = findItemFault(item, needsName)
+  if (fault !== null) return createItemFault(item, fault.reason, fault.field)
   if (isPerformanceEvent(item as Fields)) return buildPerformanceEvent(item as Fields)
   const event = eventOf(item as Fields)
-  return event === 'distinct_id' || event === 'offset' ? faultyItem(item, 'invalid_shape', event) : event
+  return event === 'distinct_id' || event === 'offset' ? createItemFault(item, 'invalid_shape', event) : event
 }
 
-function faultyItem(item: unknown, reason: ItemFault['reason'], field: string): ItemFault {
+function createItemFault(item: unknown, reason: ItemFault['reason'], field: string): ItemFault {
   const { uuid, name, distinctId } = refusedItemOf(item)
   const isNameless = !isObject(item) || !hasEventName(item)
   return { kind: 'fault', reason, field, uuid: field === 'uuid' ? '' : uuid, name, distinctId, isNameless }
 }
 
 /** Why an item cannot be an event, before the rules of events apply; null when it may be one. */
-function faultOfItem(item: unknown, needsName: boolean): Pick<ItemFault, 'reason' | 'field'> | null {
+function findItemFault(item: unknown, needsName: boolean): Pick<ItemFault, 'reason' | 'field'> | null {
   if (!isObject(item)) return { reason: 'invalid_shape', field: '' }
   if (needsName && !hasEventName(item)) {
     const isMissing = item.event === undefined || item.event === null

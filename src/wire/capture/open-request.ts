@@ -106,11 +106,11 @@ export function readRequestHeadAndSlices(
     outline?.listKey === list.listKey ? outline.slices : findItemSlices(payload.bytes, list.listKey, list.items.length)
   if (slices === null) return refuse(captureErrors.nestedTooDeep)
   const historicalMigration = list.envelope?.historical_migration === true
-  const sentAtMs = sentAtOf(list.envelope) ?? context.querySentAtMs
+  const sentAtMs = readSentAt(list.envelope) ?? context.querySentAtMs
   return ok({ head: { token: token.value, historicalMigration, sentAtMs }, slices })
 }
 
-function sentAtOf(envelope: Fields | null): number | null {
+function readSentAt(envelope: Fields | null): number | null {
   const text = envelope?.sent_at ?? envelope?.sentAt
   return typeof text === 'string' ? parseZonedTimestampText(text) : null
 }
@@ -164,12 +164,12 @@ function parseRoot(
 
 /** Makes the refusal of a request that is one record, however many items it has. */
 export function createWholeRequestRefusal(root: unknown, keyOutside: string | null): Refuse {
-  return error => err({ error, token: guessToken(root, itemsOf(root)) ?? keyOutside })
+  return error => err({ error, token: guessToken(root, guessItems(root)) ?? keyOutside })
 }
 
 function createRefusalOfItems(root: unknown, keyOutside: string | null): Refuse {
   return error => {
-    const items = itemsOf(root)
+    const items = guessItems(root)
     return err({
       error,
       token: guessToken(root, items) ?? keyOutside,
@@ -181,7 +181,7 @@ function createRefusalOfItems(root: unknown, keyOutside: string | null): Refuse 
 }
 
 /** The items that a root seems to have, even if the root is not valid. */
-function itemsOf(root: unknown): readonly unknown[] {
+function guessItems(root: unknown): readonly unknown[] {
   if (Array.isArray(root)) return root
   if (!isObject(root)) return [root]
   const list = Array.isArray(root.batch) ? root.batch : hasEventName(root) ? null : root.data

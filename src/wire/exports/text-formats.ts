@@ -12,9 +12,9 @@ export function createJsonlEncoder<Row>(columns: readonly ExportColumn<Row>[]): 
     const key = `${index === 0 ? '{' : ','}${JSON.stringify(name)}:`
     return { key, kind, read }
   })
-  const lineOf = (row: Row) => {
+  const encodeLine = (row: Row) => {
     let line = ''
-    for (const { key, kind, read } of fields) line += key + jsonText(kind, read(row))
+    for (const { key, kind, read } of fields) line += key + encodeJsonValue(kind, read(row))
     return `${line}}\n`
   }
   return {
@@ -22,7 +22,7 @@ export function createJsonlEncoder<Row>(columns: readonly ExportColumn<Row>[]): 
     isText: true,
     begin: () => '',
     *encode(rows) {
-      for (const row of rows) yield lineOf(row)
+      for (const row of rows) yield encodeLine(row)
     },
     *end() {},
     brokenOff: reason => `${JSON.stringify({ export_error: reason })}\n`,
@@ -30,7 +30,7 @@ export function createJsonlEncoder<Row>(columns: readonly ExportColumn<Row>[]): 
 }
 
 /** A client's JSON text has line breaks only if the client wrote it in several lines. */
-function jsonText(kind: ExportColumn<unknown>['kind'], value: string | number | boolean | null): string {
+function encodeJsonValue(kind: ExportColumn<unknown>['kind'], value: string | number | boolean | null): string {
   if (value === null) return 'null'
   if (kind === 'json') return replaceLineBreaks(value as string)
   if (kind === 'instant') return `"${formatInstant(value as number)}"`
@@ -44,11 +44,11 @@ function replaceLineBreaks(json: string): string {
 
 /** RFC 4180: a header, commas, CRLF; values with a comma, a quote or a line break are quoted. */
 export function createCsvEncoder<Row>(columns: readonly ExportColumn<Row>[]): ExportEncoder<Row> {
-  const rowOf = (row: Row) => {
+  const encodeRow = (row: Row) => {
     let line = ''
     for (const [index, { kind, read }] of columns.entries()) {
       if (index > 0) line += ','
-      line += csvText(kind, read(row))
+      line += encodeCsvValue(kind, read(row))
     }
     return `${line}\r\n`
   }
@@ -57,7 +57,7 @@ export function createCsvEncoder<Row>(columns: readonly ExportColumn<Row>[]): Ex
     isText: true,
     begin: () => `${columns.map(({ name }) => name).join(',')}\r\n`,
     *encode(rows) {
-      for (const row of rows) yield rowOf(row)
+      for (const row of rows) yield encodeRow(row)
     },
     *end() {},
     brokenOff: () => null,
@@ -65,7 +65,7 @@ export function createCsvEncoder<Row>(columns: readonly ExportColumn<Row>[]): Ex
 }
 
 /** A missing value becomes an empty field, and an empty text becomes `""`. */
-function csvText(kind: ExportColumn<unknown>['kind'], value: string | number | boolean | null): string {
+function encodeCsvValue(kind: ExportColumn<unknown>['kind'], value: string | number | boolean | null): string {
   if (value === null) return ''
   if (kind === 'instant') return formatInstant(value as number)
   if (typeof value !== 'string') return String(value)

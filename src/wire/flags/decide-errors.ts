@@ -3,7 +3,7 @@
 
 import { type WireError, wireError } from '../wire-error.ts'
 
-function decodingError(code: string, message: string): WireError {
+function createDecodingError(code: string, message: string): WireError {
   const detail = `Failed to decode request: ${message}. Please check your request format and try again.`
   return wireError(400, code, detail)
 }
@@ -12,11 +12,11 @@ export const bodyBytesMax = 2 * 1024 * 1024
 export const decompressedBytesMax = 4 * 1024 * 1024
 
 export const decideErrors = {
-  invalidJson: decodingError('invalid_json', 'invalid JSON'),
-  invalidJsonStructure: decodingError('invalid_json', 'invalid JSON structure'),
-  invalidGzip: decodingError('invalid_compression', 'the body cannot be decompressed'),
-  unsupportedCompression: decodingError('unsupported_compression', 'Unsupported compression type'),
-  gzipInForm: decodingError('unsupported_compression', 'Gzip compression not supported for form-urlencoded data'),
+  invalidJson: createDecodingError('invalid_json', 'invalid JSON'),
+  invalidJsonStructure: createDecodingError('invalid_json', 'invalid JSON structure'),
+  invalidGzip: createDecodingError('invalid_compression', 'the body cannot be decompressed'),
+  unsupportedCompression: createDecodingError('unsupported_compression', 'Unsupported compression type'),
+  gzipInForm: createDecodingError('unsupported_compression', 'Gzip compression not supported for form-urlencoded data'),
   invalidQuery: wireError(400, 'invalid_query', 'Failed to deserialize query string: sent_at must be an integer.'),
   missingApiKey: wireError(
     401,
@@ -63,5 +63,5 @@ export function createMissingPropertyError(name: 'ip' | 'host' | 'user_agent'): 
 
 export function createFlagsContentTypeError(contentType: string): WireError {
   const shown = contentType.slice(0, contentTypeCharsMax)
-  return decodingError('unsupported_content_type', `unsupported content type: ${shown}`)
+  return createDecodingError('unsupported_content_type', `unsupported content type: ${shown}`)
 }

@@ -33,28 +33,28 @@ const integerForm = /^[+-]?\d+$/
 
 /** @returns err when `sent_at` or `_` is not an integer. Other parameters are never wrong; unknown ones are ignored. */
 export function parseDecideQuery(query: RawQuery, endpoint: DecideEndpoint): Result<DecideQuery, WireError> {
-  if (!isInteger(query.sent_at) || !isInteger(query._)) return err(decideErrors.invalidQuery)
-  const version = versionOf([...valuesOf(query.v), ...valuesOf(query.version)], endpoint)
-  const config = boolOf(query.config)
+  if (!isIntegerOrAbsent(query.sent_at) || !isIntegerOrAbsent(query._)) return err(decideErrors.invalidQuery)
+  const version = parseVersion([...toValues(query.v), ...toValues(query.version)], endpoint)
+  const config = parseBoolean(query.config)
   const modern = endpoint === 'flags' && version === null && config === null
   return ok({
-    shape: modern ? 'V2' : shapeOf(version, endpoint),
+    shape: modern ? 'V2' : chooseShape(version, endpoint),
     withConfig: config ?? (modern || endpoint === 'decide'),
-    compression: (valuesOf(query.compression)[0] ?? '').toLowerCase(),
-    surveyFlagsOnly: boolOf(query.only_evaluate_survey_feature_flags) ?? false,
-    onlyUseOverridePersonProperties: boolOf(query.only_use_override_person_properties) ?? false,
-    detailedAnalysis: boolOf(query.detailed_analysis) ?? false,
+    compression: (toValues(query.compression)[0] ?? '').toLowerCase(),
+    surveyFlagsOnly: parseBoolean(query.only_evaluate_survey_feature_flags) ?? false,
+    onlyUseOverridePersonProperties: parseBoolean(query.only_use_override_person_properties) ?? false,
+    detailedAnalysis: parseBoolean(query.detailed_analysis) ?? false,
   })
 }
 
 /** The shape of the fixed answer to a GET, V1 unless the query names another. Source: docs/wire/evaluation.md 2.6. */
 export function chooseMinimalShape(query: RawQuery, endpoint: DecideEndpoint): AnswerShape {
-  const version = versionOf([...valuesOf(query.v), ...valuesOf(query.version)], endpoint)
-  return version === null ? 'V1' : shapeOf(version, endpoint)
+  const version = parseVersion([...toValues(query.v), ...toValues(query.version)], endpoint)
+  return version === null ? 'V1' : chooseShape(version, endpoint)
 }
 
 /** The first integer value; null when there is no value at all. posthog-js 1.19.0 sends `v=2&v=1.19.0`. */
-function versionOf(values: readonly string[], endpoint: DecideEndpoint): number | null {
+function parseVersion(values: readonly string[], endpoint: DecideEndpoint): number | null {
   const given = values.filter(value => value !== '')
   if (given.length === 0) return null
   const integer = given.find(value => integerForm.test(value))
@@ -62,24 +62,24 @@ function versionOf(values: readonly string[], endpoint: DecideEndpoint): number 
   return endpoint === 'decide' ? 2 : 1
 }
 
-function shapeOf(version: number | null, endpoint: DecideEndpoint): AnswerShape {
+function chooseShape(version: number | null, endpoint: DecideEndpoint): AnswerShape {
   if (endpoint === 'flags') return version === null || version < 2 ? 'V1' : version === 2 ? 'V2' : 'V3'
   if (version === null || version <= 1) return 'D1'
   if (version === 2) return 'D2'
   return version === 3 ? 'V1' : 'V2'
 }
 
-function valuesOf(value: string | readonly string[] | undefined): readonly string[] {
+function toValues(value: string | readonly string[] | undefined): readonly string[] {
   return value === undefined ? [] : typeof value === 'string' ? [value] : value
 }
 
 /** Null when absent; `?config` and `?config=maybe` mean true. */
-function boolOf(value: string | readonly string[] | undefined): boolean | null {
-  const text = valuesOf(value)[0]
+function parseBoolean(value: string | readonly string[] | undefined): boolean | null {
+  const text = toValues(value)[0]
   if (text === undefined) return null
   return !['false', '0', 'no', 'off'].includes(text.toLowerCase())
 }
 
-function isInteger(value: string | readonly string[] | undefined): boolean {
-  return valuesOf(value).every(text => text === '' || integerForm.test(text))
+function isIntegerOrAbsent(value: string | readonly string[] | undefined): boolean {
+  return toValues(value).every(text => text === '' || integerForm.test(text))
 }

@@ -45,36 +45,36 @@ const wrongType = new Error('wrong JSON type')
 
 function readRequest(body: JsonObject, context: DecideContext): EvaluationRequest {
   const { query, endpoint } = context
-  const personProperties = mapField(body.person_properties ?? body.$properties)
-  const timezone = textField(body.timezone)
-  const extra = textField(body.cookieless_hash_extra) ?? ''
-  textField(body.ip_address)
-  const distinctId = distinctIdField(body.distinct_id ?? body.$distinct_id, endpoint)
+  const personProperties = readMap(body.person_properties ?? body.$properties)
+  const timezone = readText(body.timezone)
+  const extra = readText(body.cookieless_hash_extra) ?? ''
+  readText(body.ip_address)
+  const distinctId = readDistinctId(body.distinct_id ?? body.$distinct_id, endpoint)
   const anonDistinctId =
-    anonIdField(body.$anon_distinct_id ?? body.anon_distinct_id, endpoint) ??
+    readAnonId(body.$anon_distinct_id ?? body.anon_distinct_id, endpoint) ??
     textOrNull(personProperties.$anon_distinct_id)
   return {
-    apiKey: textField(body.token ?? body.api_key ?? body.$token) ?? '',
+    apiKey: readText(body.token ?? body.api_key ?? body.$token) ?? '',
     distinctId,
     anonDistinctId: anonDistinctId === cookielessSentinel ? null : anonDistinctId,
-    deviceId: (textField(body.$device_id ?? body.device_id) || textOrNull(personProperties.$device_id)) ?? null,
-    groups: mapField(body.groups ?? body.$groups),
+    deviceId: (readText(body.$device_id ?? body.device_id) || textOrNull(personProperties.$device_id)) ?? null,
+    groups: readMap(body.groups ?? body.$groups),
     personProperties,
-    groupProperties: groupPropertiesField(body.group_properties ?? body.$group_properties),
+    groupProperties: readGroupProperties(body.group_properties ?? body.$group_properties),
     selection: {
-      flagKeys: textListField(body.flag_keys_to_evaluate ?? body.flag_keys),
-      contexts: textListField(body.evaluation_contexts ?? body.evaluation_environments) ?? [],
+      flagKeys: readTextList(body.flag_keys_to_evaluate ?? body.flag_keys),
+      contexts: readTextList(body.evaluation_contexts ?? body.evaluation_environments) ?? [],
       runtime: {
-        declared: textField(body.evaluation_runtime),
+        declared: readText(body.evaluation_runtime),
         userAgent: context.userAgent,
         hasBrowserHeader: context.hasBrowserHeader,
       },
       surveyFlagsOnly: query.surveyFlagsOnly,
     },
-    disableFlags: boolField(body.disable_flags),
+    disableFlags: readBoolean(body.disable_flags),
     onlyUseOverridePersonProperties: query.onlyUseOverridePersonProperties,
     detailedAnalysis: query.detailedAnalysis,
-    geoipAddress: boolField(body.geoip_disable) || boolField(body.disable_geoip) ? '' : context.address,
+    geoipAddress: readBoolean(body.geoip_disable) || readBoolean(body.disable_geoip) ? '' : context.address,
     cookieless: distinctId === cookielessSentinel ? { timezone, extra } : null,
   }
 }
@@ -83,7 +83,7 @@ function readRequest(body: JsonObject, context: DecideContext): EvaluationReques
  * Text as it is, a number as its text; on `/decide` any other value as its compact JSON text.
  * Source: docs/wire/evaluation.md 1.5.
  */
-function distinctIdField(value: JsonValue | undefined, endpoint: DecideEndpoint): string | null {
+function readDistinctId(value: JsonValue | undefined, endpoint: DecideEndpoint): string | null {
   if (value === undefined || value === null) return null
   if (typeof value === 'string') return shortenId(value)
   if (typeof value === 'number' || isRawNumber(value)) return shortenId(toComparableText(value))
@@ -102,47 +102,47 @@ function shortenId(id: string): string {
 }
 
 /** `/decide` also accepts a number, as its text; `/flags` does not. Empty text is not an id. */
-function anonIdField(value: JsonValue | undefined, endpoint: DecideEndpoint): string | null {
+function readAnonId(value: JsonValue | undefined, endpoint: DecideEndpoint): string | null {
   if (endpoint === 'decide' && value !== undefined && (typeof value === 'number' || isRawNumber(value))) {
     return toComparableText(value)
   }
-  return textField(value) || null
+  return readText(value) || null
 }
 
 function textOrNull(value: JsonValue | undefined): string | null {
   return typeof value === 'string' && value !== '' ? value : null
 }
 
-function textField(value: JsonValue | undefined): string | null {
+function readText(value: JsonValue | undefined): string | null {
   if (value === undefined || value === null) return null
   if (typeof value !== 'string') throw wrongType
   return value
 }
 
-function boolField(value: JsonValue | undefined): boolean {
+function readBoolean(value: JsonValue | undefined): boolean {
   if (value === undefined || value === null) return false
   if (typeof value !== 'boolean') throw wrongType
   return value
 }
 
-function textListField(value: JsonValue | undefined): string[] | null {
+function readTextList(value: JsonValue | undefined): string[] | null {
   if (value === undefined || value === null) return null
   if (!Array.isArray(value) || !value.every(entry => typeof entry === 'string')) throw wrongType
   return value
 }
 
-function mapField(value: JsonValue | undefined): JsonObject {
+function readMap(value: JsonValue | undefined): JsonObject {
   if (value === undefined || value === null || (Array.isArray(value) && value.length === 0)) return {}
   if (!isJsonObject(value) || exceedsDepth(value, depthMax)) throw wrongType
   return value
 }
 
-function groupPropertiesField(value: JsonValue | undefined): JsonObject {
-  const ofTypes = mapField(value)
+function readGroupProperties(value: JsonValue | undefined): JsonObject {
+  const ofTypes = readMap(value)
   for (const typeName of Object.keys(ofTypes)) {
     const properties = ofTypes[typeName]!
     // Replaces the value of an own key. Under `__proto__`, an assignment would replace the prototype instead.
-    if (!isJsonObject(properties)) Object.defineProperty(ofTypes, typeName, { value: mapField(properties) })
+    if (!isJsonObject(properties)) Object.defineProperty(ofTypes, typeName, { value: readMap(properties) })
   }
   return ofTypes
 }

@@ -132,7 +132,7 @@ function encodeTail({ requestId, evaluatedAtMs }: Pick<AnswerOptions, 'requestId
 function encodeFlagsPart(evaluation: FlagEvaluation, shape: AnswerShape): string {
   switch (shape) {
     case 'V1':
-      return valuesAndPayloads(evaluation)
+      return encodeValuesAndPayloads(evaluation)
     case 'V2':
       return `"flags":{${joinFragments(texts, evaluation, ({ detail }) => detail)}}`
     case 'V3':
@@ -156,7 +156,7 @@ const texts = new PreparedTexts(
   ({ value, payload, detail }) => value.length + payload.length + detail.length,
 )
 
-function valuesAndPayloads(evaluation: FlagEvaluation): string {
+function encodeValuesAndPayloads(evaluation: FlagEvaluation): string {
   let values = ''
   let payloads = ''
   for (const { value, payload } of texts.of(evaluation)) {

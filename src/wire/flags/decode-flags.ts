@@ -61,16 +61,16 @@ export function extractRequestLiterals(decoded: Result<EvaluationRequest, WireEr
   const holders: (JsonValue[] | JsonObject)[] = []
   const places: (string | number)[] = []
   const literals: string[] = []
-  for (const bag of [request.groups, request.personProperties, request.groupProperties]) takeOut(bag)
+  for (const bag of [request.groups, request.personProperties, request.groupProperties]) extractRawNumbers(bag)
   return { ok: true, request, holders, places, literals }
 
-  function takeOut(holder: JsonValue[] | JsonObject): void {
+  function extractRawNumbers(holder: JsonValue[] | JsonObject): void {
     // The keys of a list are its indexes.
     for (const key of Object.keys(holder)) {
       const value = (holder as JsonObject)[key]!
       if (typeof value !== 'object' || value === null) continue
       if (!isRawNumber(value)) {
-        takeOut(value)
+        extractRawNumbers(value)
         continue
       }
       holders.push(holder)

@@ -31,19 +31,19 @@ export function* encodeDefinitions(definitions: ProjectDefinitions): Generator<v
       readConfigVersion(flag.filters) === 1,
   )
   const cohorts = new CohortGraph(definitions.cohorts)
-  const rewrite = dependencyRewrite(existing, cohorts)
+  const rewrite = createDependencyRewrite(existing, cohorts)
   const flagTexts: string[] = []
   const cohortIds = new Set<number>()
   for (const flag of existing.toSorted((a, b) => (a.key < b.key ? -1 : 1))) {
-    const filters = filtersForClients(flag, rewrite)
+    const filters = encodeFilters(flag, rewrite)
     if (filters === null) continue
-    for (const id of referencesIn(flag).cohortIds) cohortIds.add(id)
+    for (const id of findReferences(flag).cohortIds) cohortIds.add(id)
     flagTexts.push(JSON.stringify(encodeFlag(flag, filters)))
     yield
   }
   const cohortTexts: string[] = []
-  for (const id of reachedFrom(cohortIds, cohorts)) {
-    const text = cohortText(cohorts.node(id)!, rewrite)
+  for (const id of listReachedCohorts(cohortIds, cohorts)) {
+    const text = encodeCohort(cohorts.node(id)!, rewrite)
     if (text !== null) cohortTexts.push(text)
     yield
   }
@@ -77,26 +77,26 @@ export function* encodeFlagList(definitions: ProjectDefinitions): Generator<void
 type DependencyRewrite = (id: number) => { readonly key: string | undefined; readonly chain: readonly string[] }
 
 /** Marks filters that test a flag, in the form for clients. Dependencies may also lead through cohorts. */
-function dependencyRewrite(flags: readonly Flag[], cohorts: CohortGraph): DependencyRewrite {
+function createDependencyRewrite(flags: readonly Flag[], cohorts: CohortGraph): DependencyRewrite {
   const byId = new Map(flags.map(flag => [flag.id, flag]))
   const testedBy = new Map<number, readonly number[]>()
-  const testedIds = (id: number): readonly number[] | undefined => {
+  const findTestedIds = (id: number): readonly number[] | undefined => {
     const flag = byId.get(id)
     if (flag === undefined) return undefined
     const known = testedBy.get(id)
     if (known !== undefined) return known
-    const ids = idsTestedBy(flag, cohorts)
+    const ids = listTestedIds(flag, cohorts)
     testedBy.set(id, ids)
     return ids
   }
   return id => {
-    const chain = findDependencyChain(id, testedIds).map(link => byId.get(link)!.key)
+    const chain = findDependencyChain(id, findTestedIds).map(link => byId.get(link)!.key)
     return { key: byId.get(id)?.key, chain }
   }
 }
 
 /** These cohorts and all existing ones that they refer to, by ascending id. */
-function reachedFrom(cohortIds: ReadonlySet<number>, cohorts: CohortGraph): number[] {
+function listReachedCohorts(cohortIds: ReadonlySet<number>, cohorts: CohortGraph): number[] {
   const reached = new Set<number>()
   const open = [...cohortIds]
   for (let id = open.pop(); id !== undefined; id = open.pop()) {
@@ -113,17 +113,17 @@ function reachedFrom(cohortIds: ReadonlySet<number>, cohorts: CohortGraph): numb
  * Null for a cohort that clients do not get: a static cohort, or a cohort that fails every flag that asks for it. Clients
  * would take an empty tree to include everyone, and would follow a cycle for ever.
  */
-function cohortText({ cohort, tree, fault }: CohortNode, rewrite: DependencyRewrite): string | null {
+function encodeCohort({ cohort, tree, fault }: CohortNode, rewrite: DependencyRewrite): string | null {
   if (tree === null || fault !== null) return null
   const top = getOwnValue(cohort.filters, 'properties') as JsonObject
-  return `"${cohort.id}":${JSON.stringify(groupForClients(top, rewrite))}`
+  return `"${cohort.id}":${JSON.stringify(encodeGroup(top, rewrite))}`
 }
 
 /** Recurses as deep as the tree; readable trees have bounded depth. */
-function groupForClients(group: JsonObject, rewrite: DependencyRewrite): JsonObject {
-  const values = listOf(getOwnValue(group, 'values')).map(value => {
+function encodeGroup(group: JsonObject, rewrite: DependencyRewrite): JsonObject {
+  const values = toList(getOwnValue(group, 'values')).map(value => {
     const entry = value as JsonObject
-    return isCohortGroup(entry) ? groupForClients(entry, rewrite) : filterForClients(entry, rewrite)
+    return isCohortGroup(entry) ? encodeGroup(entry, rewrite) : encodeFilter(entry, rewrite)
   })
   return replaceMembers(group, { values })
 }
@@ -159,9 +159,9 @@ function encodeFlag(flag: Flag, filters: JsonObject): Record<GivenName, unknown>
 }
 
 /** The flags that a flag tests; none for an inactive flag, which is false in any case. */
-function idsTestedBy(flag: Flag, cohorts: CohortGraph): readonly number[] {
+function listTestedIds(flag: Flag, cohorts: CohortGraph): readonly number[] {
   if (!flag.active) return []
-  const { flagIds, cohortIds } = referencesIn(flag)
+  const { flagIds, cohortIds } = findReferences(flag)
   const ids = new Set(flagIds)
   for (const cohortId of cohortIds) {
     cohorts.reach(cohortId)
@@ -171,13 +171,13 @@ function idsTestedBy(flag: Flag, cohorts: CohortGraph): readonly number[] {
 }
 
 /** The flags and cohorts that the filters of a flag's sets name. */
-function referencesIn(flag: Flag): { readonly flagIds: readonly number[]; readonly cohortIds: readonly number[] } {
+function findReferences(flag: Flag): { readonly flagIds: readonly number[]; readonly cohortIds: readonly number[] } {
   const flagIds: number[] = []
   const cohortIds: number[] = []
-  for (const set of listOf(getOwnValue(flag.filters, 'groups'))) {
-    for (const filter of listOf(memberOf(set, 'properties'))) {
+  for (const set of toList(getOwnValue(flag.filters, 'groups'))) {
+    for (const filter of toList(readMember(set, 'properties'))) {
       if (!isJsonObject(filter)) continue
-      const flagId = testedFlagId(filter)
+      const flagId = readTestedFlagId(filter)
       if (flagId !== null) flagIds.push(flagId)
       const cohortId =
         getOwnValue(filter, 'type') === 'cohort' ? cohortIdOf(getOwnValue(filter, 'value') ?? null) : null
@@ -188,7 +188,7 @@ function referencesIn(flag: Flag): { readonly flagIds: readonly number[]; readon
 }
 
 /** Null for filters that the evaluator cannot read either. */
-function filtersForClients(flag: Flag, rewrite: DependencyRewrite): JsonObject | null {
+function encodeFilters(flag: Flag, rewrite: DependencyRewrite): JsonObject | null {
   try {
     readStoredFilters(flag.filters)
   } catch {
@@ -198,32 +198,32 @@ function filtersForClients(flag: Flag, rewrite: DependencyRewrite): JsonObject |
   const multivariate = getOwnValue(flag.filters, 'multivariate')
   const payloads = getOwnValue(flag.filters, 'payloads')
   return replaceMembers(flag.filters, {
-    groups: listOf(getOwnValue(flag.filters, 'groups')).map(set => setForClients(set as JsonObject, rewrite)),
-    ...(isJsonObject(multivariate) ? { multivariate: multivariateForClients(multivariate) } : {}),
+    groups: toList(getOwnValue(flag.filters, 'groups')).map(set => encodeSet(set as JsonObject, rewrite)),
+    ...(isJsonObject(multivariate) ? { multivariate: encodeMultivariate(multivariate) } : {}),
     payloads: isJsonObject(payloads) ? encodePayloads(payloads) : {},
   })
 }
 
-function setForClients(set: JsonObject, rewrite: DependencyRewrite): JsonObject {
-  const filters = listOf(getOwnValue(set, 'properties'))
+function encodeSet(set: JsonObject, rewrite: DependencyRewrite): JsonObject {
+  const filters = toList(getOwnValue(set, 'properties'))
   return replaceMembers(set, {
-    properties: filters.map(filter => filterForClients(filter as JsonObject, rewrite)),
+    properties: filters.map(filter => encodeFilter(filter as JsonObject, rewrite)),
     rollout_percentage: toPlainNumber(getOwnValue(set, 'rollout_percentage')),
   })
 }
 
 /** Old clients know no ids, so a dependency names the other flag by its key, and the flags to evaluate before it. */
-function filterForClients(filter: JsonObject, rewrite: DependencyRewrite): JsonObject {
-  const id = testedFlagId(filter)
+function encodeFilter(filter: JsonObject, rewrite: DependencyRewrite): JsonObject {
+  const id = readTestedFlagId(filter)
   if (id === null) return filter
   const { key, chain } = rewrite(id)
   return replaceMembers(filter, { ...(key === undefined ? {} : { key }), dependency_chain: [...chain] })
 }
 
-function multivariateForClients(multivariate: JsonObject): JsonObject {
-  const variants = listOf(getOwnValue(multivariate, 'variants')).map(variant =>
+function encodeMultivariate(multivariate: JsonObject): JsonObject {
+  const variants = toList(getOwnValue(multivariate, 'variants')).map(variant =>
     replaceMembers(variant as JsonObject, {
-      rollout_percentage: toPlainNumber(memberOf(variant, 'rollout_percentage')),
+      rollout_percentage: toPlainNumber(readMember(variant, 'rollout_percentage')),
     }),
   )
   return replaceMembers(multivariate, { variants })
@@ -251,15 +251,15 @@ function replaceMembers(object: JsonObject, over: JsonObject): JsonObject {
 }
 
 /** The id of the flag that the filter tests; null when it tests none. */
-function testedFlagId(filter: JsonObject): number | null {
+function readTestedFlagId(filter: JsonObject): number | null {
   const key = getOwnValue(filter, 'key')
   return getOwnValue(filter, 'type') === 'flag' && typeof key === 'string' ? parseDependencyId(key) : null
 }
 
-function memberOf(value: JsonValue, key: string): JsonValue | undefined {
+function readMember(value: JsonValue, key: string): JsonValue | undefined {
   return isJsonObject(value) ? getOwnValue(value, key) : undefined
 }
 
-function listOf(value: JsonValue | undefined): JsonValue[] {
+function toList(value: JsonValue | undefined): JsonValue[] {
   return Array.isArray(value) ? value : []
 }

@@ -115,7 +115,7 @@ function toDecodedBody(result: Inflated, limits: FlagsBodyLimits): DecodedBody {
 function parseText(text: string, limits: FlagsBodyLimits): Result<JsonValue, TextRefusal> {
   const parsed = tryParse(text, limits)
   if (parsed.ok || parsed.error !== decideErrors.invalidJson) return parsed
-  const decoded = decodeBareBase64(percentDecoded(Buffer.from(text)))
+  const decoded = decodeBareBase64(percentDecode(Buffer.from(text)))
   return decoded === null ? parsed : tryParse(decoded.toString(), limits)
 }
 
@@ -153,13 +153,13 @@ function parseStrict(text: string, limits: FlagsBodyLimits): Result<JsonValue, T
 }
 
 /** Decodes the `%XX` sequences of a text in one pass; any other `%`, and `+`, stay. */
-function percentDecoded(text: Buffer): Buffer {
+function percentDecode(text: Buffer): Buffer {
   const first = text.indexOf(percent)
   if (first === -1) return text
   const decoded = Buffer.from(text)
   let length = first
   for (let at = first; at < text.length; at++) {
-    const byte = text[at] === percent ? hexByte(text, at + 1) : -1
+    const byte = text[at] === percent ? parseHexByte(text, at + 1) : -1
     decoded[length++] = byte === -1 ? text[at]! : byte
     if (byte !== -1) at += 2
   }
@@ -167,13 +167,13 @@ function percentDecoded(text: Buffer): Buffer {
 }
 
 /** The byte of two hexadecimal digits; -1 for other characters. */
-function hexByte(text: Buffer, at: number): number {
-  const high = hexDigit(text[at])
-  const low = hexDigit(text[at + 1])
+function parseHexByte(text: Buffer, at: number): number {
+  const high = parseHexDigit(text[at])
+  const low = parseHexDigit(text[at + 1])
   return high === -1 || low === -1 ? -1 : high * 16 + low
 }
 
-function hexDigit(byte: number | undefined): number {
+function parseHexDigit(byte: number | undefined): number {
   if (byte === undefined) return -1
   if (byte >= zero && byte <= nine) return byte - zero
   const lower = byte | caseBit
@@ -182,12 +182,12 @@ function hexDigit(byte: number | undefined): number {
 
 /** Decodes base64 that may have blanks anywhere and lack its padding; null when it is not base64. */
 function decodeBareBase64(text: Buffer): Buffer | null {
-  const bare = withoutBlanks(text).toString('latin1').trim()
+  const bare = removeBlanks(text).toString('latin1').trim()
   return decodeBase64(Buffer.from(bare + '='.repeat((4 - (bare.length % 4)) % 4), 'latin1'))
 }
 
 /** The engine's own replace takes many times as long for text that consists of blanks. */
-function withoutBlanks(text: Buffer): Buffer {
+function removeBlanks(text: Buffer): Buffer {
   const first = text.indexOf(blank)
   if (first === -1) return text
   const bare = Buffer.from(text)
@@ -198,7 +198,7 @@ function withoutBlanks(text: Buffer): Buffer {
 
 function decodeForm(body: FlagsBody, limits: FlagsBodyLimits): DecodedBody {
   const text = body.bytes.toString()
-  const compression = body.compression === '' ? formCompression(text) : body.compression
+  const compression = body.compression === '' ? readFormCompression(text) : body.compression
   switch (compression) {
     case 'gzip':
     case 'gzip-js':
@@ -212,15 +212,15 @@ function decodeForm(body: FlagsBody, limits: FlagsBodyLimits): DecodedBody {
     default:
       return err(decideErrors.unsupportedCompression)
   }
-  const decoded = percentDecoded(body.bytes).toString('latin1')
+  const decoded = percentDecode(body.bytes).toString('latin1')
   // Take the text between the first and the second `=`: padding is lost here and restored below.
   const data = decoded.startsWith('data=') ? decoded.split('=', 2)[1]! : decoded
-  const bytes = decodeBareBase64(percentDecoded(Buffer.from(data, 'latin1')))
+  const bytes = decodeBareBase64(percentDecode(Buffer.from(data, 'latin1')))
   return bytes === null ? err(decideErrors.invalidJsonStructure) : parseStrict(bytes.toString(), limits)
 }
 
 /** The compression that a form's own field announces, which may only be lz64. */
-function formCompression(text: string): string {
+function readFormCompression(text: string): string {
   const field = /(?:^|&)compression=([^&]*)/.exec(text)?.[1]?.toLowerCase() ?? ''
   return field === 'lz64' || field === 'lz-string' ? field : ''
 }

@@ -46,7 +46,7 @@ export function decodeOfrepRequest(
   if (!isJsonObject(decoded.value)) return err(ofrepErrors.notAnObject)
   const { context = {} } = decoded.value as JsonObject
   if (context !== null && !isJsonObject(context)) return err(ofrepErrors.contextNotAnObject)
-  const request = parseDecideRequest(flagsBodyOf(context ?? {}, question), {
+  const request = parseDecideRequest(toFlagsBody(context ?? {}, question), {
     endpoint: 'flags',
     query: noQuery,
     userAgent: question.userAgent,
@@ -77,12 +77,12 @@ const cookielessFields: ReadonlyMap<string, string> = new Map([
   ['$cookieless_extra', 'cookieless_hash_extra'],
 ])
 
-function flagsBodyOf(context: JsonObject, question: OfrepQuestion): JsonObject {
+function toFlagsBody(context: JsonObject, question: OfrepQuestion): JsonObject {
   const personProperties: JsonObject = {}
   const body: JsonObject = {
     token: question.apiKey,
     person_properties: personProperties,
-    evaluation_runtime: runtimeOf(question),
+    evaluation_runtime: detectRuntime(question),
   }
   if (question.flagKey !== null) body.flag_keys_to_evaluate = [question.flagKey]
   for (const name of Object.keys(context)) {
@@ -102,7 +102,7 @@ function flagsBodyOf(context: JsonObject, question: OfrepQuestion): JsonObject {
  * Used when the user agent does not decide: OpenFeature's servers ask for one flag at a time, with the current user; apps
  * and pages ask for all flags once. Browser headers prove nothing, since Node's fetch sends them too.
  */
-function runtimeOf({ flagKey, userAgent }: OfrepQuestion): 'client' | 'server' | 'all' {
+function detectRuntime({ flagKey, userAgent }: OfrepQuestion): 'client' | 'server' | 'all' {
   const runtime = detectRequestRuntime({ declared: null, userAgent, hasBrowserHeader: false })
   if (runtime !== 'unknown') return runtime
   return flagKey === null ? 'client' : 'server'

@@ -42,8 +42,8 @@ type Texts = KeptTexts<OfrepAnswer>
  *   that could not be computed.
  */
 export function encodeOfrepAnswer(evaluation: FlagEvaluation, flagKey: string, runtime: AskedRuntime): OfrepAnswer {
-  const entry = entriesOf(evaluation.project).get(flagKey)
-  return (entry && answerOf(entry, evaluation, runtime)) ?? err(ofrepErrors.flagNotFound)
+  const entry = getEntries(evaluation.project).get(flagKey)
+  return (entry && buildAnswer(entry, evaluation, runtime)) ?? err(ofrepErrors.flagNotFound)
 }
 
 /**
@@ -70,8 +70,8 @@ function* encodeInSteps(
 ): Generator<undefined, OfrepAnswer> {
   let flags = ''
   let flagCount = 0
-  for (const [flagKey, entry] of entriesOf(evaluation.project)) {
-    const answer = answerOf(entry, evaluation, runtime)
+  for (const [flagKey, entry] of getEntries(evaluation.project)) {
+    const answer = buildAnswer(entry, evaluation, runtime)
     if (answer === undefined) continue
     if (flags !== '') flags += ','
     flags += answer.ok ? answer.value : encodeOfrepError(answer.error, flagKey)
@@ -81,10 +81,10 @@ function* encodeInSteps(
 }
 
 /** Undefined for a flag that is not in the answer. */
-function answerOf(entry: Entry, { outcomes }: FlagEvaluation, runtime: AskedRuntime): OfrepAnswer | undefined {
+function buildAnswer(entry: Entry, { outcomes }: FlagEvaluation, runtime: AskedRuntime): OfrepAnswer | undefined {
   if (entry.kind === 'fixed') {
     if (!isForRuntime(entry.flag, runtime)) return undefined
-    entry.answer ??= ok(disabledText(entry.flag))
+    entry.answer ??= ok(encodeDisabled(entry.flag))
     return entry.answer
   }
   const outcome = outcomes[entry.position]
@@ -107,20 +107,20 @@ const entryOfInactive = new WeakMap<Flag, FixedEntry>()
 /** Entries live as long as the compiled definitions of their project. */
 const entriesOfProject = new WeakMap<CompiledProject, ReadonlyMap<string, Entry>>()
 
-function entriesOf(project: CompiledProject): ReadonlyMap<string, Entry> {
+function getEntries(project: CompiledProject): ReadonlyMap<string, Entry> {
   const known = entriesOfProject.get(project)
   if (known !== undefined) return known
   const entries = new Map<string, Entry>()
   for (const flag of project.definitions.flags) {
     // Flags with encrypted payloads are not evaluated, so they are not shown here.
     if (flag.deleted || flag.hasEncryptedPayloads) continue
-    entries.set(flag.key, entryOf(flag, project))
+    entries.set(flag.key, getEntry(flag, project))
   }
   entriesOfProject.set(project, entries)
   return entries
 }
 
-function entryOf(flag: Flag, project: CompiledProject): Entry {
+function getEntry(flag: Flag, project: CompiledProject): Entry {
   if (!flag.active) {
     const known = entryOfInactive.get(flag) ?? { kind: 'fixed', flag, answer: null }
     entryOfInactive.set(flag, known)
@@ -138,7 +138,7 @@ const beyondEvaluation = err(
   createFlagNotComputedError('The flag definition is invalid, or the flag depends on itself through other flags.'),
 )
 
-function disabledText({ id, key, version }: Flag): string {
+function encodeDisabled({ id, key, version }: Flag): string {
   return encodeSuccess({ key, value: false, reason: 'DISABLED', variant: 'false', metadata: { id, version } })
 }
 
@@ -183,7 +183,7 @@ function encodeSuccess({ key, value, reason, variant, metadata }: Success): stri
 export function toOfrepReason(flag: CompiledFlag, outcome: FlagOutcome): OfrepReason {
   switch (outcome.reason) {
     case 'condition_match':
-      return reasonOfMatch(flag, outcome)
+      return findMatchReason(flag, outcome)
     case 'out_of_rollout_bound':
     case 'holdout_condition_value':
       return 'SPLIT'
@@ -207,7 +207,7 @@ export function toOfrepReason(flag: CompiledFlag, outcome: FlagOutcome): OfrepRe
   }
 }
 
-function reasonOfMatch(flag: CompiledFlag, { kind, conditionIndex }: FlagOutcome): OfrepReason {
+function findMatchReason(flag: CompiledFlag, { kind, conditionIndex }: FlagOutcome): OfrepReason {
   const set = flag.sets[conditionIndex ?? 0]
   if (set === undefined) return 'UNKNOWN'
   const isVariantHashed = kind === 'variant' && set.variantIndex < 0

@@ -86,17 +86,17 @@ function readProperty(
   if (value === null && !valueless.has(operator)) fields.fail('value', 'A filter needs a value.')
   checkValue(fields, value)
   const source = readPropertySource(fields, type, key, 'group_type_index')
-  const test = (operator: string, value: JsonValue): Condition => {
+  const createCondition = (operator: string, value: JsonValue): Condition => {
     return { kind: 'property', source, key, operator, value, matchingVersion: 2 }
   }
-  if (!Array.isArray(value) || valueless.has(operator)) return test(operator, value)
+  if (!Array.isArray(value) || valueless.has(operator)) return createCondition(operator, value)
   if (value.length === 0) fields.fail('value', 'A filter needs a value.')
-  if (operator.endsWith('icontains')) return test(`${operator}_multi`, value)
-  if (takesLists.has(operator)) return test(operator, value)
+  if (operator.endsWith('icontains')) return createCondition(`${operator}_multi`, value)
+  if (takesLists.has(operator)) return createCondition(operator, value)
   read.count += value.length - 1
   if (read.count > conditionsMax) fields.fail('', tooManyFilters)
   const isNegated = operator.startsWith('not_') || operator === 'semver_neq'
-  return { kind: isNegated ? 'all' : 'any', conditions: value.map(one => test(operator, one)) }
+  return { kind: isNegated ? 'all' : 'any', conditions: value.map(one => createCondition(operator, one)) }
 }
 
 const valueless = new Set(['is_set', 'is_not_set'])
@@ -115,11 +115,11 @@ export function readPropertySource(
 ): Exclude<PropertySource, { kind: 'person_today' }> {
   if (type === 'person') return { kind: 'person' }
   if (type === 'group') return { kind: 'group', groupTypeIndex: fields.requiredInteger(indexName, 0, 4) }
-  return { kind: isFlag(key) ? 'flag' : 'event' }
+  return { kind: isFlagProperty(key) ? 'flag' : 'event' }
 }
 
 /** Whether the property of an event is the value of a flag; such values are stored separately. */
-function isFlag(key: string): boolean {
+function isFlagProperty(key: string): boolean {
   return key.startsWith('$feature/')
 }
 

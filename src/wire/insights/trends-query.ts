@@ -40,7 +40,7 @@ export function readTrendsQuery(query: JsonObject): Result<TrendsQuery, WireErro
   return Fields.read(query, 'query', fields => {
     fields.known([...followed, ...ignored], elsewhere)
     fields.refuseUnless('samplingFactor', value => value === 1, 'Sampling is not supported: omit samplingFactor.')
-    const isCumulative = fields.object('trendsFilter', readDisplay) ?? false
+    const isCumulative = fields.object('trendsFilter', readIsCumulative) ?? false
     const read: ReadFilters = { count: 0 }
     const series = fields.list('series', seriesMax, one => readSeries(one, read), 1)
     if (isCumulative && !series.every(({ math }) => isAdditiveMath(math)))
@@ -76,7 +76,7 @@ const displays = [
 const formulas = ['formula', 'formulas', 'formulaNodes']
 
 /** @returns whether figures are added up from bucket to bucket. */
-function readDisplay(fields: Fields): boolean {
+function readIsCumulative(fields: Fields): boolean {
   const display = fields.choice('display', displays)
   for (const name of formulas) {
     fields.refuseUnless(

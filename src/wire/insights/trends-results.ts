@@ -62,13 +62,13 @@ export function encodeTrendResult(
   const { series, order, buckets, data, period } = result
   const days = [...buckets.days]
   const name = series.event ?? 'All events'
-  const breakdown = breakdownOf(result, query.breakdowns)
+  const breakdown = toBreakdown(result, query.breakdowns)
   return {
     label: breakdown === null ? name : query.series.length > 1 ? `${name} - ${breakdown.label}` : breakdown.label,
     count: data.reduce((sum, value) => sum + value, 0),
     data: query.isCumulative ? cumulate(data) : [...data],
     days,
-    labels: bucketLabels(buckets, timezone),
+    labels: formatBucketLabels(buckets, timezone),
     ...(breakdown !== null && { breakdown_value: breakdown.value }),
     ...(period !== null && { compare: true, compare_label: period }),
     action: {
@@ -87,7 +87,7 @@ function cumulate(data: readonly number[]): number[] {
   })
 }
 
-function breakdownOf(
+function toBreakdown(
   { value, cohort }: TrendResult,
   breakdowns: TrendBreakdowns | null,
 ): { value: unknown; label: string } | null {
@@ -118,34 +118,34 @@ const monthNames = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep
  * Names buckets for a chart, as PostHog does: `7-Mar-2026`, `7-Mar 13:00`, `1–7 Mar`, `Mar 2026`.
  * @param timezone the IANA name that the buckets were made in.
  */
-function bucketLabels({ interval, edges, days }: Buckets, timezone: string): string[] {
+function formatBucketLabels({ interval, edges, days }: Buckets, timezone: string): string[] {
   switch (interval) {
     case 'hour':
-      return days.map(day => `${dayAndMonth(Temporal.PlainDate.from(day.slice(0, 10)))} ${day.slice(11, 16)}`)
+      return days.map(day => `${formatDayAndMonth(Temporal.PlainDate.from(day.slice(0, 10)))} ${day.slice(11, 16)}`)
     case 'day':
-      return days.map(day => fullDate(Temporal.PlainDate.from(day)))
+      return days.map(day => formatDate(Temporal.PlainDate.from(day)))
     case 'week':
-      return days.map((_, index) => weekLabel(dateOf(edges[index]!, timezone), dateOf(edges[index + 1]! - 1, timezone)))
+      return days.map((_, index) => formatWeek(toLocalDate(edges[index]!, timezone), toLocalDate(edges[index + 1]! - 1, timezone)))
     case 'month':
       return days.map(day => `${monthNames[Number(day.slice(5, 7)) - 1]} ${day.slice(0, 4)}`)
   }
 }
 
-function weekLabel(first: Temporal.PlainDate, last: Temporal.PlainDate): string {
-  if (first.equals(last)) return fullDate(first)
-  if (first.year !== last.year) return `${fullDate(first)} – ${fullDate(last)}`
-  if (first.month !== last.month) return `${dayAndMonth(first)} – ${dayAndMonth(last)}`
+function formatWeek(first: Temporal.PlainDate, last: Temporal.PlainDate): string {
+  if (first.equals(last)) return formatDate(first)
+  if (first.year !== last.year) return `${formatDate(first)} – ${formatDate(last)}`
+  if (first.month !== last.month) return `${formatDayAndMonth(first)} – ${formatDayAndMonth(last)}`
   return `${first.day}–${last.day} ${monthNames[last.month - 1]}`
 }
 
-function dateOf(timeMs: number, timezone: string): Temporal.PlainDate {
+function toLocalDate(timeMs: number, timezone: string): Temporal.PlainDate {
   return Temporal.Instant.fromEpochMilliseconds(timeMs).toZonedDateTimeISO(timezone).toPlainDate()
 }
 
-function dayAndMonth({ day, month }: Temporal.PlainDate): string {
+function formatDayAndMonth({ day, month }: Temporal.PlainDate): string {
   return `${day}-${monthNames[month - 1]}`
 }
 
-function fullDate(date: Temporal.PlainDate): string {
-  return `${dayAndMonth(date)}-${date.year}`
+function formatDate(date: Temporal.PlainDate): string {
+  return `${formatDayAndMonth(date)}-${date.year}`
 }

@@ -45,7 +45,7 @@ function encodeLiveEvent(event: CapturedEvent, stream: LogStream, offset: number
     isCut ||= kept.length < json.length
     data += `,"${name}":${kept}`
   }
-  return encodeMessage('event', `${data}${isCut ? ',"cut":true' : ''}}`, idOf(stream, offset))
+  return encodeMessage('event', `${data}${isCut ? ',"cut":true' : ''}}`, encodeId(stream, offset))
 }
 
 function encodeLiveReject(reject: CapturedReject, stream: LogStream, offset: number): Uint8Array {
@@ -62,7 +62,7 @@ function encodeLiveReject(reject: CapturedReject, stream: LogStream, offset: num
     body: body.slice(0, liveTextMax.body),
     ...(body.length > liveTextMax.body ? { cut: true } : {}),
   }
-  return encodeMessage('rejected', JSON.stringify(data), idOf(stream, offset))
+  return encodeMessage('rejected', JSON.stringify(data), encodeId(stream, offset))
 }
 
 /** How many matching events were not shown since the last such message, in total and by reason. */
@@ -93,7 +93,7 @@ export const liveMessages = {
   heartbeat: Buffer.from(':\n\n') as Uint8Array,
 }
 
-function idOf(stream: LogStream, offset: number): string {
+function encodeId(stream: LogStream, offset: number): string {
   return `id: ${stream}:${offset}\n`
 }
 

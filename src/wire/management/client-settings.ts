@@ -12,7 +12,7 @@ const keptCharsMax = 16_384
 export function decodeClientSettings(sent: JsonObject): JsonObject {
   const name: ClientSettingName = 'session_recording_sample_rate'
   const rate = getOwnValue(sent, name)
-  return rate === undefined ? sent : { ...sent, [name]: rateText(rate) }
+  return rate === undefined ? sent : { ...sent, [name]: normalizeRate(rate) }
 }
 
 export interface ClientSettingIssue {
@@ -44,7 +44,7 @@ export function findClientSettingsIssue(settings: JsonObject): ClientSettingIssu
 }
 
 /** Decimal text with two places, as PostHog stores it; other values stay, and `findClientSettingsIssue` refuses them. */
-function rateText(value: JsonValue): JsonValue {
+function normalizeRate(value: JsonValue): JsonValue {
   const literal = isRawNumber(value) ? value.rawJSON : value
   if (typeof literal !== 'number' && typeof literal !== 'string') return value
   const written = String(literal)

@@ -81,12 +81,12 @@ export function encodeEvent(event: EventToEncode): string {
   const person = { uuid: event.personId, created_at: personCreatedAt, distinct_ids: [event.distinctId] }
   const personProperties = event.personPropertiesJson === '' ? '{}' : event.personPropertiesJson
   return (
-    `${jsonWithoutClosingBrace(head)},"properties":${event.propertiesJson === '' ? '{}' : event.propertiesJson}` +
-    `,"person_properties":${personProperties},"person":${jsonWithoutClosingBrace(person)},"properties":${personProperties}}}`
+    `${encodeUnclosedObject(head)},"properties":${event.propertiesJson === '' ? '{}' : event.propertiesJson}` +
+    `,"person_properties":${personProperties},"person":${encodeUnclosedObject(person)},"properties":${personProperties}}}`
   )
 }
 
-function jsonWithoutClosingBrace(object: object): string {
+function encodeUnclosedObject(object: object): string {
   return JSON.stringify(object).slice(0, -1)
 }
 
@@ -143,32 +143,32 @@ export function encodeRejectedEvent(rejected: RejectedEventToEncode): RejectedEv
     received_at: formatInstant(rejected.receivedAtMs),
     body: rejected.body,
     body_kind: rejected.source?.kind ?? null,
-    body_cut: rejected.source?.isCut ?? isProbablyCut(rejected.body),
+    body_cut: rejected.source?.isCut ?? isProbablyTruncated(rejected.body),
     replayed_at: rejected.replayedAtMs === null ? null : formatInstant(rejected.replayedAtMs),
   }
 }
 
 /** Whether a body that has no source was probably truncated: truncated bodies have nearly the maximum size. */
-function isProbablyCut(body: string): boolean {
+function isProbablyTruncated(body: string): boolean {
   const characterBytesMax = 4
   return Buffer.byteLength(body) > rejectBodyBytesMax - characterBytesMax
 }
 
-const textFilter = (description: string) => Type.Optional(Type.String({ description, maxLength: 1_000 }))
+const createTextFilter = (description: string) => Type.Optional(Type.String({ description, maxLength: 1_000 }))
 
 export const rejectFilterSchema = Type.Object(
   {
-    reason: textFilter('Reason code.'),
-    field: textFilter('The invalid field, with or without the index of its item (batch.3.uuid).'),
-    event: textFilter('Event name.'),
-    distinct_id: textFilter('As far as it could be read.'),
-    uuid: textFilter('As far as it could be read.'),
+    reason: createTextFilter('Reason code.'),
+    field: createTextFilter('The invalid field, with or without the index of its item (batch.3.uuid).'),
+    event: createTextFilter('Event name.'),
+    distinct_id: createTextFilter('As far as it could be read.'),
+    uuid: createTextFilter('As far as it could be read.'),
     lane: Type.Optional(Type.Unsafe<Lane>({ type: 'string', enum: [...lanes] })),
-    search: textFilter('Substring of the body, case-insensitive.'),
-    after: textFilter(
+    search: createTextFilter('Substring of the body, case-insensitive.'),
+    after: createTextFilter(
       'Only rejects received after this time: a time, a date in the project’s time zone, or a span such as -7d.',
     ),
-    before: textFilter('Only rejects received before this time.'),
+    before: createTextFilter('Only rejects received before this time.'),
     replayed: Type.Optional(Type.Boolean()),
   },
   { additionalProperties: false },

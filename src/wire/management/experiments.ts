@@ -73,10 +73,10 @@ export function encodeExperiment(experiment: Experiment, flag: LinkedFlagJson | 
 /** The content without the payloads of `parameters`: only the flag, which may have to encrypt them, keeps them. */
 export function removeParameterPayloads(content: JsonObject): JsonObject {
   const parameters = getOwnValue(content, 'parameters')
-  return parameters === undefined ? content : mergeObjects(content, { parameters: withoutPayloads(parameters) })
+  return parameters === undefined ? content : mergeObjects(content, { parameters: omitPayloads(parameters) })
 }
 
-function withoutPayloads(parameters: JsonValue): JsonValue {
+function omitPayloads(parameters: JsonValue): JsonValue {
   if (!isJsonObject(parameters)) return parameters
   const others = mergeObjects(parameters, {})
   delete others.feature_flag_payloads

@@ -184,8 +184,8 @@ export function encodeImportJob(job: DescribedImportJob, showsId: boolean): Impo
     created_by: job.createdBy?.label ?? null,
     created_at: formatInstant(job.createdAtMs),
     updated_at: formatInstant(job.updatedAtMs),
-    published_at: instantOrNull(job.publishedAtMs),
-    discarded_at: instantOrNull(job.discardedAtMs),
+    published_at: formatInstantOrNull(job.publishedAtMs),
+    discarded_at: formatInstantOrNull(job.discardedAtMs),
     failure: job.failure && {
       code: job.failure.code,
       message: formatJobFailure(job.failure.code),
@@ -216,6 +216,6 @@ export function encodeImportJobReport(
   }
 }
 
-function instantOrNull(ms: number | null): string | null {
+function formatInstantOrNull(ms: number | null): string | null {
   return ms === null ? null : formatInstant(ms)
 }

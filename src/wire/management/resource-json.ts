@@ -24,7 +24,7 @@ export interface BodySchemas<R extends Resource, X extends TProperties> {
 
 /** @param extra what bodies set besides the fields. One of its properties may be named in `resource.required`. */
 export function buildBodySchemas<R extends Resource, X extends TProperties>(resource: R, extra: X): BodySchemas<R, X> {
-  const fields = bodyProperties(resource.fields)
+  const fields = buildBodyProperties(resource.fields)
   const optional = { ...Type.Partial(Type.Object(fields)).properties, ...extra }
   const required = Object.fromEntries(
     resource.required.flatMap(name => (Object.hasOwn(fields, name) ? [[name, fields[name]!]] : [])),
@@ -32,13 +32,13 @@ export function buildBodySchemas<R extends Resource, X extends TProperties>(reso
   return { create: Type.Object({ ...optional, ...required }), update: Type.Object(optional) } as never
 }
 
-function bodyProperties(fields: Fields): Record<string, TSchema> {
+function buildBodyProperties(fields: Fields): Record<string, TSchema> {
   const properties: Record<string, TSchema> = {}
   for (const { kind, name, schema, ...of } of Object.values(fields)) {
-    if (kind === 'members') Object.assign(properties, memberProperties(of.members))
-    else if (kind === 'group' && of.isFlat) Object.assign(properties, bodyProperties(of.fields))
+    if (kind === 'members') Object.assign(properties, buildMemberProperties(of.members))
+    else if (kind === 'group' && of.isFlat) Object.assign(properties, buildBodyProperties(of.fields))
     else if (kind === 'group')
-      properties[name] = Type.Partial(Type.Object(bodyProperties(of.fields)), {
+      properties[name] = Type.Partial(Type.Object(buildBodyProperties(of.fields)), {
         ...schema,
         additionalProperties: false,
       })
@@ -47,7 +47,7 @@ function bodyProperties(fields: Fields): Record<string, TSchema> {
   return properties
 }
 
-function memberProperties(members: Field['members']): Record<string, TSchema> {
+function buildMemberProperties(members: Field['members']): Record<string, TSchema> {
   return Object.fromEntries(Object.entries(members).map(([name, { schema }]) => [name, Type.Unsafe(schema)]))
 }
 
@@ -57,9 +57,9 @@ export function buildItemSchema<X extends TProperties>({ fields }: Pick<Resource
   for (const field of Object.values(fields)) {
     const { kind, name, isShown, isNullable, ...of } = field
     if (!isShown) continue
-    if (kind === 'members') Object.assign(properties, memberProperties(of.members))
+    if (kind === 'members') Object.assign(properties, buildMemberProperties(of.members))
     else if (kind === 'group' && of.isFlat) Object.assign(properties, buildItemSchema(of, {}).properties)
-    else properties[name] = isNullable && kind !== 'author' ? nullable(valueSchema(field)) : valueSchema(field)
+    else properties[name] = isNullable && kind !== 'author' ? nullable(buildValueSchema(field)) : buildValueSchema(field)
   }
   return Type.Object({ ...properties, ...extra }) as unknown as TObject<X>
 }
@@ -68,8 +68,8 @@ export function buildItemSchema<X extends TProperties>({ fields }: Pick<Resource
  * Answers use the schemas of bodies, without null (which stands for an initial value) and without limits of texts, which
  * may be newer than stored texts.
  */
-function valueSchema({ kind, schema, fields }: Field): TSchema {
-  const set = schema && withoutNull(schema)
+function buildValueSchema({ kind, schema, fields }: Field): TSchema {
+  const set = schema && excludeNull(schema)
   switch (kind) {
     case 'text':
       return set !== null && 'anyOf' in set ? Type.Unsafe(set) : Type.String()
@@ -95,7 +95,7 @@ function valueSchema({ kind, schema, fields }: Field): TSchema {
   }
 }
 
-function withoutNull(schema: JsonSchema): JsonSchema {
+function excludeNull(schema: JsonSchema): JsonSchema {
   const { anyOf = [] } = schema as { readonly anyOf?: readonly JsonSchema[] }
   const others = anyOf.filter(({ type }) => type !== 'null')
   return others.length === 1 ? others[0]! : schema

@@ -82,7 +82,7 @@ class JsonWalk {
   #known(field: OtlpField, start: number, depthMax: number): number {
     const json = this.#json
     if (json[start] === lowerN) return this.#any(start, depthMax)
-    if (json[start] !== openingByte(field))
+    if (json[start] !== getOpeningByte(field))
       return isStructuralField(field) ? throwNotWalkable() : this.#any(start, depthMax)
     if (field.inside === 'text') {
       const end = skipAnyString(json, start)
@@ -126,7 +126,7 @@ class JsonWalk {
   }
 }
 
-function openingByte({ inside, isList }: OtlpField): number {
+function getOpeningByte({ inside, isList }: OtlpField): number {
   return isList ? openBracket : inside === 'text' ? quote : openBrace
 }
 

@@ -38,13 +38,13 @@ export class ItemTally implements OtlpCount {
   endAttribute(bytes: Uint8Array): void {
     if (this.service !== null || this.#resourceCount > 1) return
     const { start, end } = this.#name
-    if (end - start !== serviceName.length || textOf(bytes, start, end) !== serviceName) return
+    if (end - start !== serviceName.length || decodeText(bytes, start, end) !== serviceName) return
     const value = this.#value
     if (value.end === value.start) return
-    this.service = textOf(bytes, value.start, Math.min(value.end, value.start + nameBytesMax))
+    this.service = decodeText(bytes, value.start, Math.min(value.end, value.start + nameBytesMax))
   }
 }
 
-function textOf({ buffer, byteOffset }: Uint8Array, start: number, end: number): string {
+function decodeText({ buffer, byteOffset }: Uint8Array, start: number, end: number): string {
   return Buffer.from(buffer, byteOffset + start, end - start).toString('utf8')
 }

@@ -54,15 +54,15 @@ export function encodeOtlpError(form: OtlpForm, { status, detail }: WireError): 
 
 /** Encodes a message with a number in one field and a text in the next. */
 function encodeNumberAndText(field: number, value: number, text: string): Buffer {
-  return Buffer.concat([Buffer.from([field * 8]), varint(value), encodeDelimited(field + 1, Buffer.from(text))])
+  return Buffer.concat([Buffer.from([field * 8]), encodeVarint(value), encodeDelimited(field + 1, Buffer.from(text))])
 }
 
 function encodeDelimited(field: number, content: Buffer): Buffer {
-  return Buffer.concat([Buffer.from([field * 8 + 2]), varint(content.length), content])
+  return Buffer.concat([Buffer.from([field * 8 + 2]), encodeVarint(content.length), content])
 }
 
 /** @param value below 2^31. */
-function varint(value: number): Buffer {
+function encodeVarint(value: number): Buffer {
   const bytes: number[] = []
   let rest = value
   for (; rest >= 0x80; rest >>>= 7) bytes.push((rest & 0x7f) | 0x80)

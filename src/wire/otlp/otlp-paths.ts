@@ -20,16 +20,16 @@ const ofAi = {
 }
 
 export const otlpPaths: readonly OtlpPath[] = [
-  ...pathsOfSignal('logs', 'logs'),
-  ...pathsOfSignal('metrics', 'metrics'),
-  ...pathsOfSignal('traces', 'spans'),
+  ...createPaths('logs', 'logs'),
+  ...createPaths('metrics', 'metrics'),
+  ...createPaths('traces', 'spans'),
   { path: '/i/v0/ai/otel', signal: 'traces', ...ofAi },
   { path: '/i/v0/ai/otel/v1/traces', signal: 'traces', ...ofAi },
   { path: '/i/v0/ai/otel/v1/logs', signal: 'logs', ...ofAi },
 ]
 
 /** PostHog's own path, and the path that exporters derive from a base address. */
-function pathsOfSignal(signal: OtlpSignal, items: string): OtlpPath[] {
+function createPaths(signal: OtlpSignal, items: string): OtlpPath[] {
   const sentence = `Pennon does not store ${items}; events and flags are not affected.`
   return [`/i/v1/${signal}`, `/v1/${signal}`].map(path => ({ path, signal, bytesMax: 2 * MiB, sentence }))
 }

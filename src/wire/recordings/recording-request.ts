@@ -43,7 +43,7 @@ export function parseRecordingRequest(payload: CapturePayload, context: Recordin
   const read = readRoot(payload, context, createWholeRequestRefusal)
   if (!read.ok) return read
   const { root, refuse } = read.value
-  const elements = elementsOf(root)
+  const elements = readElements(root)
   if (!elements.ok) return refuse(elements.error)
   const [first] = elements.value
   if (first === undefined) return refuse(captureErrors.emptyBatch)
@@ -53,7 +53,7 @@ export function parseRecordingRequest(payload: CapturePayload, context: Recordin
   if (slices === null) return refuse(captureErrors.nestedTooDeep)
   const id = distinctIdOf(first, payload, slices, 0, createIdByteBudget(context.structuredIdBytesMax))
   if (!id.ok) return id.error === 'too_much_work' ? ok(id.error) : refuse(createUnknownShapeError(id.error))
-  const properties = propertiesOf(first)
+  const properties = readProperties(first)
   return ok({
     token: token.value,
     sessionId: properties.$session_id,
@@ -67,11 +67,11 @@ export function parseRecordingRequest(payload: CapturePayload, context: Recordin
       (typeof first.sent_at === 'string' ? parseZonedTimestampText(first.sent_at) : null) ?? context.querySentAtMs,
     snapshotSource: textOrNull(properties.$snapshot_source),
     lib: textOrNull(properties.$lib),
-    items: itemsOf(elements.value, payload.bytes, index => slices[index * slicesPerItem + slice.properties]!),
+    items: readItems(elements.value, payload.bytes, index => slices[index * slicesPerItem + slice.properties]!),
   })
 }
 
-function elementsOf(root: unknown): Result<readonly Fields[], WireError> {
+function readElements(root: unknown): Result<readonly Fields[], WireError> {
   if (Array.isArray(root)) {
     const fault = findListFault(root, '')
     return fault === null ? ok(root as Fields[]) : err(createUnknownShapeError(fault))
@@ -86,7 +86,7 @@ function elementsOf(root: unknown): Result<readonly Fields[], WireError> {
  * Joins lists and adds objects, all as they were written.
  * @param propertiesStart the offset in `json` of an element's properties.
  */
-function itemsOf(
+function readItems(
   elements: readonly Fields[],
   json: Buffer,
   propertiesStart: (index: number) => number,
@@ -94,7 +94,7 @@ function itemsOf(
   const parts: Buffer[] = []
   let count = 0
   for (let index = 0; index < elements.length; index++) {
-    const data = propertiesOf(elements[index]!).$snapshot_data
+    const data = readProperties(elements[index]!).$snapshot_data
     if (typeof data !== 'object' || data === null) return null
     const added = Array.isArray(data) ? data.length : 1
     if (added === 0) continue
@@ -122,7 +122,7 @@ function joinParts(parts: readonly Buffer[]): Buffer {
 
 const noProperties: Fields = Object.freeze({})
 
-function propertiesOf(element: Fields): Fields {
+function readProperties(element: Fields): Fields {
   return isObject(element.properties) ? element.properties : noProperties
 }
 

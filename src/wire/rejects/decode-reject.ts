@@ -55,7 +55,7 @@ export function decodeReject(reject: RejectedEvent, itemised: boolean): DecodedR
 
 function decodeRequest(body: string, source: RejectSource, itemised: boolean): DecodedV0Reject {
   const parse = itemised ? parseItemisedRequest : parseCaptureRequest
-  const parsed = parse(payloadOf(body), contextOf(source))
+  const parsed = parse(createPayload(body), createContext(source))
   if (!parsed.ok) return toRefused(parsed.error)
   const { value } = parsed
   return typeof value === 'string' || 'kind' in value ? nothingLeft : { kind: 'request', request: value }
@@ -63,7 +63,7 @@ function decodeRequest(body: string, source: RejectSource, itemised: boolean): D
 
 /** Reads the item in an envelope with a key, so that the item's own key or lists are not taken for those of an envelope. */
 function decodeItem(body: string, source: RejectSource): DecodedV0Reject {
-  const parsed = parseItemisedRequest(payloadOf(`{"token":"${keyOfNobody}","batch":[${body}]}`), contextOf(source))
+  const parsed = parseItemisedRequest(createPayload(`{"token":"${keyOfNobody}","batch":[${body}]}`), createContext(source))
   if (!parsed.ok) return toRefused(parsed.error)
   if (typeof parsed.value === 'string' || 'kind' in parsed.value) return nothingLeft
   const item = parsed.value.items[0]!
@@ -79,12 +79,12 @@ function toRefused({ error: { code, attr } }: Pick<CaptureRefusal, 'error'>): Re
   return { kind: 'refused', reason: code, field: attr ?? '' }
 }
 
-function payloadOf(text: string): CapturePayload {
+function createPayload(text: string): CapturePayload {
   const bytes = Buffer.from(text)
   return { bytes, text, ascii: isAscii(bytes), formToken: null }
 }
 
-function contextOf({ engage, sentAtMs }: RejectSource): CaptureContext {
+function createContext({ engage, sentAtMs }: RejectSource): CaptureContext {
   return {
     engage,
     querySentAtMs: sentAtMs,
@@ -109,7 +109,7 @@ function decodeV1Reject(
 ): DecodedV1Reject {
   const isItem = kind === 'item'
   const text = isItem ? `{"created_at":"1970-01-01T00:00:00Z","batch":[${body}]}` : body
-  const batch = parseV1Batch(payloadOf(text), { itemCountMax: Number.POSITIVE_INFINITY, itemised })
+  const batch = parseV1Batch(createPayload(text), { itemCountMax: Number.POSITIVE_INFINITY, itemised })
   if (!batch.ok) {
     const { reason, field } = toRefused(batch.error)
     return { kind: 'refused', reason, field: isItem ? field.replace(itemPlace, '') : field }

@@ -22,14 +22,14 @@ export const knownRejectReasons: readonly string[] = [
     ...v1DropReasons,
     ...recordingRefusals,
     ...rejectReasons,
-    ...codesNotRetried(captureErrors),
-    ...codesNotRetried(v1CaptureErrors),
+    ...listCodesNotRetried(captureErrors),
+    ...listCodesNotRetried(v1CaptureErrors),
     ...madeCodes,
   ]),
 ]
 
 /** The codes of errors that clients do not retry: a request that is sent again leaves no reject. */
-function codesNotRetried(errors: Readonly<Record<string, WireError>>): string[] {
+function listCodesNotRetried(errors: Readonly<Record<string, WireError>>): string[] {
   return Object.values(errors)
     .filter(({ status }) => status < 500 && status !== 408)
     .map(({ code }) => code)

@@ -96,7 +96,7 @@ export function createClickHouseClients(options: ClickHouseClientsOptions): Clic
     which: 'write' | 'read' | 'count' | SqlScope,
     run: (connected: Connected) => Promise<T>,
   ): Promise<T> => {
-    const failure = (error: unknown) =>
+    const toCallError = (error: unknown) =>
       which === 'visible' || which === 'job' ? error : toStoreError(error, which === 'write' ? 'write' : 'read')
     const first = connect(null)
     if (first === null) throw new PortError('event-store', 'unavailable', new Error('the engine is not running'))
@@ -104,9 +104,9 @@ export function createClickHouseClients(options: ClickHouseClientsOptions): Clic
       return await run(first)
     } catch (error) {
       const second = requiresEndpointReload(error) ? connect(first) : null
-      if (second === null) throw failure(error)
+      if (second === null) throw toCallError(error)
       return await run(second).catch((again: unknown) => {
-        throw failure(again)
+        throw toCallError(again)
       })
     }
   }
@@ -171,7 +171,7 @@ function openClients(endpoint: ClickHouseEndpoint, queryTimeoutSeconds: number) 
     use_multipart_params_auto: true, // thousands of values do not fit a URL
     compression: { request: false, response: false }, // costs more than loopback; a read-only user may not ask for it
   }
-  const connections = (countMax: number) => ({
+  const buildConnectionOptions = (countMax: number) => ({
     max_open_connections: countMax,
     ...(endpoint.secret !== null && {
       http_agent: new ProvingAgent(endpoint.secret, countMax),
@@ -180,11 +180,11 @@ function openClients(endpoint: ClickHouseEndpoint, queryTimeoutSeconds: number) 
     }),
   })
   // The settings of these users are in their profile, and they may change none of them.
-  const analyse = (scope: SqlScope) =>
+  const createAnalystClient = (scope: SqlScope) =>
     createClient({
       ...shared,
       ...buildSqlUserLogin(endpoint.analyst, scope),
-      ...connections(16),
+      ...buildConnectionOptions(16),
       database: formatViewsDatabaseName(endpoint.database, scope),
       request_timeout: queryTimeoutSeconds * 1000 + 2 * graceMs,
     })
@@ -192,7 +192,7 @@ function openClients(endpoint: ClickHouseEndpoint, queryTimeoutSeconds: number) 
     write: createClient({
       ...shared,
       ...endpoint.writer,
-      ...connections(8),
+      ...buildConnectionOptions(8),
       request_timeout: writeTimeoutMs,
       max_response_headers_size: writeHeaderBytesMax,
     }),
@@ -200,10 +200,10 @@ function openClients(endpoint: ClickHouseEndpoint, queryTimeoutSeconds: number) 
       createClient({
         ...shared,
         ...endpoint.reader,
-        ...connections(32),
+        ...buildConnectionOptions(32),
         database: endpoint.database,
         request_timeout: queryTimeoutSeconds * 1000 + 2 * graceMs,
-        clickhouse_settings: readSettings(queryTimeoutSeconds),
+        clickhouse_settings: buildReadSettings(queryTimeoutSeconds),
       }),
     ),
     // Counts as the writing user, since the reader may not change its limits.
@@ -211,15 +211,15 @@ function openClients(endpoint: ClickHouseEndpoint, queryTimeoutSeconds: number) 
       createClient({
         ...shared,
         ...endpoint.writer,
-        ...connections(2),
+        ...buildConnectionOptions(2),
         database: endpoint.database,
         request_timeout: writeTimeoutMs,
         max_response_headers_size: writeHeaderBytesMax,
-        clickhouse_settings: { ...readSettings(countSecondsMax), ...longReadSettings, ...countSettings },
+        clickhouse_settings: { ...buildReadSettings(countSecondsMax), ...longReadSettings, ...countSettings },
       }),
     ),
-    visible: analyse('visible'),
-    job: analyse('job'),
+    visible: createAnalystClient('visible'),
+    job: createAnalystClient('job'),
   }
 }
 
@@ -229,7 +229,7 @@ function openClients(endpoint: ClickHouseEndpoint, queryTimeoutSeconds: number) 
  * two settings are needed for that). The embedded engine's read-only user has the same values in its profile. Source: ours,
  * docs/decisions/0006-dedupe-by-reading-final.md.
  */
-function readSettings(queryTimeoutSeconds: number) {
+function buildReadSettings(queryTimeoutSeconds: number) {
   return {
     max_execution_time: queryTimeoutSeconds,
     do_not_merge_across_partitions_select_final: 0 as const,

@@ -41,7 +41,7 @@ export async function* readDayInKeyOrder(
   for (let last = above; ; ) {
     const rowsMax = Math.max(1, Math.floor(limits.sliceRowsMax / share))
     try {
-      const upTo = await keyOfEnd(last, rowsMax, Math.floor(limits.sliceBytesMax / share))
+      const upTo = await findPageEndKey(last, rowsMax, Math.floor(limits.sliceBytesMax / share))
       if (upTo === null) return
       const page = await readPage(last, upTo)
       yield* page.batches()
@@ -49,13 +49,13 @@ export async function* readDayInKeyOrder(
       share = 1
     } catch (error) {
       // More rows have arrived since the page was measured, or the rows take more memory than was measured.
-      if (!isTooMuch(error) || rowsMax === 1) throw error
+      if (!isLimitError(error) || rowsMax === 1) throw error
       share *= 4
     }
   }
 
   /** The last key of the next page; null when no row is left. */
-  async function keyOfEnd(last: KeyPlace | null, rowsMax: number, bytesMax: number): Promise<KeyPlace | null> {
+  async function findPageEndKey(last: KeyPlace | null, rowsMax: number, bytesMax: number): Promise<KeyPlace | null> {
     const range = buildRangeCondition({ above: last, upTo: null })
     const sql = {
       place: 'event, distinct_id, toString(uuid)',
@@ -97,6 +97,6 @@ export async function* readDayInKeyOrder(
   }
 }
 
-function isTooMuch(error: unknown): boolean {
+function isLimitError(error: unknown): boolean {
   return error instanceof PortError && (error.code === 'timeout' || error.code === 'full')
 }

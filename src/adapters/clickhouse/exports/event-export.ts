@@ -69,7 +69,7 @@ export async function openEventExport(
 ): Promise<EventExport> {
   const { after } = query
   const place = after?.key ?? null
-  const filter = buildEventFilter(listQuery(query))
+  const filter = buildEventFilter(toListQuery(query))
   if (filter === null || (place !== null && !isUuid(after!.uuid))) return { eventCountMax: 0, batches: exportNothing() }
   const keyDay = place === null ? null : utcDay(after!.timestampMs)
   if (keyDay !== null) {
@@ -80,18 +80,18 @@ export async function openEventExport(
   const days = await listDaysWithRows(once, filter, query.descending)
   const windows = groupDaysIntoWindows(days, limits, keyDay)
   const base = place?.base ?? (place === null ? (after ?? null) : null)
-  const inKeyOrder = (day: string) => {
+  const readInKeyOrder = (day: string) => {
     const above = day === keyDay ? { event: place!.event, distinctId: place!.distinctId, uuid: after!.uuid } : null
     return readDayInKeyOrder(patiently, { filter, day, above, base }, limits)
   }
   return {
     eventCountMax: windows.reduce((sum, window) => sum + window.rowCount, 0),
-    batches: exportWindows(windows, inKeyOrder, window => new WindowReader(patiently, query, filter, window, limits)),
+    batches: exportWindows(windows, readInKeyOrder, window => new WindowReader(patiently, query, filter, window, limits)),
   }
 }
 
 /** Makes the start in time a condition of the list. A place in key order is not one: `readDayInKeyOrder` applies it. */
-function listQuery({ after, ...query }: EventExportQuery): Omit<EventQuery, 'limit'> {
+function toListQuery({ after, ...query }: EventExportQuery): Omit<EventQuery, 'limit'> {
   const inTime = after?.key === undefined ? after : after.key.base
   return inTime === undefined || inTime === null ? query : { ...query, after: inTime }
 }
@@ -213,7 +213,7 @@ class WindowReader {
   }
 
   /** Queries one range after another, and divides the ranges further when one is too much for a query. */
-  async #overRanges<T>(ask: (range: KeyRange, rangeCount: number) => Promise<T>, mayDivide = isTooMuch): Promise<T[]> {
+  async #overRanges<T>(ask: (range: KeyRange, rangeCount: number) => Promise<T>, mayDivide = isLimitError): Promise<T[]> {
     for (;;) {
       try {
         const answers: T[] = []
@@ -294,7 +294,7 @@ class WindowReader {
           return bufferAnswerRows(answer, decodeExportedEvent)
         })
       },
-      isMeasured ? isTooMuch : isTimeout,
+      isMeasured ? isLimitError : isTimeout,
     )
     if (!isMeasured && found.reduce((sum, { rowCount }) => sum + rowCount, 0) > sliceRowsMax)
       throw new PortError('event-store', 'full', new Error('a slice has more rows than a page'))
@@ -322,7 +322,7 @@ class WindowReader {
     )
     const { descending } = this.#query
     Object.assign(params, inRange.params, { slice_from: slice.fromMs, slice_to: slice.toMs })
-    const bound = (name: string, operator: string, place: EventCursor) => {
+    const addBound = (name: string, operator: string, place: EventCursor) => {
       conditions.push(
         `(timestamp, uuid, ${tieBreak}) ${operator} (${timeParamSql(`${name}_at`)}, {${name}_uuid:UUID}, {${name}_tie:UInt64})`,
       )
@@ -332,8 +332,8 @@ class WindowReader {
         [`${name}_tie`]: place.tieBreak,
       })
     }
-    if (after !== null) bound('page_after', descending ? '<' : '>', after)
-    if (upTo !== null) bound('page_end', descending ? '>=' : '<=', upTo)
+    if (after !== null) addBound('page_after', descending ? '<' : '>', after)
+    if (upTo !== null) addBound('page_end', descending ? '>=' : '<=', upTo)
     return { conditions: conditions.join(' AND '), params }
   }
 
@@ -364,6 +364,6 @@ function isFull(error: unknown): boolean {
   return error instanceof PortError && error.code === 'full'
 }
 
-function isTooMuch(error: unknown): boolean {
+function isLimitError(error: unknown): boolean {
   return isTimeout(error) || isFull(error)
 }

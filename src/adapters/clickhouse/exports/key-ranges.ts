@@ -60,7 +60,7 @@ export async function findKeyRanges(
 export function buildRangeCondition({ above, upTo }: KeyRange): { condition: string; params: Record<string, unknown> } {
   const conditions: string[] = []
   const params: Record<string, unknown> = {}
-  const bound = (name: string, place: KeyPlace, beyond: '>' | '<', last: '>' | '<=') => {
+  const addBound = (name: string, place: KeyPlace, beyond: '>' | '<', last: '>' | '<=') => {
     const [event, id, uuid] = [`{${name}_event:String}`, `{${name}_id:String}`, `{${name}_uuid:UUID}`]
     conditions.push(
       `event ${beyond}= ${event} AND (event ${beyond} ${event} OR (event = ${event} AND (distinct_id ${beyond} ${id}
@@ -72,7 +72,7 @@ export function buildRangeCondition({ above, upTo }: KeyRange): { condition: str
       [`${name}_uuid`]: place.uuid,
     })
   }
-  if (above !== null) bound('above', above, '>', '>')
-  if (upTo !== null) bound('up_to', upTo, '<', '<=')
+  if (above !== null) addBound('above', above, '>', '>')
+  if (upTo !== null) addBound('up_to', upTo, '<', '<=')
   return { condition: conditions.length === 0 ? 'true' : conditions.join(' AND '), params }
 }

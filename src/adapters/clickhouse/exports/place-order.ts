@@ -5,13 +5,13 @@ import type { EventCursor } from '#ports/events/event-queries.ts'
 export function compareCursors(a: EventCursor, b: EventCursor, descending: boolean): number {
   const ascending =
     a.timestampMs - b.timestampMs ||
-    compare(sortedUuid(a.uuid), sortedUuid(b.uuid)) ||
+    compare(toSortableUuid(a.uuid), toSortableUuid(b.uuid)) ||
     compareNumbers(a.tieBreak, b.tieBreak)
   return descending ? -ascending : ascending
 }
 
 /** ClickHouse compares the second half of a UUID first. */
-function sortedUuid(uuid: string): string {
+function toSortableUuid(uuid: string): string {
   return uuid.slice(19) + uuid.slice(0, 18)
 }
 

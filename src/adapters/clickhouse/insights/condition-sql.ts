@@ -60,11 +60,11 @@ export class ConditionSql {
   /** SQL of the text that a breakdown shows, '' for none. */
   shown({ source, key }: Breakdown): string {
     // Longer values are truncated, so values with the same beginning count as one value.
-    const shownValue = (access: PropertyAccess) => `leftUTF8(toString(${access.shown}), ${breakdownCharsMax})`
-    if (source.kind !== 'group') return this.#column('events', shownValue(this.#access(source.kind, key)))
+    const shownValueSql = (access: PropertyAccess) => `leftUTF8(toString(${access.shown}), ${breakdownCharsMax})`
+    if (source.kind !== 'group') return this.#column('events', shownValueSql(this.#access(source.kind, key)))
     if (key === '$group_key') return this.#column('events', buildGroupColumnSql(source.groupTypeIndex))
     const table: TableName = `group_${source.groupTypeIndex}`
-    return this.#column(table, shownValue(this.#json(table, 'properties', key)))
+    return this.#column(table, shownValueSql(this.#json(table, 'properties', key)))
   }
 
   #property(condition: PropertyCondition, table: TableName): string {

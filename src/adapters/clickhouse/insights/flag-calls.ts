@@ -41,8 +41,8 @@ export async function buildFlagCallRows(
 }
 
 const ofFlag = `project_id = {project:UInt32} AND event = {flag_call:String} AND flag_called = {flag:String}`
-const dayOf = (ms: string) => `toDate32(fromUnixTimestamp64Milli(${ms}, 'UTC'))`
-const onDays = `toDate32(timestamp) BETWEEN ${dayOf('{from:Int64}')} AND ${dayOf('{end:Int64} - 1')}`
+const daySql = (ms: string) => `toDate32(fromUnixTimestamp64Milli(${ms}, 'UTC'))`
+const onDays = `toDate32(timestamp) BETWEEN ${daySql('{from:Int64}')} AND ${daySql('{end:Int64} - 1')}`
 const deduplicatedWithin = `project_id = {project:UInt32} AND ${isWithinBucketsSql('timestamp')} AND feature_flag = {flag:String}`
 
 /**

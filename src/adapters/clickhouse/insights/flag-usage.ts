@@ -100,7 +100,7 @@ export async function findCachedUsage(
   const ends = new Map(edges.slice(0, -1).map((fromMs, index) => [fromMs, edges[index + 1]!]))
   const rows = found.filter(([fromMs, endMs]) => ends.get(fromMs) === endMs)
   if (rows.length === 0) return []
-  const arrivals = await findArrivals(client, projectId, edges, signal)
+  const arrivals = await readArrivalSums(client, projectId, edges, signal)
   return rows
     .filter(([fromMs, endMs, , counted]) => arrivals(fromMs, endMs) === counted)
     .map(([fromMs, , cachedAtMs, , cells]) => ({
@@ -120,7 +120,7 @@ export async function cacheUsage(
 ): Promise<void> {
   const { projectId, flagKey, buckets, nowMs } = query
   const rows = await clients.count(async (client, stop) => {
-    const arrivals = await findArrivals(client, projectId, buckets.edges, stop)
+    const arrivals = await readArrivalSums(client, projectId, buckets.edges, stop)
     const cellsOf = Map.groupBy(await countFromRows(client, query, stop), ({ fromMs }) => fromMs)
     return buckets.edges.slice(0, -1).map((fromMs, index) => {
       const endMs = buckets.edges[index + 1]!
@@ -147,7 +147,7 @@ export async function cacheUsage(
 }
 
 /** The sum of the arrivals on the UTC days between two times, as text. */
-async function findArrivals(
+async function readArrivalSums(
   client: ClickHouseClient,
   projectId: number,
   edges: readonly number[],

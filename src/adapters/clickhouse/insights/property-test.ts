@@ -65,7 +65,7 @@ function compareTextSql(condition: Condition, { text, type }: PropertyAccess, pa
     case 'icontains_multi':
     case 'not_icontains_multi': {
       const parts = (Array.isArray(value) ? value : [value]).map(toAsciiFoldedText)
-      return applyNegation(containsAny(`lower(${text})`, parts, params))
+      return applyNegation(containsAnySql(`lower(${text})`, parts, params))
     }
     case 'starts_with':
     case 'not_starts_with':
@@ -85,7 +85,7 @@ function compareTextSql(condition: Condition, { text, type }: PropertyAccess, pa
 const soughtTextsMax = 255
 
 /** Does not use a parameter for each string: the server accepts only a thousand parameters in a query. */
-function containsAny(text: string, parts: readonly string[], params: QueryParams): string {
+function containsAnySql(text: string, parts: readonly string[], params: QueryParams): string {
   if (parts.includes('')) return '1'
   const found = ['0']
   for (let start = 0; start < parts.length; start += soughtTextsMax)
@@ -168,26 +168,26 @@ function compareVersionSql(
   const own = versionSql(access)
   const ownNumbers = `substring(${own}, 1, ${numbersLength})`
   const isRelease = `substring(${own}, ${numbersLength + 1}, 1) = '~'`
-  if (test.kind === 'order') return `(${own} != '' AND ${own} ${test.comparison} ${params.text(sortText(test.filter))})`
-  if (test.kind === 'numbers') return `(startsWith(${own}, ${params.text(numbersText(test.numbers))}) AND ${isRelease})`
+  if (test.kind === 'order') return `(${own} != '' AND ${own} ${test.comparison} ${params.text(toSortableVersion(test.filter))})`
+  if (test.kind === 'numbers') return `(startsWith(${own}, ${params.text(toSortableNumbers(test.numbers))}) AND ${isRelease})`
   const { filter, end } = test
-  const from = params.text(numbersText([filter.major, filter.minor, filter.patch]))
-  return `(${ownNumbers} < ${params.text(numbersText([end.major, end.minor, end.patch]))}
+  const from = params.text(toSortableNumbers([filter.major, filter.minor, filter.patch]))
+  return `(${ownNumbers} < ${params.text(toSortableNumbers([end.major, end.minor, end.patch]))}
     AND (${ownNumbers} > ${from} AND ${isRelease}
-      OR ${ownNumbers} = ${from} AND ${own} >= ${params.text(sortText({ ...filter, build: [] }))}))`
+      OR ${ownNumbers} = ${from} AND ${own} >= ${params.text(toSortableVersion({ ...filter, build: [] }))}))`
 }
 
-function sortText({ major, minor, patch, prerelease, build }: Semver): string {
-  const tail = prerelease.length === 0 ? '~' : `-${identifiersText(prerelease)}`
-  return `${numbersText([major, minor, patch])}${tail}\x01${identifiersText(build)}`
+function toSortableVersion({ major, minor, patch, prerelease, build }: Semver): string {
+  const tail = prerelease.length === 0 ? '~' : `-${toSortableIdentifiers(prerelease)}`
+  return `${toSortableNumbers([major, minor, patch])}${tail}\x01${toSortableIdentifiers(build)}`
 }
 
-function numbersText(numbers: readonly bigint[]): string {
+function toSortableNumbers(numbers: readonly bigint[]): string {
   return numbers.map(number => String(number).padStart(numberDigits, '0')).join('')
 }
 
 /** Numbers come before texts, in the order of their size; leading zeros break ties. */
-function identifiersText(identifiers: readonly string[]): string {
+function toSortableIdentifiers(identifiers: readonly string[]): string {
   return identifiers
     .map(text => {
       if (!/^[0-9]+$/.test(text)) return `1${text}`

@@ -56,7 +56,7 @@ export function buildTrendSource(query: TrendCountQuery, reading: Pick<Condition
       FROM groups FINAL ${currentGroupsSql(index)}
     ) AS group_${index}_today USING (${buildGroupColumnSql(index)})`
   }
-  const outer = ['bucket', ...values.map((value, index) => `${value} AS value_${index}`), ...countedColumns(query)]
+  const outer = ['bucket', ...values.map((value, index) => `${value} AS value_${index}`), ...listCountedColumns(query)]
   return {
     sql: `(SELECT ${outer.join(', ')} FROM (${sql}) WHERE ${matched})`,
     params: { ...own, ...params.values },
@@ -84,7 +84,7 @@ function readGroupTypeIndex(table: TableName): number[] {
   return table.startsWith('group_') ? [Number(table.slice('group_'.length))] : []
 }
 
-function countedColumns({ math }: TrendCountQuery): string[] {
+function listCountedColumns({ math }: TrendCountQuery): string[] {
   if (math.kind === 'persons') return ['person AS counted']
   if (math.kind === 'groups') return [`${buildGroupColumnSql(math.groupTypeIndex)} AS counted`]
   return math.kind === 'numbers' ? ['number_value AS counted'] : []

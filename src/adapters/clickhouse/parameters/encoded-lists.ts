@@ -46,7 +46,7 @@ export function encodeList(type: string, items: readonly unknown[]): EncodedList
 
 /** @param identities at least one, with storable times. */
 export function encodeIdentities(identities: readonly EventIdentity[]): AskedIdentities {
-  const { sql, params } = encodeList('Tuple(UInt32, Int32, String, String, UUID)', identities.map(identityOf))
+  const { sql, params } = encodeList('Tuple(UInt32, Int32, String, String, UUID)', identities.map(toIdentityTuple))
   const asked = `(SELECT ${sql} AS id)`
   return {
     prewhere: `uuid IN (SELECT id.5 FROM ${asked})`,
@@ -57,6 +57,6 @@ export function encodeIdentities(identities: readonly EventIdentity[]): AskedIde
   }
 }
 
-function identityOf({ projectId, timestampMs, event, distinctId, uuid }: EventIdentity): readonly unknown[] {
+function toIdentityTuple({ projectId, timestampMs, event, distinctId, uuid }: EventIdentity): readonly unknown[] {
   return [projectId, Math.floor(timestampMs / dayMs), event.toWellFormed(), distinctId.toWellFormed(), uuid]
 }

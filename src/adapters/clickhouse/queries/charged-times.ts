@@ -28,13 +28,13 @@ export async function findChargedTimes(
   identities: readonly EventIdentity[],
 ): Promise<(number | null)[]> {
   const times = new Map<string, number>()
-  const charsOf = ({ event, distinctId }: EventIdentity) => charsPerIdentity + event.length + distinctId.length
-  for (const some of splitIntoLists(identities.filter(isStorable), charsOf, queryCharsMax))
-    await findIn(clients, some, times)
+  const countChars = ({ event, distinctId }: EventIdentity) => charsPerIdentity + event.length + distinctId.length
+  for (const some of splitIntoLists(identities.filter(isStorable), countChars, queryCharsMax))
+    await addChargedTimes(clients, some, times)
   return identities.map(identity => times.get(buildIdentityKey(identity)) ?? null)
 }
 
-async function findIn(
+async function addChargedTimes(
   clients: Pick<ClickHouseClients, 'write'>,
   identities: readonly EventIdentity[],
   times: Map<string, number>,
@@ -47,8 +47,8 @@ async function findIn(
     const tooMuch = error instanceof PortError && error.code === 'timeout' && error.cause instanceof ClickHouseError
     if (!tooMuch || identities.length <= halvedAbove) throw error
     const middle = identities.length >> 1
-    await findIn(clients, identities.slice(0, middle), times)
-    await findIn(clients, identities.slice(middle), times)
+    await addChargedTimes(clients, identities.slice(0, middle), times)
+    await addChargedTimes(clients, identities.slice(middle), times)
   }
 }
 

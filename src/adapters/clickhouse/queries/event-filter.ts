@@ -29,7 +29,7 @@ export function buildEventFilter(query: Omit<EventQuery, 'limit'>): Filter | nul
    * Copies of one identity may have different times of the same day. So the condition on the day applies to every copy, the
    * condition on the time only to the copy that FINAL chooses.
    */
-  const whereTime = (operator: '<' | '<=' | '>' | '>=', name: string, ms: number) => {
+  const addTimeCondition = (operator: '<' | '<=' | '>' | '>=', name: string, ms: number) => {
     addCondition(conditions, `timestamp ${operator} ${timeParamSql(name)}`, { [name]: ms })
     keyConditions.push(`toDate32(timestamp) ${operator[0]}= toDate32(${timeParamSql(name)})`)
   }
@@ -39,8 +39,8 @@ export function buildEventFilter(query: Omit<EventQuery, 'limit'>): Filter | nul
     if (!isUuid(query.uuid)) return null
     addCondition(keyConditions, 'uuid = {uuid:UUID}', { uuid: query.uuid })
   }
-  if (query.afterMs !== undefined) whereTime('>', 'after', query.afterMs)
-  if (query.beforeMs !== undefined) whereTime('<', 'before', query.beforeMs)
+  if (query.afterMs !== undefined) addTimeCondition('>', 'after', query.afterMs)
+  if (query.beforeMs !== undefined) addTimeCondition('<', 'before', query.beforeMs)
   if (query.personId !== undefined && !isUuid(query.personId)) return null
   query.properties?.forEach(({ key, value }, index) => {
     const params = { [`key${index}`]: key, [`texts${index}`]: listEqualTexts(value) }
@@ -49,7 +49,7 @@ export function buildEventFilter(query: Omit<EventQuery, 'limit'>): Filter | nul
   if (query.after !== undefined) {
     const { timestampMs, uuid, tieBreak: tie } = query.after
     if (!isUuid(uuid) || !/^\d{1,20}$/.test(tie)) return null
-    whereTime(query.descending ? '<=' : '>=', 'from', timestampMs)
+    addTimeCondition(query.descending ? '<=' : '>=', 'from', timestampMs)
     const beyond = query.descending ? '<' : '>'
     addCondition(
       conditions,

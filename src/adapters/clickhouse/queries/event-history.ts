@@ -50,7 +50,7 @@ export function createEventHistoryQueries(clients: Pick<ClickHouseClients, 'read
         PREWHERE project_id = {project:UInt32} AND event IN {mergeEvents:Array(String)}
         WHERE linked_id != '' AND (distinct_id IN (SELECT ${asked.sql}) OR linked_id IN (SELECT ${asked.sql})) LIMIT ${foundRowsMax + 1}`
       const params = { project, mergeEvents: [...mergeEventNames], ...asked.params }
-      const bound = createBound<[string, string]>(([distinctId, linkedId]) => distinctId.length + linkedId.length)
+      const bound = createSizeCheck<[string, string]>(([distinctId, linkedId]) => distinctId.length + linkedId.length)
       const rows = await ask(query, params, bound)
       return rows.map(([distinctId, linkedId]) => ({ distinctId, linkedId }))
     },
@@ -58,13 +58,13 @@ export function createEventHistoryQueries(clients: Pick<ClickHouseClients, 'read
     async readHistory(project, subjects) {
       const rows =
         subjects.groups === undefined
-          ? readPersons(project, subjects.distinctIds)
-          : readGroups(project, subjects.groups)
+          ? readPersonRows(project, subjects.distinctIds)
+          : readGroupRows(project, subjects.groups)
       return (await rows).map(toHistoricEvent)
     },
   }
 
-  async function readGroups(project: number, groups: readonly GroupIdentity[]): Promise<readonly HistoryRow[]> {
+  async function readGroupRows(project: number, groups: readonly GroupIdentity[]): Promise<readonly HistoryRow[]> {
     if (groups.length === 0) return []
     const asked = encodeList(
       'Tuple(String, String)',
@@ -79,7 +79,7 @@ export function createEventHistoryQueries(clients: Pick<ClickHouseClients, 'read
       await ask(
         query,
         params,
-        createBound<[HistoryRow]>(([row]) => charsOf(row)),
+        createSizeCheck<[HistoryRow]>(([row]) => countChars(row)),
       )
     ).flat()
   }
@@ -89,7 +89,7 @@ export function createEventHistoryQueries(clients: Pick<ClickHouseClients, 'read
    * writes nothing can have created the person or made it older. The events of each kind are found without reading
    * properties.
    */
-  async function readPersons(project: number, distinctIds: readonly string[]): Promise<readonly HistoryRow[]> {
+  async function readPersonRows(project: number, distinctIds: readonly string[]): Promise<readonly HistoryRow[]> {
     if (distinctIds.length === 0) return []
     const asked = encodeList('String', distinctIds)
     const rows = `FROM events PREWHERE project_id = {project:UInt32} AND distinct_id IN (SELECT ${asked.sql})`
@@ -101,16 +101,16 @@ export function createEventHistoryQueries(clients: Pick<ClickHouseClients, 'read
         GROUP BY distinct_id, import_job_id, import_partition, historical_migration, person_mode, lane = 'ai', erasures_before
         LIMIT ${foundRowsMax + 1}`,
       params,
-      createBound<[HistoryRow, HistoryRow]>(([first, earliest]) => charsOf(first) + charsOf(earliest)),
+      createSizeCheck<[HistoryRow, HistoryRow]>(([first, earliest]) => countChars(first) + countChars(earliest)),
     )
     const changing = await ask(
       `SELECT ${fieldsSql('linked_id', `${changesSql(['$set', '$set_once', '$unset'])} AS changes`)} ${rows}
         WHERE changes != '{}' OR linked_id != '' LIMIT ${foundRowsMax + 1}`,
       params,
-      createBound<[HistoryRow]>(([row]) => charsOf(row)),
+      createSizeCheck<[HistoryRow]>(([row]) => countChars(row)),
     )
     // For a row that both queries have found, the result of the second query counts.
-    return [...new Map([...ofKinds.flat(), ...changing.flat()].map(row => [placeOf(row), row])).values()]
+    return [...new Map([...ofKinds.flat(), ...changing.flat()].map(row => [toPlaceKey(row), row])).values()]
   }
 }
 
@@ -120,7 +120,7 @@ const groupEvents = { groupEvents: [...groupEventNames] }
  * @returns a check to call with each row of an answer: an answer that is too large is not read to its end, because it would
  * not fit into memory.
  */
-function createBound<Row>(charsOf: (row: Row) => number): (row: Row) => void {
+function createSizeCheck<Row>(charsOf: (row: Row) => number): (row: Row) => void {
   let rowCount = 0
   let charCount = 0
   return row => {
@@ -131,7 +131,7 @@ function createBound<Row>(charsOf: (row: Row) => number): (row: Row) => void {
   }
 }
 
-function charsOf(row: HistoryRow): number {
+function countChars(row: HistoryRow): number {
   return row[2].length + row[3].length + row[14].length
 }
 
@@ -174,7 +174,7 @@ function toHistoricEvent(row: HistoryRow): HistoricEvent {
 }
 
 /** Distinguishes the rows of one answer. */
-function placeOf(row: HistoryRow): string {
+function toPlaceKey(row: HistoryRow): string {
   const [uuid, event, distinctId, , , , , importJobId, , logStream, logOffset, , storedAtMs] = row
   return JSON.stringify([uuid, event, distinctId, importJobId, logStream, logOffset, storedAtMs])
 }
@@ -193,13 +193,13 @@ function fieldsSql(linkedId: string, changes: string): string {
  * numbers like 1.0, spaces), the result is the text of all properties.
  */
 function changesSql(keys: readonly string[]): string {
-  const countOf = (key: string) => `countSubstrings(properties, '"${key}"')`
-  const rawOf = (key: string) => `JSONExtractRaw(properties, '${key}')`
-  const memberOf = (key: string) => `concat('"${key}":', ${rawOf(key)})`
-  const members = keys.map(key => `if(${countOf(key)} = 0, '', ${memberOf(key)})`)
+  const keyCountSql = (key: string) => `countSubstrings(properties, '"${key}"')`
+  const rawValueSql = (key: string) => `JSONExtractRaw(properties, '${key}')`
+  const memberSql = (key: string) => `concat('"${key}":', ${rawValueSql(key)})`
+  const members = keys.map(key => `if(${keyCountSql(key)} = 0, '', ${memberSql(key)})`)
   const areSame = keys.map(
-    key => `(${countOf(key)} = 0 OR (${countOf(key)} = 1 AND position(properties, ${memberOf(key)}) > 0
-      AND substring(${rawOf(key)}, 1, 1) IN ('{', '[', '"')))`,
+    key => `(${keyCountSql(key)} = 0 OR (${keyCountSql(key)} = 1 AND position(properties, ${memberSql(key)}) > 0
+      AND substring(${rawValueSql(key)}, 1, 1) IN ('{', '[', '"')))`,
   )
   return `multiIf(
     multiSearchAny(properties, [${escapedAscii}]), properties,

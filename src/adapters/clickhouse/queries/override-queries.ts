@@ -27,11 +27,11 @@ export async function findOverrides(
   const lists = splitIntoLists(ids, ({ distinctId }) => charsPerId + distinctId.length)
   const found: PersonIdOverride[] = []
   for (let from = 0; from < lists.length; from += listsPerQueryMax)
-    found.push(...(await findIn(clients, lists.slice(from, from + listsPerQueryMax))))
+    found.push(...(await findOverridesIn(clients, lists.slice(from, from + listsPerQueryMax))))
   return found
 }
 
-async function findIn(
+async function findOverridesIn(
   clients: Pick<ClickHouseClients, 'write'>,
   lists: readonly (readonly IdOfProject[])[],
 ): Promise<PersonIdOverride[]> {

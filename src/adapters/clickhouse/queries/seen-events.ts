@@ -49,7 +49,7 @@ export function buildEventSourcesWithJob({
   const isOnSharedDay = `toDate32(timestamp) IN (SELECT DISTINCT toDate32(timestamp) FROM ${visible} WHERE ${isVisible})`
   // FINAL finds the copy that counts in each table. For an identity in both tables, the higher version counts, the same way
   // as after the job is published.
-  const inBoth = (loser: string) => `(SELECT day, event, distinct_id, uuid FROM (
+  const losingCopiesSql = (loser: string) => `(SELECT day, event, distinct_id, uuid FROM (
       SELECT ${named} FROM ${pending} FINAL PREWHERE ${isOfJob} WHERE ${isOnSharedDay}
     ) AS p INNER JOIN (
       SELECT ${named} FROM ${visible} FINAL WHERE ${isVisible} AND uuid IN (
@@ -57,10 +57,10 @@ export function buildEventSourcesWithJob({
     ) AS v USING (day, event, distinct_id, uuid) WHERE ${loser})`
   return {
     once: `(
-      SELECT * FROM ${visible} FINAL WHERE ${isVisible} AND (${identity}) NOT IN ${inBoth('v.row_version < p.row_version')}
+      SELECT * FROM ${visible} FINAL WHERE ${isVisible} AND (${identity}) NOT IN ${losingCopiesSql('v.row_version < p.row_version')}
       UNION ALL
       SELECT * FROM ${pending} FINAL PREWHERE ${isOfJob}
-      WHERE (${identity}) NOT IN ${inBoth('v.row_version >= p.row_version')}
+      WHERE (${identity}) NOT IN ${losingCopiesSql('v.row_version >= p.row_version')}
     )`,
     copies: `(
       SELECT * FROM ${visible} WHERE ${isVisible} UNION ALL SELECT * FROM ${pending} PREWHERE ${isOfJob}

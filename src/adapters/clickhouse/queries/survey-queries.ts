@@ -16,13 +16,13 @@ export async function countSurveyEvents(
   signal: AbortSignal,
 ): Promise<SurveyCounts> {
   const { projectId, surveyIds, fromMs, toMs } = query
-  const bound = (operator: string, name: string, ms: number | undefined) =>
+  const timeBoundSql = (operator: string, name: string, ms: number | undefined) =>
     ms === undefined ? '' : `AND timestamp ${operator} ${timeParamSql(name)}`
   // A dismissal after answered questions does not count as a dismissal, since the answers were sent.
   const conditions = `WHERE project_id = {project:UInt32} AND event IN {names:Array(String)}
     AND JSONExtractString(properties, '$survey_id') IN {surveys:Array(String)}
     AND (event != {dismissed:String} OR NOT JSONExtractBool(properties, '$survey_partially_completed'))
-    ${bound('>=', 'from', fromMs)} ${bound('<=', 'to', toMs)}`
+    ${timeBoundSql('>=', 'from', fromMs)} ${timeBoundSql('<=', 'to', toMs)}`
   const submission = "JSONExtractString(properties, '$survey_submission_id') AS submission"
   const events = `SELECT event, timestamp, person,
       if(event = {sent:String} AND submission != '', submission, toString((toDate32(timestamp), distinct_id, uuid))) AS answer
@@ -45,16 +45,16 @@ export async function countSurveyEvents(
     `SELECT count() FROM (SELECT person FROM (${events}) GROUP BY person
       HAVING countIf(event = {dismissed:String}) > 0 AND countIf(event = {sent:String}) > 0)`,
   )
-  const countOf = (name: string): SurveyCount => {
+  const findCount = (name: string): SurveyCount => {
     const row = counted.find(([event]) => event === name)
     if (row === undefined) return { count: 0, persons: 0, firstMs: null, lastMs: null }
     const [count, persons, firstMs, lastMs] = row.slice(1).map(Number)
     return { count: count!, persons: persons!, firstMs: firstMs!, lastMs: lastMs! }
   }
   return {
-    shown: countOf(shown),
-    dismissed: countOf(dismissed),
-    sent: countOf(sent),
+    shown: findCount(shown),
+    dismissed: findCount(dismissed),
+    sent: findCount(sent),
     personsDismissedAndSent: Number(both![0]),
   }
 }

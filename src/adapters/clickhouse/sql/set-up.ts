@@ -82,7 +82,7 @@ async function createViewsAndUsers(
     if (analyst !== null) {
       for (const query of buildUserStatements(database, scope, analyst, queryTimeoutSeconds))
         await client.command({ query })
-      if (scope === 'visible') await grantDescriptions(client, analyst.username)
+      if (scope === 'visible') await grantSystemTables(client, analyst.username)
     }
     const query = 'SELECT name, comment FROM system.tables WHERE database = {views:String}'
     const found = new Map(await readRows<[string, string]>(client, undefined, { query, query_params: { views } }))
@@ -99,7 +99,7 @@ async function createViewsAndUsers(
 /**
  * Optional, so operators are not asked to grant it: without these rights, only the table lists of some drivers are refused.
  */
-async function grantDescriptions(client: ClickHouseClient, username: string): Promise<void> {
+async function grantSystemTables(client: ClickHouseClient, username: string): Promise<void> {
   for (const each of describedBy)
     try {
       await client.command({ query: `GRANT SELECT ON ${each} TO ${username}` })

@@ -37,7 +37,7 @@ export function createSqlQueries(deps: SqlQueriesDeps): SqlQueries {
   const { clients, setUp, queue } = deps
 
   /** Runs a call that sees only these events. If the views are missing (a new store), creates them and runs it again. */
-  async function runAs<T>(
+  async function runInScope<T>(
     { projectId, importJobId }: EventScope,
     signal: AbortSignal,
     call: (client: ClickHouseClient, headers: Record<string, string>) => Promise<Result<T, SqlFailure>>,
@@ -84,7 +84,7 @@ export function createSqlQueries(deps: SqlQueriesDeps): SqlQueries {
       const rowsMax = checked.value.hasLimit ? rowCountMax : defaultRowCount
       const ran = await queue.run(seen.projectId, signal, () =>
         runLimited(signal, deps.queryTimeoutSeconds, either =>
-          runAs(seen, either, async (client, http_headers) => {
+          runInScope(seen, either, async (client, http_headers) => {
             const result = await client.query({
               query: bound.value.sql,
               query_params: bound.value.params as Record<string, unknown>,
@@ -115,7 +115,7 @@ export function createSqlQueries(deps: SqlQueriesDeps): SqlQueries {
       return new Promise<Result<SqlAnswer, SqlFailure>>((resolve, reject) => {
         queue
           .run(projectId, signal, async () => {
-            const answered = await runAs({ projectId }, signal, async (client, headers) => {
+            const answered = await runInScope({ projectId }, signal, async (client, headers) => {
               const result = await client.exec({
                 query: typed.value.sql,
                 clickhouse_settings: Object.fromEntries(params),
@@ -129,7 +129,7 @@ export function createSqlQueries(deps: SqlQueriesDeps): SqlQueries {
                 throw createIncompleteAnswerError('an answer with rows came empty')
               return ok({
                 headers: selectPassedHeaders(result.response_headers),
-                body: releaseAfter(result.stream, first, pieces, held.resolve),
+                body: readThenRelease(result.stream, first, pieces, held.resolve),
               })
             })
             resolve(answered)
@@ -242,7 +242,7 @@ function hasRows(headers: ResponseHeaders): boolean {
   return headers['x-clickhouse-format'] !== 'Null' && (readRowCount(headers) ?? 0) > 0
 }
 
-async function* releaseAfter(
+async function* readThenRelease(
   stream: { destroy(): unknown },
   first: IteratorResult<Uint8Array>,
   rest: AsyncIterator<Uint8Array>,

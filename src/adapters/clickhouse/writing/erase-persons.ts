@@ -140,7 +140,7 @@ interface OfProject {
   readonly erasures: readonly PersonErasure[]
 }
 
-function byProject({ isErased, subject }: ErasableTable, erasures: readonly PersonErasure[]): readonly OfProject[] {
+function groupByProject({ isErased, subject }: ErasableTable, erasures: readonly PersonErasure[]): readonly OfProject[] {
   const concerned = erasures.filter(
     erasure => isErased(erasure) && (subject === 'uuid' ? erasure.personUuids : erasure.distinctIds).length > 0,
   )
@@ -153,7 +153,7 @@ function byProject({ isErased, subject }: ErasableTable, erasures: readonly Pers
  * they must not name erased subjects.
  */
 function conditionSql(table: ErasableTable, erasures: readonly PersonErasure[], database: string): string | null {
-  const conditions = byProject(table, erasures).map(of => `(${projectConditionSql(table, of, database)})`)
+  const conditions = groupByProject(table, erasures).map(of => `(${projectConditionSql(table, of, database)})`)
   return conditions.length === 0 ? null : conditions.join(' OR ')
 }
 
@@ -175,8 +175,8 @@ function latestErasureSql(
   const counts = of.erasures.map(({ erasures }) => erasures).join(', ')
   const bySubject = `SELECT subject, transform(max(erasures), [${counts}], [${of.erasures.map(numberOf).join(', ')}], 0) AS number
     FROM ${subjectsSql(table, of, database)} GROUP BY subject ORDER BY subject`
-  const listOf = (column: string) => `(SELECT groupArray(${column}) FROM (${bySubject}))`
-  return `transform(toString(${table.subject}), ${listOf('subject')}, ${listOf('number')}, 0)`
+  const groupArraySql = (column: string) => `(SELECT groupArray(${column}) FROM (${bySubject}))`
+  return `transform(toString(${table.subject}), ${groupArraySql('subject')}, ${groupArraySql('number')}, 0)`
 }
 
 function subjectsSql({ subject }: ErasableTable, { projectId, erasures }: OfProject, database: string): string {
@@ -213,7 +213,7 @@ async function countByErasure(
   const table = tables.find(each => each.table === name)!
   const job = name === 'events_pending' ? 'import_job_id' : '0'
   const counts = []
-  for (const of of byProject(table, erasures)) {
+  for (const of of groupByProject(table, erasures)) {
     const erasure = latestErasureSql(table, of, database, each => each.erasures)
     const rows = await readRows<(number | string)[]>(client, undefined, {
       query: `SELECT ${erasure} AS erasure, ${job} AS job, count() FROM ${database}.${name} FINAL

@@ -22,13 +22,13 @@ export function listDaysOfFlagCalls(
   deduplicated: readonly DeduplicatedCall[],
 ): FlagArrival[] {
   const arrivals = new Map<string, FlagArrival>()
-  const note = ({ projectId, timestampMs }: { projectId: number; timestampMs: number }) => {
+  const addArrival = ({ projectId, timestampMs }: { projectId: number; timestampMs: number }) => {
     const day = Math.floor(timestampMs / dayMs)
     arrivals.set(`${projectId} ${day}`, { projectId, day })
   }
   // Selected by event name, not by flag: a call that names no flag may replace a call that names a flag.
-  for (const event of events) if (event.event === flagCallEventName) note(event)
-  for (const call of deduplicated) note(call)
+  for (const event of events) if (event.event === flagCallEventName) addArrival(event)
+  for (const call of deduplicated) addArrival(call)
   return [...arrivals.values()]
 }
 

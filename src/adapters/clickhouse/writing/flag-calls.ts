@@ -34,11 +34,11 @@ export async function findFlagCalls(
   const lists = splitIntoLists(storable, ({ distinctId }) => charsPerCall + distinctId.length)
   const found: StoredFlagCall[] = []
   for (let from = 0; from < lists.length; from += listsPerQueryMax)
-    found.push(...(await findIn(clients, lists.slice(from, from + listsPerQueryMax))))
+    found.push(...(await findCallsIn(clients, lists.slice(from, from + listsPerQueryMax))))
   return found
 }
 
-async function findIn(
+async function findCallsIn(
   clients: Pick<ClickHouseClients, 'write'>,
   lists: readonly (readonly EventIdentity[])[],
 ): Promise<StoredFlagCall[]> {
@@ -64,12 +64,12 @@ async function findIn(
     projectId,
     timestampMs: day * dayMs,
     distinctId,
-    properties: joinProperties(texts),
+    properties: parseProperties(texts),
     uuids,
   }))
 }
 
-function joinProperties(texts: readonly string[]): JsonObject {
+function parseProperties(texts: readonly string[]): JsonObject {
   const properties: JsonObject = {}
   for (const [index, key] of flagCallKindKeys.entries())
     if (texts[index] !== '') properties[key] = parseJson(texts[index]!)

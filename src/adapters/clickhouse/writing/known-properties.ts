@@ -44,7 +44,7 @@ export function countPendingDistinctIds(clients: ClickHouseClients, importJobId:
   assertOwnPartition(importJobId)
   return clients.write(async (client, database) => {
     const [row] = await readRows<[number | string]>(client, undefined, {
-      query: `SELECT uniq(distinct_id) FROM ${database}.events_pending WHERE ${hasPerson(importJobId)}`,
+      query: `SELECT uniq(distinct_id) FROM ${database}.events_pending WHERE ${hasPersonSql(importJobId)}`,
       clickhouse_settings: longReadSettings,
     })
     return Number(row![0])
@@ -65,7 +65,7 @@ export async function addKnownProperties(
   const attempt = { importJobId, number: randomInt(2 ** 47) }
   const ids = await listIds(clients, importJobId, share)
   let [rows, bytes]: [KnownRow[], number] = [[], 0]
-  const add = async (): Promise<void> => {
+  const insertRows = async (): Promise<void> => {
     if (rows.length === 0 || signal.aborted) return
     await inserter.insert({
       table: knownTable,
@@ -84,9 +84,9 @@ export async function addKnownProperties(
       if (lines !== '') rows.push({ distinctId, lines })
       bytes += Buffer.byteLength(distinctId) + Buffer.byteLength(lines)
     }
-    if (bytes >= bytesMax) await add()
+    if (bytes >= bytesMax) await insertRows()
   }
-  await add()
+  await insertRows()
 }
 
 async function clearAttempt(clients: ClickHouseClients, { importJobId, number }: Attempt): Promise<void> {
@@ -99,14 +99,14 @@ async function listIds(clients: ClickHouseClients, importJobId: number, { index,
   const rows = await clients.write((client, database) =>
     readRows<[string]>(client, undefined, {
       query: `SELECT DISTINCT distinct_id FROM ${database}.events_pending
-      WHERE ${hasPerson(importJobId)} AND cityHash64(distinct_id) % ${count} = ${index}`,
+      WHERE ${hasPersonSql(importJobId)} AND cityHash64(distinct_id) % ${count} = ${index}`,
       clickhouse_settings: longReadSettings,
     }),
   )
   return rows.map(([distinctId]) => distinctId)
 }
 
-function hasPerson(importJobId: number): string {
+function hasPersonSql(importJobId: number): string {
   return `import_partition = ${importJobId} AND person_mode = 'full'`
 }
 
@@ -166,14 +166,14 @@ async function addPropertiesToRows(
 function addMissingSql(text: string, known: string): string {
   // A JSON string, with the following colon if it is a key.
   const string = `"(?:[^"\\\\\\\\]|\\\\\\\\.)*":?`
-  const keyOf = (quoted: string) =>
+  const memberKeySql = (quoted: string) =>
     `if(position(${quoted}, '\\\\') = 0, substring(${quoted}, 2, length(${quoted}) - 3),
       JSONExtractString(substring(${quoted}, 1, length(${quoted}) - 1)))`
   const members = `(splitByChar('\\n', ${known}) AS members)`
-  const keys = `arrayMap(quoted -> ${keyOf('quoted')}, arrayMap(member -> extract(member, '^${string}'), ${members}))`
+  const keys = `arrayMap(quoted -> ${memberKeySql('quoted')}, arrayMap(member -> extract(member, '^${string}'), ${members}))`
   // If the engine cannot parse the text, keys of nested objects count as its keys, too.
   const ownKeys = `(if(isValidJSON(${text}), JSONExtractKeys(${text}),
-    arrayMap(quoted -> ${keyOf('quoted')}, arrayFilter(token -> endsWith(token, ':'), extractAll(${text}, '${string}'))))
+    arrayMap(quoted -> ${memberKeySql('quoted')}, arrayFilter(token -> endsWith(token, ':'), extractAll(${text}, '${string}'))))
     AS own_keys)`
   const emptied = `mapFromArrays(${ownKeys}, arrayMap(key -> '', own_keys))`
   const missing = `mapValues(mapUpdate(mapFromArrays(${keys}, members), ${emptied}))`
@@ -205,13 +205,13 @@ async function waitForMutations(clients: ClickHouseClients, importJobId: number,
  * parts of another job.
  */
 async function listFailReasons(clients: ClickHouseClients, importJobId: number): Promise<string[]> {
-  const ofJob = (part: string) => `startsWith(${part}, '${importJobId}-')`
+  const isOfJobSql = (part: string) => `startsWith(${part}, '${importJobId}-')`
   try {
     const rows = await clients.write((client, database) =>
       readRows<[string]>(client, undefined, {
-        query: `SELECT if(${ofJob('latest_failed_part')}, latest_fail_reason, '') FROM system.mutations
+        query: `SELECT if(${isOfJobSql('latest_failed_part')}, latest_fail_reason, '') FROM system.mutations
         WHERE database = '${database}' AND table = 'events_pending' AND NOT is_done
-          AND position(command, '${knownTable}') > 0 AND arrayExists(part -> ${ofJob('part')}, parts_to_do_names)`,
+          AND position(command, '${knownTable}') > 0 AND arrayExists(part -> ${isOfJobSql('part')}, parts_to_do_names)`,
         clickhouse_settings: longReadSettings,
       }),
     )

@@ -78,9 +78,9 @@ export class RowBinaryWriter {
       if (this.#shortAscii(text)) return
     }
     // The length comes first and counts bytes: guess that the text is ASCII, and move it when the guess was wrong.
-    const guessed = varintBytes(length)
+    const guessed = countVarintBytes(length)
     const byteCount = this.#bytes.write(text, this.#end + guessed, 'utf8')
-    const needed = varintBytes(byteCount)
+    const needed = countVarintBytes(byteCount)
     if (needed !== guessed) {
       this.#bytes.copyWithin(this.#end + needed, this.#end + guessed, this.#end + guessed + byteCount)
     }
@@ -136,7 +136,7 @@ export class RowBinaryWriter {
   }
 }
 
-function varintBytes(value: number): number {
+function countVarintBytes(value: number): number {
   let count = 1
   for (let rest = value; rest > 127; rest >>>= 7) count++
   return count

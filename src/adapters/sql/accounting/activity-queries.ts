@@ -63,7 +63,7 @@ export function createActivityQueries(db: Kysely<StateSchema>): ActivityStore {
         .where('id', 'in', ids)
         .orderBy('id', 'desc')
         .execute()
-      return { results: rows.map(activityOf), nextBelowId: sizes.length > fitting ? Number(ids.at(-1)!) : endId }
+      return { results: rows.map(toActivity), nextBelowId: sizes.length > fitting ? Number(ids.at(-1)!) : endId }
     },
   }
 }
@@ -74,7 +74,7 @@ const entryBytes = sql<number>`octet_length(changes) + coalesce((
   WHERE v.flag_id = CASE WHEN kind = 'feature_flag' THEN CAST(item_id AS BIGINT) END AND v.version = activity_log.version
 ), 0)`.as('bytes')
 
-function activityOf(row: Selectable<ActivityTable>): Activity {
+function toActivity(row: Selectable<ActivityTable>): Activity {
   return {
     id: Number(row.id),
     projectId: row.project_id === null ? null : Number(row.project_id),

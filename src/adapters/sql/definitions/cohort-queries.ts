@@ -39,7 +39,7 @@ export function createCohortQueries(db: Kysely<StateSchema>): CohortStore & Defi
           createdBy: change.by,
         }
         await trx.insertInto('cohort').values(toResourceRow(cohortResource, cohort)).execute()
-        await recordActivity(trx, activityOfCohort(null, cohort), change)
+        await recordActivity(trx, createCohortActivity(null, cohort), change)
         return ok({ value: cohort, revision: await bumpRevision(trx, cohort.projectId) })
       }),
 
@@ -66,7 +66,7 @@ export function createCohortQueries(db: Kysely<StateSchema>): CohortStore & Defi
           .set({ ...columns, ...(isCountKept ? {} : { member_count: null, counted_at: null }) })
           .where('id', '=', cohortId)
           .execute()
-        await recordActivity(trx, activityOfCohort(current, cohort), change)
+        await recordActivity(trx, createCohortActivity(current, cohort), change)
         const value = isCountKept ? cohort : { ...cohort, memberCount: null, countedAtMs: null }
         return ok({ value, revision: await bumpRevision(trx, projectId) })
       }),
@@ -163,13 +163,13 @@ export async function haveDefinitionsChanged(
 }
 
 /** A deletion may change fields too: its entry shows the cohort as the deletion left it. */
-function activityOfCohort(before: Cohort | null, after: Cohort) {
+function createCohortActivity(before: Cohort | null, after: Cohort) {
   const { projectId, id, name } = after
   const item = { kind: 'cohort', projectId, itemId: String(id), itemName: name } as const
-  const showIfAny = (cohort: Cohort | null) => cohort && toActivityLogFields(cohortResource, cohort)
+  const toLoggedOrNull = (cohort: Cohort | null) => cohort && toActivityLogFields(cohortResource, cohort)
   return after.deleted && before?.deleted === false
-    ? createActivityEntry(item, showIfAny({ ...after, deleted: false }), null)
-    : createActivityEntry(item, showIfAny(before), showIfAny(after))
+    ? createActivityEntry(item, toLoggedOrNull({ ...after, deleted: false }), null)
+    : createActivityEntry(item, toLoggedOrNull(before), toLoggedOrNull(after))
 }
 
 async function readProjectRevision(db: Kysely<StateSchema>, projectId: number): Promise<number> {

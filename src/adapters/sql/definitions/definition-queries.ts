@@ -104,12 +104,12 @@ async function readProjects(
     .orderBy('id')
     .execute()
   const secretKeys = await trx.selectFrom('secret_api_key').selectAll().where('project_id', 'in', ids).execute()
-  const flagsOf = byProject(flags.rows)
-  const cohortsOf = byProject(cohorts.rows)
-  const groupTypesOf = byProject(groupTypes)
-  const featuresOf = byProject(features)
-  const surveysOf = byProject(surveys)
-  const secretKeysOf = byProject(secretKeys)
+  const flagsOf = groupByProject(flags.rows)
+  const cohortsOf = groupByProject(cohorts.rows)
+  const groupTypesOf = groupByProject(groupTypes)
+  const featuresOf = groupByProject(features)
+  const surveysOf = groupByProject(surveys)
+  const secretKeysOf = groupByProject(secretKeys)
   return projects.map(row => ({
     read: {
       project: toResourceItem(projectResource, row),
@@ -149,7 +149,7 @@ async function readVersioned<T extends 'feature_flag' | 'cohort'>(
   const gone = new Map<number, number[]>()
   if (isHeld.yes !== undefined) {
     const present = await living.select(['id', 'project_id', 'version']).where('project_id', 'in', isHeld.yes).execute()
-    const presentOf = byProject(present)
+    const presentOf = groupByProject(present)
     const changedIds: number[] = []
     for (const projectId of isHeld.yes) {
       const left = new Map(heldOf(projectId))
@@ -165,6 +165,6 @@ async function readVersioned<T extends 'feature_flag' | 'cohort'>(
   return { rows: rows as unknown as Selectable<StateSchema[T]>[], gone }
 }
 
-function byProject<T extends { readonly project_id: number }>(rows: readonly T[]): Map<number, T[]> {
+function groupByProject<T extends { readonly project_id: number }>(rows: readonly T[]): Map<number, T[]> {
   return Map.groupBy(rows, row => row.project_id)
 }

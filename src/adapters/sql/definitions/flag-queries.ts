@@ -59,7 +59,7 @@ export function createFlagQueries(
 
     async listFlagsById(projectId, flagIds) {
       const flags = db.selectFrom('feature_flag').selectAll().where('project_id', '=', projectId)
-      return (await readInSlices(flagIds, some => flags.where('id', 'in', some).execute())).map(flagOf)
+      return (await readInSlices(flagIds, some => flags.where('id', 'in', some).execute())).map(toFlag)
     },
 
     async listAuthors(projectId, ofWhat) {
@@ -74,9 +74,9 @@ export function createFlagQueries(
     },
 
     listFlags: (projectId, query) =>
-      readPage(selectFlags(db, projectId, query).orderBy('id', 'desc'), flagBytes, query, flagOf),
+      readPage(selectFlags(db, projectId, query).orderBy('id', 'desc'), flagBytes, query, toFlag),
 
-    searchFlags: (projectId, search) => searchedFlagIds(selectFlags(db, projectId, search), search),
+    searchFlags: (projectId, search) => searchFlagIds(selectFlags(db, projectId, search), search),
 
     async listFlagsFound(projectId, flagIds) {
       const ids = flagIds.slice(0, idsPerQuery)
@@ -88,7 +88,7 @@ export function createFlagQueries(
         .orderBy('id', 'desc')
       const sizes = await flags.select(flagBytes.as('bytes')).execute()
       const rows = await flags.selectAll().limit(countFittingRows(sizes)).execute()
-      return rows.map(flagOf)
+      return rows.map(toFlag)
     },
 
     listFlagVersions(projectId, flagId, page) {
@@ -182,8 +182,8 @@ function selectFlags(
     .selectFrom('feature_flag')
     .where('project_id', '=', projectId)
     .where('deleted', '=', 0)
-    .where('feature_flag.id', 'not in', flagsOfSurveys(projectId, 'targeting_flag_id'))
-    .where('feature_flag.id', 'not in', flagsOfSurveys(projectId, 'internal_targeting_flag_id'))
+    .where('feature_flag.id', 'not in', surveyFlagIdsSql(projectId, 'targeting_flag_id'))
+    .where('feature_flag.id', 'not in', surveyFlagIdsSql(projectId, 'internal_targeting_flag_id'))
   if (key !== undefined) flags = flags.where(sql<boolean>`lower(key) = lower(${key})`)
   if (active !== undefined) flags = flags.where('active', '=', toSqlBoolean(active))
   if (archived !== 'all') flags = flags.where('archived', '=', toSqlBoolean(archived))
@@ -192,7 +192,7 @@ function selectFlags(
   return flags
 }
 
-function flagsOfSurveys(projectId: number, column: 'targeting_flag_id' | 'internal_targeting_flag_id') {
+function surveyFlagIdsSql(projectId: number, column: 'targeting_flag_id' | 'internal_targeting_flag_id') {
   return sql<number>`(SELECT ${sql.ref(column)} FROM survey
     WHERE survey.project_id = ${projectId} AND ${sql.ref(column)} IS NOT NULL)`
 }
@@ -202,7 +202,7 @@ function flagsOfSurveys(projectId: number, column: 'targeting_flag_id' | 'intern
  * every flag that may match is read, a limited number of bytes at a time. A search for stale flags skips flags that changed
  * recently.
  */
-async function searchedFlagIds(
+async function searchFlagIds(
   flags: ReturnType<typeof selectFlags>,
   { staleAtMs, traits }: FlagSearch,
 ): Promise<number[]> {
@@ -219,7 +219,7 @@ async function searchedFlagIds(
     if (sizes.length === 0) return found
     const rows = await next.selectAll('feature_flag').select('call.called_at').limit(countFittingRows(sizes)).execute()
     for (const row of rows) {
-      const flag = flagOf(row)
+      const flag = toFlag(row)
       const calledAtMs = row.called_at === null ? null : Number(row.called_at)
       const isStale = staleAtMs === undefined || statusOfFlag(flag, calledAtMs, staleAtMs).status === 'STALE'
       if (isStale && matchesTraits(flag, traits)) found.push(flag.id)
@@ -235,7 +235,7 @@ async function findById(db: Kysely<StateSchema>, projectId: number, flagId: numb
     .where('id', '=', flagId)
     .where('project_id', '=', projectId)
     .executeTakeFirst()
-  return row === undefined ? null : flagOf(row)
+  return row === undefined ? null : toFlag(row)
 }
 
 async function findByKey(db: Kysely<StateSchema>, projectId: number, key: string): Promise<Flag | null> {
@@ -246,7 +246,7 @@ async function findByKey(db: Kysely<StateSchema>, projectId: number, key: string
     .where('key', '=', key)
     .where('deleted', '=', 0)
     .executeTakeFirst()
-  return row === undefined ? null : flagOf(row)
+  return row === undefined ? null : toFlag(row)
 }
 
 /** Saves a snapshot of the flag's new version, to which the entry of the activity log refers. */
@@ -284,6 +284,6 @@ function toFlagVersion(row: FlagVersionTable): FlagVersion {
   }
 }
 
-function flagOf(row: StateSchema['feature_flag']): Flag {
+function toFlag(row: StateSchema['feature_flag']): Flag {
   return toResourceItem(flagResource, row)
 }

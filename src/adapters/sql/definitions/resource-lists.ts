@@ -69,10 +69,10 @@ async function readNewest<N extends ResourceName>(
   page: PageQuery,
 ): Promise<Page<Item<N>>> {
   const newest = items.orderBy('created_at', 'desc').orderBy('id', 'desc')
-  return readPage(newest as never, textBytes(resource), page, row => toResourceItem<Resource>(resource, row) as Item<N>)
+  return readPage(newest as never, textBytesSql(resource), page, row => toResourceItem<Resource>(resource, row) as Item<N>)
 }
 
-function textBytes({ fields }: Resource) {
+function textBytesSql({ fields }: Resource) {
   const texts = Object.values(fields).filter(({ kind }) => !['integer', 'boolean', 'instant'].includes(kind))
   const sizes = texts.map(({ column }) => sql`coalesce(octet_length(${sql.ref(column)}), 0)`)
   return sql<number>`${sql.join(sizes, sql` + `)}`

@@ -43,8 +43,8 @@ export function createResourceQueries(db: Kysely<StateSchema>): ResourceStore {
         })
         const row = { ...toResourceRow(resource, item), ...(resource.keepsDeleted && { deleted: 0 }) }
         await toUntypedTables(trx).insertInto(resource.table).values(row).execute()
-        await recordActivity(trx, activityOfItem(name, null, item), change)
-        return ok({ value: item as never, revision: await newRevision(trx, resource, projectId) })
+        await recordActivity(trx, createItemActivity(name, null, item), change)
+        return ok({ value: item as never, revision: await readOrBumpRevision(trx, resource, projectId) })
       }),
 
     updateResource: (name, projectId, id, patch, flags, change, basedOn) =>
@@ -62,8 +62,8 @@ export function createResourceQueries(db: Kysely<StateSchema>): ResourceStore {
           .set(toResourceRow(resource, item))
           .where('id', '=', id)
           .execute()
-        await recordActivity(trx, activityOfItem(name, current, item), change)
-        return ok({ value: item as never, revision: await newRevision(trx, resource, projectId) })
+        await recordActivity(trx, createItemActivity(name, current, item), change)
+        return ok({ value: item as never, revision: await readOrBumpRevision(trx, resource, projectId) })
       }),
 
     deleteResource: (name, projectId, id, flags, change, options = {}) =>
@@ -85,8 +85,8 @@ export function createResourceQueries(db: Kysely<StateSchema>): ResourceStore {
           : items.deleteFrom(resource.table).where('id', '=', id).execute())
         if (name === 'experiment' && !(await unmarkFlag(trx, current as Item<'experiment'>, change)))
           return err('flag_changed')
-        await recordActivity(trx, activityOfItem(name, current, null), change)
-        return ok({ value: null, revision: await newRevision(trx, resource, projectId) })
+        await recordActivity(trx, createItemActivity(name, current, null), change)
+        return ok({ value: null, revision: await readOrBumpRevision(trx, resource, projectId) })
       }),
 
     findResource: (name, projectId, id) => findItem(db, name, projectId, id),
@@ -105,7 +105,7 @@ async function findItem<N extends ResourceName>(
   return row === undefined ? null : (toResourceItem(resource, row as RowOf<Resource>) as Item<N>)
 }
 
-function newRevision(trx: Kysely<StateSchema>, { keepsRevision }: Resource, projectId: number): Promise<number> {
+function readOrBumpRevision(trx: Kysely<StateSchema>, { keepsRevision }: Resource, projectId: number): Promise<number> {
   return keepsRevision ? readRevision(trx) : bumpRevision(trx, projectId)
 }
 
@@ -119,13 +119,13 @@ function isChanged(resource: Resource, stored: AnyItem, basedOn: AnyItem | null 
   return JSON.stringify(toResourceRow(resource, stored)) !== JSON.stringify(toResourceRow(resource, basedOn))
 }
 
-function activityOfItem(name: ResourceName, before: AnyItem | null, after: AnyItem | null): NewActivity | null {
+function createItemActivity(name: ResourceName, before: AnyItem | null, after: AnyItem | null): NewActivity | null {
   const { projectId, id, name: itemName } = (after ?? before)!
-  const showIfAny = (item: AnyItem | null) => item && toActivityLogFields<Resource>(resources[name], item)
+  const toLoggedOrNull = (item: AnyItem | null) => item && toActivityLogFields<Resource>(resources[name], item)
   return createActivityEntry(
     { kind: name, projectId, itemId: String(id), itemName },
-    showIfAny(before),
-    showIfAny(after),
+    toLoggedOrNull(before),
+    toLoggedOrNull(after),
   )
 }
 

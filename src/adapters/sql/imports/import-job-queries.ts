@@ -52,8 +52,8 @@ export function createImportJobQueries(db: Kysely<StateSchema>): ImportJobStore 
           })
           .returningAll()
           .executeTakeFirstOrThrow()
-        const created = describedJobOf(row)
-        await recordActivity(trx, activityOfJob(null, created), { by, atMs })
+        const created = toDescribedJob(row)
+        await recordActivity(trx, createJobActivity(null, created), { by, atMs })
         return ok(created)
       }),
 
@@ -93,12 +93,12 @@ export function createImportJobQueries(db: Kysely<StateSchema>): ImportJobStore 
 
     async findImportJob(id) {
       const row = await db.selectFrom('import_job').selectAll().where('id', '=', id).executeTakeFirst()
-      return row === undefined ? null : describedJobOf(row)
+      return row === undefined ? null : toDescribedJob(row)
     },
 
     async findImportJobByPublicId(publicId) {
       const row = await db.selectFrom('import_job').selectAll().where('public_id', '=', publicId).executeTakeFirst()
-      return row === undefined ? null : describedJobOf(row)
+      return row === undefined ? null : toDescribedJob(row)
     },
 
     async findNamedImportJobs(publicIds) {
@@ -128,7 +128,7 @@ export function createImportJobQueries(db: Kysely<StateSchema>): ImportJobStore 
 
     async listImportJobs(projectId, page) {
       const ofProject = db.selectFrom('import_job').where('project_id', '=', projectId).orderBy('id', 'desc')
-      const { count, results } = await readPage(ofProject, jobBytes, page, describedJobOf)
+      const { count, results } = await readPage(ofProject, jobBytes, page, toDescribedJob)
       return { count, jobs: results }
     },
 
@@ -147,7 +147,7 @@ export function createImportJobQueries(db: Kysely<StateSchema>): ImportJobStore 
             .where('id', '=', job.projectId)
             .execute()
         if (by !== null && before !== undefined)
-          await recordActivity(trx, activityOfJob(describedJobOf(before), job), { by, atMs: change.updatedAtMs })
+          await recordActivity(trx, createJobActivity(toDescribedJob(before), job), { by, atMs: change.updatedAtMs })
         return job
       }),
 
@@ -198,13 +198,13 @@ async function findExceededLimit(
 }
 
 /** Names the job by its number: with the public id, anyone can add events. Leaves out progress, which is reported often. */
-function activityOfJob(before: DescribedImportJob | null, after: DescribedImportJob): NewActivity | null {
+function createJobActivity(before: DescribedImportJob | null, after: DescribedImportJob): NewActivity | null {
   const { projectId, id, name } = after
   const item = { kind: 'import_job', projectId, itemId: String(id), itemName: name } as const
-  const shownOf = ({ name, source, state, plan, options }: DescribedImportJob): JsonObject => {
+  const toLoggedJob = ({ name, source, state, plan, options }: DescribedImportJob): JsonObject => {
     return { name, source, state, plan, options: encodeImportOptions(options) }
   }
-  return createActivityEntry(item, before && shownOf(before), shownOf(after))
+  return createActivityEntry(item, before && toLoggedJob(before), toLoggedJob(after))
 }
 
 async function updateJob(
@@ -224,10 +224,10 @@ async function updateJob(
     )
     .returningAll()
     .executeTakeFirst()
-  return row === undefined ? null : describedJobOf(row)
+  return row === undefined ? null : toDescribedJob(row)
 }
 
-function describedJobOf(row: RowOf<typeof describedJobRow>): DescribedImportJob {
+function toDescribedJob(row: RowOf<typeof describedJobRow>): DescribedImportJob {
   return { ...toImportJob(row), plan: parseStoredJsonObject(row.plan), progress: parseStoredJsonObject(row.progress) }
 }
 

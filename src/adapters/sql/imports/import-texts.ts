@@ -92,7 +92,7 @@ export function createAssignmentRecords(
   assignmentsOf: (uuid: string) => Assignments,
 ): AssignmentsRecord[] {
   const held = new Map<string, { readonly flags: Set<string>; readonly cohorts: Set<number> }>()
-  const heldBy = (uuid: string) => {
+  const getOrAddHeld = (uuid: string) => {
     const { hashKeys, cohortIds } = assignmentsOf(uuid)
     const known = held.get(uuid) ?? { flags: new Set(hashKeys.map(([flag]) => flag)), cohorts: new Set(cohortIds) }
     held.set(uuid, known)
@@ -102,7 +102,7 @@ export function createAssignmentRecords(
   for (const { uuid, survivorUuid } of merges) {
     const own = assignmentsOf(uuid)
     if (own.hashKeys.length + own.cohortIds.length === 0) continue
-    const { flags, cohorts } = heldBy(survivorUuid)
+    const { flags, cohorts } = getOrAddHeld(survivorUuid)
     const hashKeys = own.hashKeys.filter(([flag]) => !flags.has(flag))
     const cohortIds = own.cohortIds.filter(id => !cohorts.has(id))
     for (const [flag] of hashKeys) flags.add(flag)

@@ -26,7 +26,7 @@ type StagedLists = {
 }
 
 export function createImportWorkQueries(db: Kysely<StateSchema>): ImportWorkStore {
-  const staged = stagedLists(db)
+  const staged = createStagedLists(db)
   return {
     async listImportWork() {
       const rows = await db
@@ -74,16 +74,16 @@ export function createImportWorkQueries(db: Kysely<StateSchema>): ImportWorkStor
       return rows.map(row => ({
         importJobId,
         uuid: row.person_uuid,
-        own: assignmentsOf(row.own),
+        own: parseAssignments(row.own),
         survivorUuid: row.survivor_uuid,
-        taken: assignmentsOf(row.taken),
+        taken: parseAssignments(row.taken),
       }))
     },
 
     async clearImportJob(importJobId, of) {
       // Yields to the event loop: there may be very many rows, and the caller repeats the call at once.
       await nextTurn()
-      const isMore = await clearSome(db, [
+      const isMore = await deleteSomeRows(db, [
         ...stagedTables.map(([table, key]) => ({
           table,
           key,
@@ -91,9 +91,9 @@ export function createImportWorkQueries(db: Kysely<StateSchema>): ImportWorkStor
           value: toStagingProjectId(importJobId),
         })),
         { table: 'import_link', key: ['timestamp', 'uuid'], owner: 'import_job_id', value: importJobId },
-        ...(of === 'everything' ? undoTables(importJobId) : []),
+        ...(of === 'everything' ? listUndoTables(importJobId) : []),
       ])
-      if (!isMore && of === 'everything') await forgetGenerated(db, importJobId)
+      if (!isMore && of === 'everything') await deleteGenerated(db, importJobId)
       return isMore
     },
 
@@ -123,7 +123,7 @@ export function createImportWorkQueries(db: Kysely<StateSchema>): ImportWorkStor
           ),
         )
         .execute()
-      for (const { id } of rows) while (await clearSome(db, undoTables(Number(id)))) await nextTurn()
+      for (const { id } of rows) while (await deleteSomeRows(db, listUndoTables(Number(id)))) await nextTurn()
     },
 
     forgetDiscardedJobs: (projectId, keptCount) =>
@@ -149,7 +149,7 @@ export function createImportWorkQueries(db: Kysely<StateSchema>): ImportWorkStor
   }
 }
 
-function stagedLists(db: Kysely<StateSchema>): StagedLists {
+function createStagedLists(db: Kysely<StateSchema>): StagedLists {
   const listIds =
     (table: 'person_distinct_id' | 'personless_distinct_id') =>
     async (importJobId: number, limit: number, afterId: string | null) => {
@@ -205,7 +205,7 @@ function stagedLists(db: Kysely<StateSchema>): StagedLists {
 }
 
 /** @throws PortError `corrupt` */
-function assignmentsOf(text: string): Assignments {
+function parseAssignments(text: string): Assignments {
   const { hashKeys, cohortIds } = parseStoredJsonObject(text) as unknown as Assignments
   return { hashKeys, cohortIds }
 }
@@ -226,7 +226,7 @@ const stagedTables = [
   ['group', ['group_type_index', 'group_key']],
 ] as const
 
-function undoTables(importJobId: number): OwnedRows[] {
+function listUndoTables(importJobId: number): OwnedRows[] {
   const ofJob = { owner: 'import_job_id', value: importJobId }
   return [
     { table: 'import_assignments', key: ['person_uuid'], ...ofJob },
@@ -239,7 +239,7 @@ function undoTables(importJobId: number): OwnedRows[] {
  * time, since other writers to the state wait until a statement ends.
  * @returns whether there may be more.
  */
-async function clearSome(db: Kysely<StateSchema>, tables: readonly OwnedRows[]): Promise<boolean> {
+async function deleteSomeRows(db: Kysely<StateSchema>, tables: readonly OwnedRows[]): Promise<boolean> {
   for (const { table, owner, value, key } of tables) {
     const ofOwner = sql`FROM ${sql.table(table)} WHERE ${sql.ref(owner)} = ${value}`
     const columns = sql.join(key.map(column => sql.ref(column)))
@@ -255,7 +255,7 @@ async function clearSome(db: Kysely<StateSchema>, tables: readonly OwnedRows[]):
 }
 
 /** Deletes in steps, since the table has events of all projects and jobs. */
-async function forgetGenerated(db: Kysely<StateSchema>, importJobId: number): Promise<void> {
+async function deleteGenerated(db: Kysely<StateSchema>, importJobId: number): Promise<void> {
   const job = await db.selectFrom('import_job').select('project_id').where('id', '=', importJobId).executeTakeFirst()
   if (job === undefined) return
   for (let after: string | null = ''; after !== null; await nextTurn())

@@ -96,7 +96,7 @@ async function readPage(
   if (lastId !== null) fitting = fitting.where('person.id', direction === 'asc' ? '<=' : '>=', lastId)
   const ids = fitting.orderBy('person.id', direction).limit(limit + 1)
   const page = await readPersonsPage(db, ids.as('page'), { limit, direction, bytesMax: pageBytesMax })
-  const { results, hasMore } = await inCohorts(db, page, ofCohortIds)
+  const { results, hasMore } = await addStaticCohorts(db, page, ofCohortIds)
   // A page is read in two statements, and all of its persons may have been erased or merged in between.
   const nextBehindId = hasMore ? (results.at(-1)?.id ?? behind.id ?? lastId) : lastId
   return { results, hasMore: nextBehindId !== null, nextBehindId }
@@ -180,7 +180,7 @@ async function resolveMembers(
 ): Promise<Map<string, number>> {
   const found = new Map<string, number>()
   const unique = [...new Set(ids)]
-  const take = async (wanted: readonly string[], find: (batch: string[]) => Promise<ReadonlyMap<string, number>>) => {
+  const resolveInBatches = async (wanted: readonly string[], find: (batch: string[]) => Promise<ReadonlyMap<string, number>>) => {
     for (const batch of splitIntoSlices(wanted)) {
       const persons = await find(batch.map(toStoredId))
       for (const id of batch) {
@@ -193,22 +193,22 @@ async function resolveMembers(
   // A uuid is stored in lower case, a distinct id unchanged.
   const toStoredId = (id: string) => toStorableText(kind === 'person' ? id.toLowerCase() : id)
   if (kind === 'person') {
-    await take(
+    await resolveInBatches(
       unique.filter(id => /^\d{1,15}$/.test(id)),
-      batch => personsById(trx, projectId, batch),
+      batch => findPersonsById(trx, projectId, batch),
     )
-    await take(
+    await resolveInBatches(
       unique.filter(id => isUuid(id)),
-      batch => personsByUuid(trx, projectId, batch),
+      batch => findPersonsByUuid(trx, projectId, batch),
     )
     return found
   }
-  const unknown = await take(unique, batch => findPersonsByDistinctId(trx, projectId, batch))
+  const unknown = await resolveInBatches(unique, batch => findPersonsByDistinctId(trx, projectId, batch))
   if (kind === 'any')
-    await take(
+    await resolveInBatches(
       unknown.filter(id => isUuid(id)),
       async batch => {
-        const persons = await personsByUuid(
+        const persons = await findPersonsByUuid(
           trx,
           projectId,
           batch.map(id => id.toLowerCase()),
@@ -231,7 +231,7 @@ async function findPersonsByDistinctId(trx: Kysely<StateSchema>, projectId: numb
   return new Map(rows.map(row => [row.distinct_id, Number(row.person_id)]))
 }
 
-async function personsByUuid(trx: Kysely<StateSchema>, projectId: number, uuids: readonly string[]) {
+async function findPersonsByUuid(trx: Kysely<StateSchema>, projectId: number, uuids: readonly string[]) {
   const rows = await trx
     .selectFrom('person')
     .select(['uuid', 'id'])
@@ -241,7 +241,7 @@ async function personsByUuid(trx: Kysely<StateSchema>, projectId: number, uuids:
   return new Map(rows.map(row => [row.uuid, Number(row.id)]))
 }
 
-async function personsById(trx: Kysely<StateSchema>, projectId: number, ids: readonly string[]) {
+async function findPersonsById(trx: Kysely<StateSchema>, projectId: number, ids: readonly string[]) {
   const rows = await trx
     .selectFrom('person')
     .select('id')
@@ -253,7 +253,7 @@ async function personsById(trx: Kysely<StateSchema>, projectId: number, ids: rea
 }
 
 /** The persons of a page, each with those of the given cohorts that contain the person. */
-async function inCohorts(
+async function addStaticCohorts(
   db: Kysely<StateSchema>,
   { results, hasMore }: PersonsPage,
   ofCohortIds: readonly number[],

@@ -55,9 +55,9 @@ export async function erasePersonRows(
       .values(some.map(({ uuid }) => ({ project_id: projectId, person_uuid: uuid, erasure_id: id })))
       .execute()
   if (!terms.keepsPerson) await removePersons(trx, projectId, persons, distinctIds)
-  if (!terms.keepsPerson) await notePast(trx, projectId, distinctIds, terms.deletesEvents ? null : Number(erasures))
+  if (!terms.keepsPerson) await recordErasedPast(trx, projectId, distinctIds, terms.deletesEvents ? null : Number(erasures))
   if (!terms.keepsPerson && terms.deletesEvents) await removeFromStaging(trx, projectId, distinctIds)
-  const ownUuids = terms.keepsPerson ? new Map() : await findOwnUuids(trx, projectId, distinctIds)
+  const ownUuids = terms.keepsPerson ? new Map() : await findCreatedUuids(trx, projectId, distinctIds)
   for (const some of splitIntoSlices(distinctIds))
     await trx
       .insertInto('erased_distinct_id')
@@ -161,14 +161,14 @@ async function removePersons(
       .execute()
   const derived = distinctIds.map(distinctId => personUuid(projectId, distinctId))
   const uuids = new Set([...persons.map(({ uuid }) => uuid), ...derived])
-  await removeKeptAssignments(trx, projectId, uuids)
+  await deleteUndoAssignments(trx, projectId, uuids)
   await removeFromRepairs(trx, projectId, uuids, distinctIds)
   const changed = encodeSubjects({ persons: persons.map(({ uuid }) => ({ projectId, uuid })), groups: [] })
   await trx.insertInto('subject_change').values({ subjects: changed }).execute()
 }
 
 /** Deletes assignments that undoing an import would restore. Finds them by job and person: there is no other key. */
-async function removeKeptAssignments(
+async function deleteUndoAssignments(
   trx: Transaction<StateSchema>,
   projectId: number,
   uuids: ReadonlySet<string>,
@@ -191,7 +191,7 @@ async function removeKeptAssignments(
 }
 
 /** @param erasures null if the events are deleted, too. */
-async function notePast(
+async function recordErasedPast(
   trx: Transaction<StateSchema>,
   projectId: number,
   distinctIds: readonly string[],
@@ -282,7 +282,7 @@ async function removeFromStaging(
 }
 
 /** The uuids of persons that the ids created, except of persons that still exist without the id. */
-async function findOwnUuids(
+async function findCreatedUuids(
   trx: Transaction<StateSchema>,
   projectId: number,
   distinctIds: readonly string[],

@@ -79,7 +79,7 @@ export function createErasureQueries(db: Kysely<StateSchema>): ErasureStore {
       const ids = erasureIds.slice(0, erasuresAtOnceMax)
       if (ids.length === 0) return []
       const asked = db.selectFrom('person_erasure').selectAll().where('id', 'in', ids)
-      return addSubjects(db, await asked.orderBy('id').execute())
+      return readErasureSubjects(db, await asked.orderBy('id').execute())
     },
 
     async deleteMentions(projectId, allNames) {
@@ -127,7 +127,7 @@ export function createErasureQueries(db: Kysely<StateSchema>): ErasureStore {
           .where('id', '=', erasureId)
           .executeTakeFirst()
         if (row === undefined) return
-        const emptied = mergeRowRanges([...emptiedOf(row), ...ranges])
+        const emptied = mergeRowRanges([...parseEmptiedRanges(row), ...ranges])
         await trx
           .updateTable('person_erasure')
           .set({ emptied: JSON.stringify(emptied) })
@@ -137,7 +137,7 @@ export function createErasureQueries(db: Kysely<StateSchema>): ErasureStore {
 
     async listEmptied() {
       const rows = await db.selectFrom('person_erasure').select('emptied').where('emptied', 'is not', null).execute()
-      return rows.flatMap(emptiedOf)
+      return rows.flatMap(parseEmptiedRanges)
     },
 
     async finishErasures(erasureIds, doneAtMs) {
@@ -156,7 +156,7 @@ export function createErasureQueries(db: Kysely<StateSchema>): ErasureStore {
         .selectAll()
         .where('done_at', 'is not', null)
         .where('id', 'in', eb => eb.selectFrom('erased_distinct_id').select('erasure_id'))
-      return addSubjects(db, await kept.orderBy('id').limit(erasuresAtOnceMax).execute())
+      return readErasureSubjects(db, await kept.orderBy('id').limit(erasuresAtOnceMax).execute())
     },
 
     async reopenErasures() {
@@ -211,7 +211,7 @@ async function deleteMentioning(
 }
 
 /** Reads the subjects of the first erasures, as many as fit into one step of the worker. */
-async function addSubjects(
+async function readErasureSubjects(
   db: Kysely<StateSchema>,
   rows: readonly Selectable<PersonErasureTable>[],
 ): Promise<PersonErasure[]> {
@@ -275,7 +275,7 @@ function toTerms(row: Terms) {
   }
 }
 
-function emptiedOf({ emptied }: Pick<Selectable<PersonErasureTable>, 'emptied'>): HeldRange[] {
+function parseEmptiedRanges({ emptied }: Pick<Selectable<PersonErasureTable>, 'emptied'>): HeldRange[] {
   return emptied === null ? [] : (JSON.parse(emptied) as HeldRange[])
 }
 

@@ -46,7 +46,7 @@ const sizedKey = [
 
 export function createGroupQueries(db: Kysely<StateSchema>): GroupStore {
   /** The groups that fit into a page, in the order of `sizes`, which may have one entry more than `limit`. */
-  async function groupsOf(
+  async function readGroups(
     projectId: number,
     typeIndex: number,
     sizes: readonly { readonly group_key: string; readonly bytes: number }[],
@@ -61,7 +61,7 @@ export function createGroupQueries(db: Kysely<StateSchema>): GroupStore {
       .where(isOfTypeSql(projectId, typeIndex))
       .where('group_key', 'in', keys)
       .execute()
-    const viewOfKey = new Map(rows.map(row => [row.group_key, viewOf(row)]))
+    const viewOfKey = new Map(rows.map(row => [row.group_key, toGroupView(row)]))
     // A group that was deleted between the two reads is left out.
     return { results: keys.flatMap(key => viewOfKey.get(key) ?? []), hasMore: sizes.length > keys.length }
   }
@@ -152,7 +152,7 @@ export function createGroupQueries(db: Kysely<StateSchema>): GroupStore {
         .limit(limit + 1)
         .offset(offset)
         .execute()
-      return groupsOf(projectId, typeIndex, sizes, limit)
+      return readGroups(projectId, typeIndex, sizes, limit)
     },
 
     async listGroupsAfter(projectId, { typeIndex, afterKey, limit }) {
@@ -162,7 +162,7 @@ export function createGroupQueries(db: Kysely<StateSchema>): GroupStore {
         .orderBy('group_key')
         .limit(limit + 1)
         .execute()
-      return groupsOf(projectId, typeIndex, sizes, limit, evaluatedBytesMax)
+      return readGroups(projectId, typeIndex, sizes, limit, evaluatedBytesMax)
     },
 
     countGroups: (projectId, typeIndex) => countRows(db.selectFrom('group').where(isOfTypeSql(projectId, typeIndex))),
@@ -174,7 +174,7 @@ export function createGroupQueries(db: Kysely<StateSchema>): GroupStore {
         .where(isOfTypeSql(projectId, typeIndex))
         .where('group_key', '=', key)
         .executeTakeFirst()
-      return row === undefined ? null : viewOf(row)
+      return row === undefined ? null : toGroupView(row)
     },
   }
 }
@@ -209,7 +209,7 @@ function isOfTypeSql(projectId: number, typeIndex: number) {
   return sql<boolean>`project_id = ${projectId} AND group_type_index = ${typeIndex}`
 }
 
-function viewOf(row: Pick<GroupTable, (typeof shownColumns)[number]>): GroupView {
+function toGroupView(row: Pick<GroupTable, (typeof shownColumns)[number]>): GroupView {
   return {
     projectId: Number(row.project_id),
     typeIndex: Number(row.group_type_index),

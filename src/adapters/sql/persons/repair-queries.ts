@@ -40,7 +40,7 @@ export function createRepairQueries(db: Kysely<StateSchema>): PersonRepairStore 
           .execute()
         const isFull = open.length >= openMax || (request.kind === 'rebuild' && open.some(row => isRebuild(row)))
         if (isFull) return null
-        await forgetOldRepairs(trx, projectId)
+        await deleteOldRepairs(trx, projectId)
         const row = await trx
           .insertInto('person_repair')
           .values({
@@ -95,7 +95,7 @@ export function createRepairQueries(db: Kysely<StateSchema>): PersonRepairStore 
       db.transaction().execute(async trx => {
         const row = await lockRepair(trx, id)
         if (row === undefined) return
-        const request = JSON.stringify(withoutIds(toPersonRepair(row).request))
+        const request = JSON.stringify(removeIds(toPersonRepair(row).request))
         await trx.updateTable('person_repair').set({ done_at: doneAtMs, request }).where('id', '=', id).execute()
       }),
 
@@ -157,12 +157,12 @@ function isRebuild(row: Selectable<PersonRepairTable>): boolean {
   return toPersonRepair(row).request.kind === 'rebuild'
 }
 
-function withoutIds(request: RepairRequest): RepairRequest {
+function removeIds(request: RepairRequest): RepairRequest {
   if (request.kind === 'split') return { ...request, mainId: '' }
   return { ...request, persons: request.persons && { uuids: [], distinctIds: [] } }
 }
 
-async function forgetOldRepairs(trx: Kysely<StateSchema>, projectId: number): Promise<void> {
+async function deleteOldRepairs(trx: Kysely<StateSchema>, projectId: number): Promise<void> {
   const done = await trx
     .selectFrom('person_repair')
     .select('id')

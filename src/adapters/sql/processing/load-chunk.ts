@@ -89,7 +89,7 @@ export function* loadChunk(reads: ChunkReads, subjects: ChunkSubjects, textBytes
   const personless = yield* awaitRows(reads.personless(ids))
 
   const erasable = groupIdsByProject(
-    [...subjects.distinctIds, ...(subjects.otherDistinctIds ?? [])].filter(isErasable(projects)),
+    [...subjects.distinctIds, ...(subjects.otherDistinctIds ?? [])].filter(createErasedIdFilter(projects)),
   )
   const erasedIds = erasable.size === 0 ? [] : (yield* awaitRows(reads.erasedIds(erasable))).map(toErasedId)
 
@@ -202,7 +202,7 @@ function toErasureCounts(projects: readonly LoadedProjectRow[]): Pick<LoadedChun
 }
 
 /** Few projects have erased ids, and only the ids of these projects are looked up. */
-function isErasable(projects: readonly LoadedProjectRow[]): (id: { readonly projectId: number }) => boolean {
+function createErasedIdFilter(projects: readonly LoadedProjectRow[]): (id: { readonly projectId: number }) => boolean {
   const having = new Set(projects.filter(row => row.has_erased_ids === 1).map(row => Number(row.id)))
   return ({ projectId }) => having.has(projectId)
 }

@@ -77,7 +77,7 @@ export function createSubjectMirrorQueries(db: Kysely<StateSchema>): SubjectMirr
       const ids = inOrder.slice(0, lookedUp).flatMap(({ id }) => (id === null ? [] : [id]))
       if (ids.length === 0) return { lookedUp, persons: [] }
       const rows = await db.selectFrom('person').select(personColumns).where('id', 'in', ids).execute()
-      return { lookedUp, persons: rows.map(personOf) }
+      return { lookedUp, persons: rows.map(toMirroredPerson) }
     },
 
     async readMirroredGroups(keys) {
@@ -85,7 +85,7 @@ export function createSubjectMirrorQueries(db: Kysely<StateSchema>): SubjectMirr
       const sizes = await db
         .selectFrom('group')
         .select(['project_id', 'group_type_index', 'group_key', groupBytes.as('bytes')])
-        .where(isGroupIn(wanted))
+        .where(isGroupInSql(wanted))
         .execute()
       const found = new Map(sizes.map(row => [`${row.project_id} ${row.group_type_index} ${row.group_key}`, row.bytes]))
       const lookedUp = countFittingRows(
@@ -96,9 +96,9 @@ export function createSubjectMirrorQueries(db: Kysely<StateSchema>): SubjectMirr
       const rows = await db
         .selectFrom('group')
         .select(groupColumns)
-        .where(isGroupIn(wanted.slice(0, lookedUp)))
+        .where(isGroupInSql(wanted.slice(0, lookedUp)))
         .execute()
-      return { lookedUp, groups: rows.map(groupOf) }
+      return { lookedUp, groups: rows.map(toMirroredGroup) }
     },
 
     async listMirroredPersons(after) {
@@ -113,7 +113,7 @@ export function createSubjectMirrorQueries(db: Kysely<StateSchema>): SubjectMirr
       const ids = sizes.slice(0, countFittingRows(sizes, pageBytesMax)).map(({ id }) => id)
       if (ids.length === 0) return { persons: [], next: null }
       const rows = await db.selectFrom('person').select(personColumns).where('id', 'in', ids).execute()
-      return { persons: rows.map(personOf), next: Number(ids.at(-1)!) }
+      return { persons: rows.map(toMirroredPerson), next: Number(ids.at(-1)!) }
     },
 
     async listMirroredGroups(after) {
@@ -131,10 +131,10 @@ export function createSubjectMirrorQueries(db: Kysely<StateSchema>): SubjectMirr
         .orderBy('group_key')
         .limit(keysPerQuery)
         .execute()
-      const keys = sizes.slice(0, countFittingRows(sizes, pageBytesMax)).map(keyOf)
+      const keys = sizes.slice(0, countFittingRows(sizes, pageBytesMax)).map(toGroupKey)
       if (keys.length === 0) return { groups: [], next: null }
-      const rows = await db.selectFrom('group').select(groupColumns).where(isGroupIn(keys)).execute()
-      return { groups: rows.map(groupOf), next: keys.at(-1)! }
+      const rows = await db.selectFrom('group').select(groupColumns).where(isGroupInSql(keys)).execute()
+      return { groups: rows.map(toMirroredGroup), next: keys.at(-1)! }
     },
   }
 }
@@ -145,7 +145,7 @@ function isPersonInSql(keys: readonly MirroredPersonKey[]) {
   )})`
 }
 
-function isGroupIn(keys: readonly MirroredGroupKey[]) {
+function isGroupInSql(keys: readonly MirroredGroupKey[]) {
   return sql<boolean>`(project_id, group_type_index, group_key) IN (VALUES ${sql.join(
     keys.map(({ projectId, typeIndex, key }) => sql`(${bigint(projectId)}, ${bigint(typeIndex)}, ${key})`),
   )})`
@@ -156,11 +156,11 @@ function bigint(value: number) {
   return sql`CAST(${value} AS BIGINT)`
 }
 
-function keyOf(row: Pick<GroupTable, 'project_id' | 'group_type_index' | 'group_key'>): MirroredGroupKey {
+function toGroupKey(row: Pick<GroupTable, 'project_id' | 'group_type_index' | 'group_key'>): MirroredGroupKey {
   return { projectId: Number(row.project_id), typeIndex: Number(row.group_type_index), key: row.group_key }
 }
 
-function personOf(row: Pick<PersonTable, (typeof personColumns)[number]>): MirroredPerson {
+function toMirroredPerson(row: Pick<PersonTable, (typeof personColumns)[number]>): MirroredPerson {
   return {
     projectId: Number(row.project_id),
     uuid: row.uuid,
@@ -170,6 +170,6 @@ function personOf(row: Pick<PersonTable, (typeof personColumns)[number]>): Mirro
   }
 }
 
-function groupOf(row: Pick<GroupTable, (typeof groupColumns)[number]>): MirroredGroup {
-  return { ...keyOf(row), propertiesJson: row.group_properties, createdAtMs: Number(row.created_at) }
+function toMirroredGroup(row: Pick<GroupTable, (typeof groupColumns)[number]>): MirroredGroup {
+  return { ...toGroupKey(row), propertiesJson: row.group_properties, createdAtMs: Number(row.created_at) }
 }

@@ -32,13 +32,13 @@ export function createProjectQueries(db: Kysely<StateSchema>): ProjectStore & Se
           .insertInto('project')
           .values({ ...toResourceRow(projectResource, project), deleted: 0, revision: 0 })
           .execute()
-        await recordActivity(trx, activityOfProject(null, project), change)
+        await recordActivity(trx, createProjectActivity(null, project), change)
         return ok({ value: project, revision: await bumpRevision(trx, project.id) })
       }),
 
     updateProject: (projectId, patch, change) =>
       db.transaction().execute(async trx => {
-        const current = await find(trx, projectId)
+        const current = await readProject(trx, projectId)
         if (current === null) return err('not_found')
         if (patch.apiToken !== undefined && (await isTokenTaken(trx, patch.apiToken, projectId)))
           return err('token_taken')
@@ -48,20 +48,20 @@ export function createProjectQueries(db: Kysely<StateSchema>): ProjectStore & Se
           .set(toResourceRow(projectResource, project))
           .where('id', '=', projectId)
           .execute()
-        await recordActivity(trx, activityOfProject(current, project), change)
+        await recordActivity(trx, createProjectActivity(current, project), change)
         return ok({ value: project, revision: await bumpRevision(trx, projectId) })
       }),
 
     deleteProject: (projectId, change) =>
       db.transaction().execute(async trx => {
-        const current = await find(trx, projectId)
+        const current = await readProject(trx, projectId)
         if (current === null) return err('not_found')
         await trx.updateTable('project').set({ deleted: 1 }).where('id', '=', projectId).execute()
-        await recordActivity(trx, activityOfProject(current, null), change)
+        await recordActivity(trx, createProjectActivity(current, null), change)
         return ok({ value: null, revision: await bumpRevision(trx, projectId) })
       }),
 
-    findProject: projectId => find(db, projectId),
+    findProject: projectId => readProject(db, projectId),
 
     async listProjects({ ids, ...page }) {
       if (ids?.length === 0) return { count: 0, results: [] }
@@ -167,7 +167,7 @@ export function createProjectQueries(db: Kysely<StateSchema>): ProjectStore & Se
   }
 }
 
-async function find(db: Kysely<StateSchema>, projectId: number): Promise<Project | null> {
+async function readProject(db: Kysely<StateSchema>, projectId: number): Promise<Project | null> {
   const row = await db
     .selectFrom('project')
     .selectAll()
@@ -177,7 +177,7 @@ async function find(db: Kysely<StateSchema>, projectId: number): Promise<Project
   return row === undefined ? null : toResourceItem(projectResource, row)
 }
 
-function activityOfProject(before: Project | null, after: Project | null): NewActivity | null {
+function createProjectActivity(before: Project | null, after: Project | null): NewActivity | null {
   return createActivityEntry(
     toLoggedProject((after ?? before)!),
     before && toActivityLogFields(projectResource, before),
@@ -206,22 +206,22 @@ function changeKeys(
   write: (trx: Kysely<StateSchema>) => Promise<void>,
 ): Promise<Result<Written<SecretKeys>, 'not_found'>> {
   return db.transaction().execute(async trx => {
-    const project = await find(trx, projectId)
+    const project = await readProject(trx, projectId)
     if (project === null) return err('not_found')
-    const before = await readShown(trx, projectId)
+    const before = await readSecretKeys(trx, projectId)
     await write(trx)
-    const value = await readShown(trx, projectId)
-    await recordActivity(trx, createActivityEntry(toLoggedProject(project), toShown(before), toShown(value)), change)
+    const value = await readSecretKeys(trx, projectId)
+    await recordActivity(trx, createActivityEntry(toLoggedProject(project), toLoggedSecretKeys(before), toLoggedSecretKeys(value)), change)
     return ok({ value, revision: await bumpRevision(trx, projectId) })
   })
 }
 
 /** By their names in the private API; both are masked. */
-function toShown({ primary, backup }: SecretKeys): JsonObject {
+function toLoggedSecretKeys({ primary, backup }: SecretKeys): JsonObject {
   return { secret_api_token: primary, secret_api_token_backup: backup }
 }
 
-async function readShown(trx: Kysely<StateSchema>, projectId: number): Promise<SecretKeys> {
+async function readSecretKeys(trx: Kysely<StateSchema>, projectId: number): Promise<SecretKeys> {
   const [keys] = await readKeys(trx, [projectId])
   return { primary: keys?.primary ?? null, backup: keys?.backup ?? null }
 }

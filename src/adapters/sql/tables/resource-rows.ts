@@ -15,23 +15,23 @@ type Column = string | number | null
 type Declared = Pick<Resource, 'fields'>
 
 export function toResourceRow<R extends Declared>({ fields }: R, item: ItemOf<R>): RowOf<R> {
-  return columnsOf(fields, item) as RowOf<R>
+  return toRowColumns(fields, item) as RowOf<R>
 }
 
 /** The columns of the fields that `part` has. */
 export function toPartialResourceRow<R extends Declared>({ fields }: R, part: Partial<ItemOf<R>>): Partial<RowOf<R>> {
-  return columnsOf(fields, part) as Partial<RowOf<R>>
+  return toRowColumns(fields, part) as Partial<RowOf<R>>
 }
 
-function columnsOf(fields: Fields, item: Readonly<Record<string, unknown>>): Record<string, Column> {
+function toRowColumns(fields: Fields, item: Readonly<Record<string, unknown>>): Record<string, Column> {
   const row: Record<string, Column> = {}
-  for (const [key, { column, kind }] of prepare(fields).listed)
+  for (const [key, { column, kind }] of prepareFields(fields).listed)
     if (item[key] !== undefined) row[column] = toColumn(kind, item[key])
   return row
 }
 
 export function toResourceItem<R extends Declared>({ fields }: R, row: RowOf<R>): ItemOf<R> {
-  const { listed, empty } = prepare(fields)
+  const { listed, empty } = prepareFields(fields)
   // A copy has all properties from the start, which is faster than adding them one by one.
   const item = { ...empty }
   for (const [key, field] of listed)
@@ -47,7 +47,7 @@ interface Prepared {
 /** Prepared once: a front reads thousands of definitions in a row. */
 const preparedOf = new WeakMap<Fields, Prepared>()
 
-function prepare(fields: Fields): Prepared {
+function prepareFields(fields: Fields): Prepared {
   const known = preparedOf.get(fields)
   if (known !== undefined) return known
   const listed = Object.entries(fields)

@@ -62,7 +62,7 @@ export function toPerson(row: Omit<Selectable<PersonTable>, 'id'>): Person {
     projectId: Number(row.project_id),
     uuid: row.uuid,
     properties: parseStoredJsonObject(row.properties),
-    marks: marksOf(row.property_marks),
+    marks: parseMarks(row.property_marks),
     createdAtMs: Number(row.created_at),
     isIdentified: row.is_identified === 1,
     version: Number(row.version),
@@ -71,7 +71,7 @@ export function toPerson(row: Omit<Selectable<PersonTable>, 'id'>): Person {
 }
 
 /** @throws PortError `corrupt` */
-function marksOf(text: string): PropertyMarks {
+function parseMarks(text: string): PropertyMarks {
   try {
     return decodePropertyMarks(text)
   } catch (cause) {
@@ -85,7 +85,7 @@ export function toGroup(row: Selectable<GroupTable>): Group {
     typeIndex: Number(row.group_type_index),
     key: row.group_key,
     properties: parseStoredJsonObject(row.group_properties),
-    marks: marksOf(row.property_marks),
+    marks: parseMarks(row.property_marks),
     createdAtMs: Number(row.created_at),
     version: Number(row.version),
   }

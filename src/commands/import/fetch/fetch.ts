@@ -43,7 +43,7 @@ export async function fetchExport(path: string, options: FetchOptions): Promise<
     () => pausedMessage,
     signal =>
       runJobOrRefuse(new JobFolder(folder), async () => {
-        const config = readConfigOf(folder, options)
+        const config = readFetchConfig(folder, options)
         using source = await openFetchSource(parseFetchConfig(config), process.env, wallClock.nowMs(), options.dryRun)
         if (options.dryRun) await showPlan(source, options, signal)
         else await download(path, toCanonicalJson(config), source, options, signal)
@@ -52,7 +52,7 @@ export async function fetchExport(path: string, options: FetchOptions): Promise<
 }
 
 /** The configuration in the options; without --source, the one that the folder was begun with. */
-function readConfigOf(folder: string, options: FetchOptions): JsonObject {
+function readFetchConfig(folder: string, options: FetchOptions): JsonObject {
   const { dryRun: _, json: _json, ...asked } = options
   const value = Object.fromEntries(
     Object.entries(asked).map(([name, given]) => [name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`), given]),

@@ -26,7 +26,7 @@ export function createConfiguredSpaceCheck(path: string): FindSpaceProblem {
  * @param path of a folder that exists when the result is called.
  * @param freeBytesMin the value of PENNON_MIN_FREE_BYTES; 0 for no reserve.
  */
-export function createDiskSpaceCheck(path: string, freeBytesMin: number, look = diskOf): FindSpaceProblem {
+export function createDiskSpaceCheck(path: string, freeBytesMin: number, look = readDiskSpace): FindSpaceProblem {
   const keptBytes = Math.ceil(freeBytesMin * reserveShare)
   if (keptBytes === 0) return () => null
   const kept = `${formatBytes(keptBytes)} (PENNON_MIN_FREE_BYTES and a quarter)`
@@ -46,7 +46,7 @@ export function createDiskSpaceCheck(path: string, freeBytesMin: number, look = 
   }
 }
 
-function diskOf(path: string) {
+function readDiskSpace(path: string) {
   const { bavail, blocks, bsize } = statfsSync(path)
   return { freeBytes: bavail * bsize, totalBytes: blocks * bsize }
 }
@@ -74,7 +74,7 @@ export async function retryWhenDiskFull<T>(
   stage: () => Promise<T>,
   path: string,
   wait: SpaceWait,
-  look = diskOf,
+  look = readDiskSpace,
 ): Promise<T> {
   for (let tries = 0; ; tries++)
     try {
@@ -85,7 +85,7 @@ export async function retryWhenDiskFull<T>(
       const enough = look(path).freeBytes + spaceBytesMin
       const untilMs = wait.clock.nowMs() + computeBackOffMs(tryAnyway, tries)
       const warning = `WARNING: the disk of ${path} is full. No progress is lost: free disk space, and the command continues.`
-      await waitUntil(() => look(path).freeBytes >= enough || wait.clock.nowMs() >= untilMs, warning, wait)
+      await waitForSpace(() => look(path).freeBytes >= enough || wait.clock.nowMs() >= untilMs, warning, wait)
     }
 }
 
@@ -97,11 +97,11 @@ export async function retryWhenDiskFull<T>(
 export function createSpaceWaiter(findSpaceProblem: FindSpaceProblem, wait: SpaceWait): WaitForSpace {
   return async () => {
     const problem = findSpaceProblem(0)
-    if (problem !== null) await waitUntil(() => findSpaceProblem(spaceBytesMin) === null, problem, wait)
+    if (problem !== null) await waitForSpace(() => findSpaceProblem(spaceBytesMin) === null, problem, wait)
   }
 }
 
-async function waitUntil(
+async function waitForSpace(
   isFreed: () => boolean,
   problem: string,
   { progress, signal, clock }: SpaceWait,

@@ -21,7 +21,7 @@ export async function countLiveEventsBeforeSend(
   if (known !== null) return known.days
   const counts: LiveCounts = range === null ? { days: {} } : await readLiveCounts(api, range)
   if (!('days' in counts)) {
-    const message = unknownOverlapMessage(api.address, counts.refused)
+    const message = describeUnknownOverlap(api.address, counts.refused)
     if (!overlapOk)
       throw new JobStopped(`${message} To send without this check: --overlap-ok`, findUnseenRemedy(counts.refused))
     progress.say(`WARNING: ${message} Sending anyway (--overlap-ok).`)
@@ -53,7 +53,7 @@ function findUnseenRemedy(refused: number | null): Remedy {
   }
 }
 
-function unknownOverlapMessage(address: string, refused: number | null): string {
+function describeUnknownOverlap(address: string, refused: number | null): string {
   const unseen = `cannot check whether the project has live events on the same days: ${address}`
   if (refused === null) return `${unseen} returned an unreadable response.`
   const scope =

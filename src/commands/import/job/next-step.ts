@@ -93,21 +93,21 @@ function findStepAfterSending(at: string, service: ServiceAnswer, ending: Ending
   const isKnown = service !== null && !('unknownBecause' in service)
   switch (isKnown ? service.state : ending && endStates[ending.how][ending.isDone ? 1 : 0]) {
     case 'publishing':
-      return step(`publish ${at}`, 'wait until the service is done')
+      return createStep(`publish ${at}`, 'wait until the service is done')
     case 'discarding':
-      return step(`discard ${at}`, 'wait until the service is done')
+      return createStep(`discard ${at}`, 'wait until the service is done')
     case 'published':
-      return { ...step(`discard ${at}`, 'To undo it within 30 days'), isOnlyToUndo: true }
+      return { ...createStep(`discard ${at}`, 'To undo it within 30 days'), isOnlyToUndo: true }
     case 'discarded':
-      return step('plan ANOTHER-FOLDER', 'only to import again; the events of this import are removed')
+      return createStep('plan ANOTHER-FOLDER', 'only to import again; the events of this import are removed')
     case 'failed':
-      return step(`discard ${at}`, "it failed; see the service's output for the reason")
+      return createStep(`discard ${at}`, "it failed; see the service's output for the reason")
     default:
       return null
   }
 }
 
-function step(command: string, why: string): NextStep {
+function createStep(command: string, why: string): NextStep {
   return { command: `pennon import ${command}`, why }
 }
 
@@ -115,9 +115,9 @@ function step(command: string, why: string): NextStep {
 export const endStates = { publish: ['publishing', 'published'], discard: ['discarding', 'discarded'] } as const
 
 function findStepAfterSent(at: string, { verification }: Pick<Sent, 'verification'>, service: ServiceAnswer): NextStep {
-  if (verification === null) return step(`run ${at}`, 'verify the stored events')
+  if (verification === null) return createStep(`run ${at}`, 'verify the stored events')
   if (!verification.ok)
-    return step(
+    return createStep(
       `run ${at}`,
       `verify again; to see the differences: pennon import report ${at}; to undo the import: pennon import discard ${at}`,
     )
@@ -125,7 +125,7 @@ function findStepAfterSent(at: string, { verification }: Pick<Sent, 'verificatio
     service !== null && 'unknownBecause' in service
       ? ', unless this was already done elsewhere: the service was not asked'
       : ''
-  return step(`publish ${at}`, `make it visible; can be undone for 30 days${unlessDone}`)
+  return createStep(`publish ${at}`, `make it visible; can be undone for 30 days${unlessDone}`)
 }
 
 function findStepBeforeSent(
@@ -137,12 +137,12 @@ function findStepBeforeSent(
       command: null,
       why: `restore ${changedFile} as it was staged, then pennon import run ${at}; to import its current content: pennon import plan ANOTHER-FOLDER`,
     }
-  if (!isRehearsed) return step(`run ${at}`, 'rehearse it; nothing is sent')
+  if (!isRehearsed) return createStep(`run ${at}`, 'rehearse it; nothing is sent')
   const stop = stopAt(at)
   if (stop !== null) return { command: stop.command, why: stop.wayOut }
-  if (!hasTarget) return step(`plan ${at} … --project-key phc_…`, 'the plan has no target project')
-  if (changed?.length === 0) return step(`run ${at}`, sent === null ? 'sends it' : 'send the rest')
+  if (!hasTarget) return createStep(`plan ${at} … --project-key phc_…`, 'the plan has no target project')
+  if (changed?.length === 0) return createStep(`run ${at}`, sent === null ? 'sends it' : 'send the rest')
   const yes = isAttended ? '' : ` --yes ${approvalSha256?.slice(0, hashDigits)}`
   const why = changed && `${changed.join(' and ')} changed since the approval`
-  return step(`run ${at}${yes}`, why ?? `approve and send it, after reading the report: pennon import report ${at}`)
+  return createStep(`run ${at}${yes}`, why ?? `approve and send it, after reading the report: pennon import report ${at}`)
 }

@@ -35,7 +35,7 @@ export function openJob(path: string): Job {
   refuseNonFolderPath(path, `pennon import plan FOLDER ${quotePath(path)}`)
   const folder = new JobFolder(resolve(path))
   const plan = refuseIfStopped(() => readPlan(folder))
-  if (plan === null) refuse(noImportText(path, readFetchedPartsOfJob(folder)))
+  if (plan === null) refuse(describeMissingImport(path, readFetchedPartsOfJob(folder)))
   return { folder, plan, source: findSourceOrRefuse(plan.source), path, at: quotePath(path) }
 }
 
@@ -83,7 +83,7 @@ export function readFetchedPartsOfJob({ path }: JobFolder): FetchedParts | null 
   return refuseIfStopped(() => readFetchedParts(path))
 }
 
-function noImportText(path: string, fetched: FetchedParts | null): string {
+function describeMissingImport(path: string, fetched: FetchedParts | null): string {
   const at = quotePath(path)
   if (fetched === null) return `${path} contains no import. Start one: pennon import plan ${at} FILES --source NAME`
   return `${path} contains a download, but no import is planned yet. ${formatNextStep(findNextStepAfterFetch(path, fetched))}`
@@ -138,12 +138,12 @@ function tryLock(folder: JobFolder): ReturnType<typeof tryFileLock> {
     return tryFileLock(folder.file(lockFile))
   } catch (error) {
     if (isSqliteDamage(error)) refuse(toPrintable(folder.damaged(lockFile).message))
-    if (isSqliteNotWritable(error)) refuse(notWritableText(folder, error))
+    if (isSqliteNotWritable(error)) refuse(describeWriteFailure(folder, error))
     throw error
   }
 }
 
-function notWritableText({ path }: JobFolder, error: unknown): string {
+function describeWriteFailure({ path }: JobFolder, error: unknown): string {
   return toPrintable(`the files in ${path} cannot be written (${(error as Error).message}). Make the folder writable`)
 }
 
@@ -163,14 +163,14 @@ export async function runJobOrRefuse<T>(folder: JobFolder, command: () => Promis
     if (error instanceof ImportConfigError || error instanceof JobStopped) refuse(toPrintable(error.message))
     if (isSqliteDamage(error)) refuse(toPrintable(folder.damaged(jobDatabaseFile).message))
     if (isSqliteNotWritable(error) || (error as NodeJS.ErrnoException).code === 'EROFS')
-      refuse(notWritableText(folder, error))
+      refuse(describeWriteFailure(folder, error))
     if (!isDiskFull(error)) throw error
-    process.stderr.write(`pennon: ${toPrintable(fullDiskText(folder))}\n`)
+    process.stderr.write(`pennon: ${toPrintable(describeFullDisk(folder))}\n`)
     process.exit(1)
   }
 }
 
-function checkStateOf({ folder, plan }: Job): void {
+function checkState({ folder, plan }: Job): void {
   try {
     checkJobState(folder, plan.jobId)
   } catch (error) {
@@ -184,7 +184,7 @@ export async function runReadOnlyOnJob(path: string, command: (job: Job) => Prom
   exitAfterOutput()
   const job = openJob(path)
   await runJobOrRefuse(job.folder, async () => {
-    checkStateOf(job)
+    checkState(job)
     await command(job)
   })
 }
@@ -197,7 +197,7 @@ export async function runExclusivelyOnJob<T>(path: string, command: (job: Job) =
   const unlock = lockJob(job.folder)
   try {
     return await runJobOrRefuse(job.folder, () => {
-      checkStateOf(job)
+      checkState(job)
       return command(job)
     })
   } finally {
@@ -210,6 +210,6 @@ export function isDiskFull(error: unknown): boolean {
   return code === 'ENOSPC' || code === 'EDQUOT' || isSqliteDiskFull(error)
 }
 
-function fullDiskText({ path }: JobFolder): string {
+function describeFullDisk({ path }: JobFolder): string {
   return `the disk of ${path} is full. No progress is lost: free disk space, then repeat the command`
 }

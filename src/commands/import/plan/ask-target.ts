@@ -143,8 +143,8 @@ async function findProject(
     }
   const asking = { instance, personalKey, timeoutMs }
   const api = new PrivateApi({ ...asking, project: '' })
-  const missing = await askMissingScopes(api)
-  const missingNotes = missing === null || missing.length === 0 ? [] : [missingScopesNote(missing)]
+  const missing = await fetchMissingScopes(api)
+  const missingNotes = missing === null || missing.length === 0 ? [] : [describeMissingScopes(missing)]
   if (missing?.includes('project:read') === true) return { ...unknown, notes: missingNotes }
   try {
     const project = await findProjectWithKey(api, projectKey)
@@ -170,7 +170,7 @@ async function findProject(
 }
 
 /** @returns null if the instance does not say what the key may do. */
-async function askMissingScopes(api: PrivateApi): Promise<readonly string[] | null> {
+async function fetchMissingScopes(api: PrivateApi): Promise<readonly string[] | null> {
   try {
     const { scopes } = await api.ownKey()
     return Array.isArray(scopes) ? findMissingScopes(scopes.map(String)) : null
@@ -180,7 +180,7 @@ async function askMissingScopes(api: PrivateApi): Promise<readonly string[] | nu
   }
 }
 
-function missingScopesNote(scopes: readonly string[]): string {
+function describeMissingScopes(scopes: readonly string[]): string {
   const which = `${scopes.length === 1 ? 'the scope' : 'the scopes'} ${formatScopes(scopes)}`
   return `PENNON_PERSONAL_KEY lacks ${which}, which the import needs. Scopes of a key cannot be changed: create a new key with ${importKeyScopeList} (pennon new-key, where the instance runs, creates one with all scopes).`
 }

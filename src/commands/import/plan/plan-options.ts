@@ -58,13 +58,13 @@ export function readSourceConfig(
   if (options.profileTimestamp !== undefined) config.profile_timestamp = options.profileTimestamp
   for (const [option, key] of Object.entries(switches))
     if (options[option as keyof typeof switches] === true) config[key] = true
-  const isStripped = personDataChoice(options)
+  const isStripped = readStripPersonData(options)
   if (isStripped !== null) config.strip_person_updates = isStripped
   return { config, holdLiveWindow: isHeld || options.holdLiveWindow === true }
 }
 
 /** @returns whether the person data of events is left out; null if the project decides. */
-function personDataChoice({ source, keepPersonData = false, stripPersonData = false }: SourceOptions): boolean | null {
+function readStripPersonData({ source, keepPersonData = false, stripPersonData = false }: SourceOptions): boolean | null {
   if (!keepPersonData && !stripPersonData) return null
   if (keepPersonData && stripPersonData) refuse('--keep-person-data and --strip-person-data cannot be combined')
   if (source !== 'posthog')
@@ -86,7 +86,7 @@ export function readImportLimits(options: PlanOptions): Omit<ImportLimits, 'hold
   }
   return {
     maxRejectShare: parseShare(options.maxRejectShare, '--max-reject-share'),
-    retentionDays: options.retentionDays === undefined ? null : wholeDays(options.retentionDays),
+    retentionDays: options.retentionDays === undefined ? null : parseRetentionDays(options.retentionDays),
     groupTypesMax: 5,
     ...(options.allowDamagedFiles === true && { allowsDamagedFiles: true as const }),
     ...(Object.keys(joining).length > 0 && { joining }),
@@ -101,23 +101,23 @@ export function parseShare(text: string, option: string): number {
   return share >= 0 && share <= 1 ? share : refuse(`${option} must be a share such as 1% or 0.01, not ${text}`)
 }
 
-function wholeDays(text: string): number {
+function parseRetentionDays(text: string): number {
   return /^[1-9]\d*$/.test(text) ? Number(text) : refuse(`--retention-days must be a number of days, not ${text}`)
 }
 
 /** @param name of what is read, for the message. @returns why a file does not contain a JSON object; null if it does. */
 export function findJsonFileProblem(path: string, name: string): string | null {
-  const read = objectOfFile(path, name)
+  const read = readJsonObject(path, name)
   return read.ok ? null : read.error
 }
 
 /** Refuses a file that does not contain a JSON object. @param option the option that names the file, for the message. */
 export function readJsonFile(path: string, option: string): JsonObject {
-  const read = objectOfFile(path, option)
+  const read = readJsonObject(path, option)
   return read.ok ? read.value : refuse(read.error)
 }
 
-function objectOfFile(path: string, name: string): Result<JsonObject, string> {
+function readJsonObject(path: string, name: string): Result<JsonObject, string> {
   try {
     const value = parseJson(readFileSync(path, 'utf8'))
     return isJsonObject(value) ? ok(value) : err(`${name} ${path} does not contain a JSON object`)

@@ -58,17 +58,17 @@ export async function planImport(path: string, namedFiles: readonly string[], gi
   const { options, files } = await completePlanOptions(
     given,
     namedFiles,
-    fetched === null ? undefined : { source: sourceOfFetch(fetched) },
+    fetched === null ? undefined : { source: readFetchSource(fetched) },
   )
   const source = findSourceOrRefuse(options.source)
-  if (fetched !== null && files.length === 0) checkSourceOfFetch(path, fetched, source.name)
-  const { notes: rawNotes, ...raw } = await rawOf(folder, fetched, files)
+  if (fetched !== null && files.length === 0) checkFetchSource(path, fetched, source.name)
+  const { notes: rawNotes, ...raw } = await selectRawFiles(folder, fetched, files)
   try {
     await runJobOrRefuse(folder, async () => {
       const asked = await resolveImportTarget(options)
       const target = asked?.target ?? null
       const { config: chosen, holdLiveWindow } = readSourceConfig(options)
-      const { config, notes } = await withPersonUpdates(source.name, chosen, target)
+      const { config, notes } = await decidePersonUpdates(source.name, chosen, target)
       const plan: ImportPlan = {
         v: 4,
         jobId: randomUUID(),
@@ -126,7 +126,7 @@ function checkIsNotSent(folder: JobFolder, path: string): void {
  * Events of PostHog contain the changes that they made to persons. A new project needs these changes; a project with live
  * events has newer values. Source: docs/wire/import.md §1.8.
  */
-async function withPersonUpdates(
+async function decidePersonUpdates(
   source: string,
   config: JsonObject,
   target: ImportTarget | null,
@@ -149,13 +149,13 @@ function describeFetched(source: string, { isComplete, parts, partsWaiting }: Fe
 }
 
 /** @returns the product that the files were fetched from; null for a bucket or a list of addresses. */
-function sourceOfFetch({ config }: FetchedParts): string | null {
+function readFetchSource({ config }: FetchedParts): string | null {
   const { source } = config as { source?: unknown }
   return typeof source === 'string' && source !== 's3' && source !== 'http' ? source : null
 }
 
-function checkSourceOfFetch(path: string, fetched: FetchedParts, named: string): void {
-  const source = sourceOfFetch(fetched)
+function checkFetchSource(path: string, fetched: FetchedParts, named: string): void {
+  const source = readFetchSource(fetched)
   if (source !== null && source !== named)
     refuse(
       `${path} contains a download from ${source}, but --source is ${named}. Omit --source, or pass the files that come from ${named}`,
@@ -166,7 +166,7 @@ function checkSourceOfFetch(path: string, fetched: FetchedParts, named: string):
 type RawOfPlan = Pick<ImportPlan, 'files' | 'fetch'> & { readonly notes: readonly string[] }
 
 /** The named files or, if none are named, what `pennon import fetch` puts into the folder. */
-async function rawOf(
+async function selectRawFiles(
   { path: own }: JobFolder,
   fetched: FetchedParts | null,
   files: readonly string[],
@@ -183,7 +183,7 @@ async function rawOf(
   let found: RawFile[]
   try {
     found = await findRawFiles(files, {
-      isLeftOut: folder => (isSame(folder, own) || isJobFolder(folder)) && leftOut.push(folder) > 0,
+      isLeftOut: folder => (isSamePath(folder, own) || isJobFolder(folder)) && leftOut.push(folder) > 0,
       onDeadLink: link => deadLinks.push(link),
       onOtherName: (name, first) => otherNames.push(`${name} (${first})`),
     })
@@ -192,14 +192,14 @@ async function rawOf(
   }
   const count = (names: readonly string[], what: string) => formatCount(names.length, what)
   const notes = [
-    ...noteSkipped(leftOut, 'since it is the folder of an import', 'since they are folders of imports'),
-    ...noteSkipped(
+    ...describeSkipped(leftOut, 'since it is the folder of an import', 'since they are folders of imports'),
+    ...describeSkipped(
       deadLinks,
       'a link to a missing file',
       `${count(deadLinks, 'link')} to missing files`,
       ' To import them, put the files in place and plan again.',
     ),
-    ...noteSkipped(
+    ...describeSkipped(
       otherNames,
       'another name of an included file',
       `${count(otherNames, 'other name')} of included files`,
@@ -211,7 +211,7 @@ async function rawOf(
 
 /** A job writes into its folder while it reads the export, and would read its own files as records. */
 function refuseJobFolder(file: string, own: string): void {
-  if (isSame(file, own))
+  if (isSamePath(file, own))
     refuse(
       `${file} is both the folder of the import and the export. The import needs its own folder, for example: pennon import plan ${quotePath(`${own}-import`)} ${quotePath(file)}`,
     )
@@ -222,12 +222,12 @@ function refuseJobFolder(file: string, own: string): void {
 }
 
 /** Whether two paths are the same folder, also through a link. */
-function isSame(a: string, b: string): boolean {
+function isSamePath(a: string, b: string): boolean {
   return existsSync(a) && existsSync(b) && realpathSync(a) === realpathSync(b)
 }
 
 /** @param names of what is left out; no note for none. */
-function noteSkipped(names: readonly string[], one: string, several: string, remedy = ''): readonly string[] {
+function describeSkipped(names: readonly string[], one: string, several: string, remedy = ''): readonly string[] {
   if (names.length === 0) return []
   return [`Skipped, ${names.length === 1 ? one : several}: ${truncateList(names).join(', ')}.${remedy}`]
 }

@@ -42,7 +42,7 @@ export function createRunProgress({
       write(`${toPrintable(line)}\n`)
     },
   })
-  const keep = (figures: ProgressFigures) => {
+  const storeFigures = (figures: ProgressFigures) => {
     try {
       folder.writeJson(progressFile, figures)
     } catch {
@@ -51,15 +51,15 @@ export function createRunProgress({
   }
   const tick = () => {
     const figures = tracker.figures()
-    keep(figures)
+    storeFigures(figures)
     const width = widthNow()
-    if (width !== null) write(`\r${truncateToWidth(toPrintable(terminalLine(figures, width)), width - 1)}\u001b[K`)
+    if (width !== null) write(`\r${truncateToWidth(toPrintable(formatTerminalLine(figures, width)), width - 1)}\u001b[K`)
     else if (Date.now() - saidMs >= linesEveryMs) {
       saidMs = Date.now()
       write(isJson ? `${toPrintable(JSON.stringify(figures))}\n` : `${toPrintable(formatProgressLine(figures))}\n`)
     }
   }
-  keep(tracker.figures())
+  storeFigures(tracker.figures())
   const timer = setInterval(tick, everyMs)
   return {
     tracker,
@@ -67,14 +67,14 @@ export function createRunProgress({
       clearInterval(timer)
       clear()
       const figures = { ...tracker.figures(state, message), ...(remedy !== null && { wayOut: remedy }) }
-      keep(figures)
+      storeFigures(figures)
       if (isJson) write(`${toPrintable(JSON.stringify(figures))}\n`)
     },
   }
 }
 
 /** Like the time left, the bar shows records or bytes, depending on which total the stage knows. */
-function terminalLine(figures: ProgressFigures, width: number): string {
+function formatTerminalLine(figures: ProgressFigures, width: number): string {
   const { recordsDone, recordsTotal, bytesDone, bytesTotal } = figures
   const [done, total] = recordsTotal === null ? [bytesDone, bytesTotal] : [recordsDone, recordsTotal]
   const line = formatProgressLine(figures)

@@ -47,7 +47,7 @@ export async function runImport(path: string, options: RunOptions): Promise<bool
   // This changes a V8 flag, so modules loaded later (for a few jobs, the client of AWS) are compiled anew, not read from
   // the cache.
   growHeapSlowly()
-  const sendOptions = sendOptionsOf(options)
+  const sendOptions = parseSendOptions(options)
   const { rehearsalProject: projectKey, json = false, yes } = options
   if (yes !== undefined && !/^[0-9a-f]{12,64}$/.test(yes))
     refuse(`--yes takes the hash that pennon import run prints, at least ${hashDigits} of its digits, not ${yes}`)
@@ -63,7 +63,7 @@ export async function runImport(path: string, options: RunOptions): Promise<bool
     const project = projectKey === undefined ? null : await findRehearsalProject(job, projectKey)
     await runWithProgress(job, json, runStages)
     // Stages add to the plan: the fetched files, and the time of profiles.
-    job = readAgain(job)
+    job = reloadJob(job)
     if (project !== null) {
       const given = { ...sendOptions, projectKey: projectKey! }
       const sent = await runWithProgress(job, json, run => rehearseInProject(run, project, given))
@@ -71,7 +71,7 @@ export async function runImport(path: string, options: RunOptions): Promise<bool
       return false
     }
     if (!(await approveJob(job, options))) return false
-    job = readAgain(job)
+    job = reloadJob(job)
     const report = await runWithProgress(job, json, run => sendJob(run, sendOptions))
     await printSentReport(job, report, json)
     return true
@@ -86,7 +86,7 @@ function removeRehearsal({ folder, path }: Job): void {
   folder.remove(reportNames.json)
 }
 
-function sendOptionsOf({ overlapOk = false, rate }: RunOptions): SendJobOptions {
+function parseSendOptions({ overlapOk = false, rate }: RunOptions): SendJobOptions {
   if (rate !== undefined && !/^[1-9]\d{0,6}$/.test(rate))
     refuse(`--rate must be a number of events per second, such as 5000, not ${rate}`)
   return { overlapOk, ...(rate !== undefined && { rate: Number(rate) }) }
@@ -127,14 +127,14 @@ function applyOptions(job: Job, { sourceTimezone, maxRejectShare, allowDamagedFi
 }
 
 /** Reads the job again, with what was added to the plan in the folder. */
-function readAgain<T extends Job>(job: T): T {
+function reloadJob<T extends Job>(job: T): T {
   return { ...job, plan: readPlan(job.folder)! }
 }
 
 /** Runs the stages before the approval that are not done. */
 async function runStages(run: StageRun): Promise<void> {
   for (const stage of [fetchJob, ...stagesToRehearse]) {
-    const current = readAgain(run)
+    const current = reloadJob(run)
     if (!(await stage.isDone(current))) await stage.run(current)
   }
 }

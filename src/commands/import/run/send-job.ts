@@ -87,15 +87,15 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<I
   try {
     storeVerification(folder, null)
     const repaired = readRetryOutcomes(folder)
-    const sendState = (state: OpenJobState, checkpoint: Checkpoint | null, more: JsonObject = {}) => {
+    const reportState = (state: OpenJobState, checkpoint: Checkpoint | null, more: JsonObject = {}) => {
       sentState = state
       return reportJobState(api, serviceJob.id, state, {
         ...computeProgressFigures(checkpoint, manifest, repaired),
         ...more,
       })
     }
-    await sendState('sending', readCheckpoint(folder))
-    const sending = new ProgressReporter(() => sendState('sending', readCheckpoint(folder)), wallClock.nowMs)
+    await reportState('sending', readCheckpoint(folder))
+    const sending = new ProgressReporter(() => reportState('sending', readCheckpoint(folder)), wallClock.nowMs)
     const checkpoint = await runSendStage({
       onStep: step => step === 'committed' && sending.moved(),
       ...{ folder, job, progress, signal, clock: wallClock, source: plan.source },
@@ -113,7 +113,7 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<I
       ...(options.rate !== undefined && { rate: options.rate }),
     })
     await sending.ended()
-    await sendState('verifying', checkpoint)
+    await reportState('verifying', checkpoint)
     const retried = openRetries({ folder, plan, manifest, source })
     await runVerifyStage({
       ...{ folder, job, checkpoint, retried, api, progress, signal, liveBefore },
@@ -124,7 +124,7 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<I
     const report = updateReport(folder, plan)!
     const { verification, balance } = report.sent!
     if (verification?.ok === true && balance.isBalanced)
-      await sendState('pending', checkpoint, { verified_rows: verification.stored_rows })
+      await reportState('pending', checkpoint, { verified_rows: verification.stored_rows })
     return report
   } catch (error) {
     if (isInterruption(error, signal)) await reportLastFigures(run, serviceJob.id, sentState)
@@ -151,9 +151,9 @@ async function reportLastFigures({ folder, plan }: StageRun, id: string, state: 
 /** The remedies when the service refused too many events. Another limit needs another approval. */
 function toRefusalStop({ message, refused, events }: TooManyRefused, at: string): JobStopped {
   const share = formatSufficientRejectShare(refused, events)
-  const adviseFor = (folder: string) =>
+  const formatAdvice = (folder: string) =>
     `fix the cause, then pennon import run ${folder}; or allow more: pennon import run ${folder} --max-reject-share ${share}, and approve that; or undo it: pennon import discard ${folder}`
-  return new JobStopped(`${message} Next: ${adviseFor(at)}`, { command: null, why: adviseFor('FOLDER') })
+  return new JobStopped(`${message} Next: ${formatAdvice(at)}`, { command: null, why: formatAdvice('FOLDER') })
 }
 
 /** The service's message names a field of its API, which the user sets by an option of the plan. */

@@ -34,12 +34,12 @@ function toServiceState(id: string, { state, step, published_at, discarded_at, f
     step: readText(step),
     publishedAt: readText(published_at),
     discardedAt: readText(discarded_at),
-    failure: failureOf(failure),
+    failure: readFailure(failure),
   }
 }
 
 /** Why publishing or discarding waits; null while it progresses, and from services that do not report it. */
-function failureOf(value: JsonValue | undefined) {
+function readFailure(value: JsonValue | undefined) {
   if (!isJsonObject(value)) return null
   const { code, message, since } = value as JsonObject
   return { code: String(code), message: String(message), since: String(since) }
@@ -50,7 +50,7 @@ export function describeUndoLimit(publishedAt: string): string {
   return new Date(Date.parse(publishedAt) + undoDays * 86_400_000).toISOString().slice(0, 10)
 }
 
-function failureLine(failure: ServiceState['failure']): string {
+function describeFailure(failure: ServiceState['failure']): string {
   return failure === null
     ? ''
     : ` Stalled since ${failure.since}, retrying automatically: ${failure.message} (${failure.code}).`
@@ -70,7 +70,7 @@ export function describeServiceState(answer: NonNullable<ServiceAnswer>): string
   switch (state) {
     case 'publishing':
     case 'discarding':
-      return `${job}: ${state}${step === null ? '' : ` (${step})`}.${failureLine(failure)}`
+      return `${job}: ${state}${step === null ? '' : ` (${step})`}.${describeFailure(failure)}`
     case 'published':
       return `${job}: published${publishedAt === null ? '' : ` ${publishedAt}; it can be undone until ${describeUndoLimit(publishedAt)}`}.`
     case 'discarded':

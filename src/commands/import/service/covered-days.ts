@@ -29,7 +29,7 @@ function parseDay(text: unknown): string | null {
   if (typeof text !== 'string' || !/^\d{4}-\d\d-\d\d/.test(text)) return null
   const day = text.slice(0, 10)
   const number = parseDayNumber(day)
-  return Number.isNaN(number) || dayText(number) !== day ? null : day
+  return Number.isNaN(number) || formatDay(number) !== day ? null : day
 }
 
 /** More would exceed what the service stores of a job; the longest are kept. */
@@ -46,7 +46,7 @@ export function findDayGaps(days: readonly string[]): [first: string, last: stri
     .toSorted((a, b) => b.last - b.first - (a.last - a.first))
     .slice(0, gapsMax)
     .toSorted((a, b) => a.first - b.first)
-    .map(({ first, last }) => [dayText(first), dayText(last)])
+    .map(({ first, last }) => [formatDay(first), formatDay(last)])
 }
 
 /** @param gaps as the job reports them, unchecked. @returns the days that are in none of them. */
@@ -59,10 +59,10 @@ export function removeDayGaps({ id, first, last }: JobDays, gaps: unknown): read
   const end = parseDayNumber(last)
   for (const gap of known) {
     const to = Math.min(end, parseDayNumber(gap.first) - 1)
-    if (from <= to) spans.push({ id, first: dayText(from), last: dayText(to) })
+    if (from <= to) spans.push({ id, first: formatDay(from), last: formatDay(to) })
     from = Math.max(from, parseDayNumber(gap.last) + 1)
   }
-  return from <= end ? [...spans, { id, first: dayText(from), last }] : spans
+  return from <= end ? [...spans, { id, first: formatDay(from), last }] : spans
 }
 
 /** @returns spans without a break from the first covered day to the last. */
@@ -75,10 +75,10 @@ export function mergeCoveredDays(jobs: readonly JobDays[]): readonly DaySpan[] {
     const ids = jobs
       .filter(({ first, last }) => parseDayNumber(first) <= from && to <= parseDayNumber(last))
       .map(({ id }) => id)
-    return { first: dayText(from), last: dayText(to), days: to - from + 1, ids: ids.toSorted((a, b) => a - b) }
+    return { first: formatDay(from), last: formatDay(to), days: to - from + 1, ids: ids.toSorted((a, b) => a - b) }
   })
 }
 
-function dayText(number: number): string {
+function formatDay(number: number): string {
   return utcDay(number * dayMs)
 }

@@ -12,9 +12,9 @@ export function listJobs(options: ClientOptions): Promise<void> {
   return runClient(options, 'import_job:read', async api => {
     const found = await api.list('/import_jobs/')
     const jobs = found.map(toListedJob)
-    const covered = mergeCoveredDays(jobs.flatMap(daysOf))
+    const covered = mergeCoveredDays(jobs.flatMap(listCoveredDays))
     if (options.json === true) process.stdout.write(`${toPrintable(JSON.stringify({ jobs: found, covered }))}\n`)
-    else process.stdout.write(`${listLines(jobs, covered, createTerminal(process.stdout)).join('\n')}\n`)
+    else process.stdout.write(`${formatJobs(jobs, covered, createTerminal(process.stdout)).join('\n')}\n`)
   })
 }
 
@@ -30,8 +30,8 @@ function toListedJob({ number, name, source, state, plan, progress, created_by, 
     // Null if the importer did not report its days.
     range: readDaySpan(readMember(range, 'first'), readMember(range, 'last')),
     gaps: readMember(plan, 'gaps'),
-    sent: countOf(readMember(progress, 'sent')),
-    rejected: countOf(readMember(progress, 'rejected')),
+    sent: formatNumber(readMember(progress, 'sent')),
+    rejected: formatNumber(readMember(progress, 'rejected')),
     by: typeof created_by === 'string' ? created_by : '',
   }
 }
@@ -40,12 +40,12 @@ function readMember(value: JsonValue | undefined, key: string): JsonValue | unde
   return isJsonObject(value) ? getOwnValue(value, key) : undefined
 }
 
-function countOf(value: JsonValue | undefined): string {
+function formatNumber(value: JsonValue | undefined): string {
   return readJsonNumber(value ?? null)?.toLocaleString('en') ?? ''
 }
 
 /** Discarded jobs cover nothing. */
-function daysOf({ number, state, range, gaps }: ListedJob): readonly JobDays[] {
+function listCoveredDays({ number, state, range, gaps }: ListedJob): readonly JobDays[] {
   if (range === null || state === 'discarded' || state === 'discarding') return []
   return removeDayGaps({ id: number, ...range }, gaps)
 }
@@ -65,7 +65,7 @@ const columns: readonly Column<ListedJob>[] = [
   { title: 'NAME', value: ({ name }) => name, widthMin: 8 },
 ]
 
-function listLines(jobs: readonly ListedJob[], covered: readonly DaySpan[], terminal: Terminal): string[] {
+function formatJobs(jobs: readonly ListedJob[], covered: readonly DaySpan[], terminal: Terminal): string[] {
   if (jobs.length === 0) return ['No import jobs. Start one: pennon import plan FOLDER FILES --source NAME']
   const names = new Map(jobs.map(({ number, state }) => [number, `${number} (${state})`]))
   const days: readonly Column<DaySpan>[] = [

@@ -53,7 +53,7 @@ export function readCohortTree(filters: JsonObject): CohortTree | null {
   function readGroup(group: JsonObject, groupsAbove: number): CohortEntry {
     const type = getOwnValue(group, 'type')
     if (type !== 'OR' && type !== 'AND' && type !== 'property')
-      throw new UnreadableFilters(`a group is OR or AND, not ${formatValue(type)}`)
+      throw new UnreadableFilters(`a group is OR or AND, not ${describeValue(type)}`)
     const values = getOwnValue(group, 'values')
     if (!Array.isArray(values)) throw new UnreadableFilters('the "values" of a group are not a list')
     if (values.length > 0 && groupsAbove > groupsBetweenMax)
@@ -73,7 +73,7 @@ export function readCohortTree(filters: JsonObject): CohortTree | null {
     if (filter.type === 'cohort') {
       const { id, wanted } = readCohortReference(filter)
       if (id === null)
-        throw new UnreadableFilters(`the value of a cohort filter is not an id: ${formatValue(filter.value)}`)
+        throw new UnreadableFilters(`the value of a cohort filter is not an id: ${describeValue(filter.value)}`)
       cohortIds.add(id)
       return { kind: 'cohort', id, wanted, filter, isNegated }
     }
@@ -81,7 +81,7 @@ export function readCohortTree(filters: JsonObject): CohortTree | null {
       const flagId = parseDependencyId(filter.key)
       if (flagId !== null) flagIds.add(flagId)
     } else if (filter.operator !== null && !operatorNames.includes(filter.operator))
-      throw new UnreadableFilters(`the operator ${formatValue(filter.operator)} does not exist`)
+      throw new UnreadableFilters(`the operator ${describeValue(filter.operator)} does not exist`)
     // Cohorts consist of persons, so a group filter here tests the person, even if the condition set that uses the cohort
     // is for groups.
     return { kind: 'test', filter: filter.type === 'group' ? { ...filter, type: 'person' } : filter, isNegated }
@@ -112,6 +112,6 @@ function readNegation(leaf: JsonObject): boolean {
   return negation
 }
 
-function formatValue(value: JsonValue | undefined): string {
+function describeValue(value: JsonValue | undefined): string {
   return typeof value === 'string' ? `"${value.slice(0, 80)}"` : value === undefined ? 'absent' : `a ${typeof value}`
 }

@@ -15,7 +15,7 @@ import {
   textField,
 } from '../../resource.ts'
 
-const limitText = (maxLength: number) => ({ schema: orNull({ type: 'string', maxLength }), initial: '' })
+const declareText = (maxLength: number) => ({ schema: orNull({ type: 'string', maxLength }), initial: '' })
 
 export const cohortResource = {
   table: 'cohort',
@@ -24,8 +24,8 @@ export const cohortResource = {
     /** Instance-wide, ascending from 1, never reused; filters of flags and of other cohorts refer to it. */
     id: integerField('id'),
     projectId: integerField('project_id', { isShown: false }),
-    name: textField('name', limitText(400)),
-    description: textField('description', limitText(1_000)),
+    name: textField('name', declareText(400)),
+    description: textField('description', declareText(1_000)),
     /** True when the members are stored rows; `filters` then mean nothing. */
     isStatic: booleanField('is_static', { schema: { type: 'boolean' }, initial: false }),
     /** `{properties: {type, values}}`. Source: docs/wire/evaluation.md 5.11. */

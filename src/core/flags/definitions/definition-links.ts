@@ -39,15 +39,15 @@ export interface DefinitionLinks {
 /** The references in a flag and its condition sets, or rules. Source: docs/wire/evaluation.md 4.2, 5.11, 5.12, 11.2. */
 export function listReferencesOfFlag(filters: JsonValue): DefinitionReference[] {
   if (!isJsonObject(filters)) return []
-  if (readConfigVersion(filters) === 2) return experimentsOfRules(filters)
+  if (readConfigVersion(filters) === 2) return listRuleExperiments(filters)
   const sets = ['groups', 'super_groups'].flatMap(list =>
-    listOf(getOwnValue(filters, list)).flatMap((set, index) => referencesOfSet(set, `filters.${list}.${index}`)),
+    toList(getOwnValue(filters, list)).flatMap((set, index) => listSetReferences(set, `filters.${list}.${index}`)),
   )
-  return [...groupTypeOf(filters, 'aggregation_group_type_index', 'filters'), ...sets]
+  return [...listGroupTypeReferences(filters, 'aggregation_group_type_index', 'filters'), ...sets]
 }
 
-function experimentsOfRules(filters: JsonObject): DefinitionReference[] {
-  return listOf(getOwnValue(filters, 'rules')).flatMap((rule, index) => {
+function listRuleExperiments(filters: JsonObject): DefinitionReference[] {
+  return toList(getOwnValue(filters, 'rules')).flatMap((rule, index) => {
     const id = isJsonObject(rule) ? readJsonNumber(getOwnValue(rule, 'experiment_id') ?? null) : undefined
     // Any other value makes the document unreadable, so it is not a reference.
     return Number.isSafeInteger(id)
@@ -56,14 +56,14 @@ function experimentsOfRules(filters: JsonObject): DefinitionReference[] {
   })
 }
 
-function referencesOfSet(set: JsonValue, path: string): DefinitionReference[] {
+function listSetReferences(set: JsonValue, path: string): DefinitionReference[] {
   if (!isJsonObject(set)) return []
-  const filters = listOf(getOwnValue(set, 'properties')).flatMap((filter, at) => {
+  const filters = toList(getOwnValue(set, 'properties')).flatMap((filter, at) => {
     const filterPath = `${path}.properties.${at}`
-    const groupType = isJsonObject(filter) ? groupTypeOf(filter, 'group_type_index', filterPath) : []
-    return [...referenceOf(filter, filterPath), ...groupType]
+    const groupType = isJsonObject(filter) ? listGroupTypeReferences(filter, 'group_type_index', filterPath) : []
+    return [...listFilterReferences(filter, filterPath), ...groupType]
   })
-  return [...groupTypeOf(set, 'aggregation_group_type_index', path), ...filters]
+  return [...listGroupTypeReferences(set, 'aggregation_group_type_index', path), ...filters]
 }
 
 /** The references in a cohort's tree, however deep. Source: docs/wire/evaluation.md 5.11. */
@@ -75,7 +75,7 @@ export function listReferencesOfCohort(filters: JsonObject): DefinitionReference
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     const { entry, path } = next
     if (!isJsonObject(entry)) continue
-    references.push(...referenceOf(entry, path))
+    references.push(...listFilterReferences(entry, path))
     const values = getOwnValue(entry, 'values')
     if (!Array.isArray(values)) continue
     for (let index = values.length - 1; index >= 0; index--)
@@ -139,13 +139,13 @@ export function createLinkedDefinition(
   name: string,
   references: readonly DefinitionReference[],
 ): LinkedDefinition {
-  const idsOf = (kind: DefinitionReference['kind']) => [
+  const listIds = (kind: DefinitionReference['kind']) => [
     ...new Set(references.filter(reference => reference.kind === kind).map(reference => reference.id)),
   ]
-  return { id, name, flagIds: idsOf('flag'), cohortIds: idsOf('cohort'), experimentIds: idsOf('experiment') }
+  return { id, name, flagIds: listIds('flag'), cohortIds: listIds('cohort'), experimentIds: listIds('experiment') }
 }
 
-function referenceOf(filter: JsonValue, path: string): DefinitionReference[] {
+function listFilterReferences(filter: JsonValue, path: string): DefinitionReference[] {
   if (!isJsonObject(filter)) return []
   const type = getOwnValue(filter, 'type')
   if (type === 'cohort') {
@@ -159,12 +159,12 @@ function referenceOf(filter: JsonValue, path: string): DefinitionReference[] {
 }
 
 /** Ignores an index that no project can have: validation refuses it anyway. */
-function groupTypeOf(holder: JsonObject, field: string, path: string): DefinitionReference[] {
+function listGroupTypeReferences(holder: JsonObject, field: string, path: string): DefinitionReference[] {
   const index = readJsonNumber(getOwnValue(holder, field) ?? null)
   const isIndex = index !== undefined && Number.isInteger(index) && index >= 0 && index < groupTypeCountMax
   return isIndex ? [{ kind: 'group_type', id: index, path: `${path}.${field}` }] : []
 }
 
-function listOf(value: JsonValue | undefined): readonly JsonValue[] {
+function toList(value: JsonValue | undefined): readonly JsonValue[] {
   return Array.isArray(value) ? value : []
 }

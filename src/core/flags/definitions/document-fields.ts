@@ -99,7 +99,7 @@ export class Fields {
     const value = this.required(name)
     const number = readJsonNumber(value)
     if (number === undefined) return this.#invalid(name, 'a number')
-    const isInRange = number >= 0 && number <= 100 && decimalsOf(formatNumberLiteral(value)) <= decimalsMax
+    const isInRange = number >= 0 && number <= 100 && countDecimals(formatNumberLiteral(value)) <= decimalsMax
     return isInRange ? number : this.refuse(name, 'Must be between 0 and 100, with at most two decimals.')
   }
 
@@ -114,7 +114,7 @@ export function formatNumberLiteral(number: JsonValue): string {
 }
 
 /** How many decimals a number has as it is written, without zeros at the end: 3 for `1e-3`, 1 for `12.50`. */
-function decimalsOf(literal: string): number {
+function countDecimals(literal: string): number {
   const [mantissa = '', exponent = '0'] = literal.toLowerCase().split('e')
   const [whole = '', fraction = ''] = mantissa.split('.')
   const digits = whole + fraction

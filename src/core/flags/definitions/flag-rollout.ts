@@ -22,14 +22,14 @@ export type FlagRollout =
 export function readFlagRollout(filters: JsonObject): FlagRollout {
   if (readConfigVersion(filters) !== 1) return { kind: readRules(filters).ok ? 'some' : 'unreadable' }
   try {
-    return rolloutOfParsedFilters(readStoredFilters(filters))
+    return computeRollout(readStoredFilters(filters))
   } catch (cause) {
     if (cause instanceof UnreadableFilters) return { kind: 'unreadable' }
     throw cause
   }
 }
 
-function rolloutOfParsedFilters(filters: StoredFilters): FlagRollout {
+function computeRollout(filters: StoredFilters): FlagRollout {
   const { sets, earlyExit } = filters
   const heldOut = filters.holdout?.exclusionPercentage ?? 0
   // Subjects that enrolled or opted out get a different answer than the sets give.
@@ -42,8 +42,8 @@ function rolloutOfParsedFilters(filters: StoredFilters): FlagRollout {
   for (const [index, set] of sets.entries()) {
     if (sets.slice(0, index).some(earlier => coversSet(earlier, set, earlyExit))) continue
     const percentage = percentageOf(set)
-    const isForEverybody = set.filters.length === 0 && isForOwnSubject(set, filters)
-    if (percentage > 0) answers.add(answerOnMatch(set, filters))
+    const isForEverybody = set.filters.length === 0 && isForFlagSubject(set, filters)
+    if (percentage > 0) answers.add(findAnswerOnMatch(set, filters))
     if (earlyExit && percentage < 100) answers.add(false)
     isDecided = isForEverybody && (percentage >= 100 || earlyExit)
     if (isDecided) break
@@ -75,12 +75,12 @@ function percentageOf({ rolloutPercentage }: StoredSet): number {
   return rolloutPercentage ?? 100
 }
 
-function isForOwnSubject({ groupTypeIndex }: StoredSet, filters: StoredFilters): boolean {
+function isForFlagSubject({ groupTypeIndex }: StoredSet, filters: StoredFilters): boolean {
   return groupTypeIndex === undefined || groupTypeIndex === filters.groupTypeIndex
 }
 
 /** The answer for a subject that matches the set; null when it is one of several variants. */
-function answerOnMatch(set: StoredSet, { variants }: StoredFilters): string | true | null {
+function findAnswerOnMatch(set: StoredSet, { variants }: StoredFilters): string | true | null {
   if (variants.length === 0) return true
   if (variants.some(({ key }) => key === set.variant)) return set.variant
   const served = variants.filter(({ rolloutPercentage }) => rolloutPercentage > 0)

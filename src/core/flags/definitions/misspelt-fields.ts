@@ -62,20 +62,20 @@ export function findMisspeltFields(filters: JsonObject): FlagIssue[] {
   const fields = new MisspeltFields()
   fields.look(filters, filtersLevel, 'filters')
   for (const name of ['groups', 'super_groups']) {
-    for (const [set, path] of entriesWithPaths(getOwnValue(filters, name), `filters.${name}`)) {
+    for (const [set, path] of iterateWithPaths(getOwnValue(filters, name), `filters.${name}`)) {
       fields.look(set, setLevel, path)
       const properties = isJsonObject(set) ? getOwnValue(set, 'properties') : undefined
-      for (const [filter, at] of entriesWithPaths(properties, `${path}.properties`))
+      for (const [filter, at] of iterateWithPaths(properties, `${path}.properties`))
         fields.look(filter, filterLevel, at)
     }
   }
   const multivariate = getOwnValue(filters, 'multivariate') ?? null
   fields.look(multivariate, multivariateLevel, 'filters.multivariate')
   const variants = isJsonObject(multivariate) ? getOwnValue(multivariate, 'variants') : undefined
-  for (const [variant, at] of entriesWithPaths(variants, 'filters.multivariate.variants'))
+  for (const [variant, at] of iterateWithPaths(variants, 'filters.multivariate.variants'))
     fields.look(variant, variantLevel, at)
   fields.look(getOwnValue(filters, 'holdout') ?? null, holdoutLevel, 'filters.holdout')
-  for (const [group, at] of entriesWithPaths(getOwnValue(filters, 'holdout_groups'), 'filters.holdout_groups'))
+  for (const [group, at] of iterateWithPaths(getOwnValue(filters, 'holdout_groups'), 'filters.holdout_groups'))
     fields.look(group, holdoutGroupLevel, at)
   return fields.issues
 }
@@ -117,7 +117,7 @@ export class MisspeltFields {
   }
 }
 
-function* entriesWithPaths(list: JsonValue | undefined, path: string): Iterable<[JsonValue, string]> {
+function* iterateWithPaths(list: JsonValue | undefined, path: string): Iterable<[JsonValue, string]> {
   if (Array.isArray(list)) for (const [index, entry] of list.entries()) yield [entry, `${path}.${index}`]
 }
 

@@ -13,14 +13,14 @@ import { readConfigVersion } from './read-rules.ts'
 export function normalizeFilters(filters: JsonObject, legacyRolloutPercentage: JsonValue | undefined): JsonObject {
   if (getOwnValue(filters, 'groups') !== undefined || readConfigVersion(filters) !== 1) return filters
   const properties = getOwnValue(filters, 'properties') ?? []
-  const set: JsonObject = { properties: Array.isArray(properties) ? properties.map(withType) : properties }
+  const set: JsonObject = { properties: Array.isArray(properties) ? properties.map(addDefaultType) : properties }
   if (legacyRolloutPercentage !== undefined) set.rollout_percentage = legacyRolloutPercentage
   const normalized: JsonObject = { groups: [set] }
   for (const key of Object.keys(filters)) if (key !== 'properties') setOwnValue(normalized, key, filters[key]!)
   return normalized
 }
 
-function withType(filter: JsonValue): JsonValue {
+function addDefaultType(filter: JsonValue): JsonValue {
   if (!isJsonObject(filter) || (getOwnValue(filter, 'type') ?? null) !== null) return filter
   const typed: JsonObject = {}
   for (const [key, value] of Object.entries(filter)) setOwnValue(typed, key, value)

@@ -204,8 +204,8 @@ type ValueForm = 'any' | 'text' | 'number_or_text' | 'list' | 'version' | 'date'
 
 /** The operators of a rule and the form that their value must have. Source: docs/wire/evaluation.md 11.2. */
 const valueFormOf: ReadonlyMap<string, ValueForm> = new Map([
-  ...formEntries('any', ['exact', 'is_not', 'is_set', 'is_not_set']),
-  ...formEntries('text', [
+  ...createFormEntries('any', ['exact', 'is_not', 'is_set', 'is_not_set']),
+  ...createFormEntries('text', [
     'icontains',
     'not_icontains',
     'starts_with',
@@ -213,14 +213,14 @@ const valueFormOf: ReadonlyMap<string, ValueForm> = new Map([
     'ends_with',
     'not_ends_with',
   ]),
-  ...formEntries('text', ['regex', 'not_regex']),
-  ...formEntries('list', ['icontains_multi', 'not_icontains_multi']),
-  ...formEntries('number_or_text', ['gt', 'gte', 'lt', 'lte']),
-  ...formEntries('date', ['is_date_exact', 'is_date_before', 'is_date_after']),
-  ...formEntries('version', semverOperators),
+  ...createFormEntries('text', ['regex', 'not_regex']),
+  ...createFormEntries('list', ['icontains_multi', 'not_icontains_multi']),
+  ...createFormEntries('number_or_text', ['gt', 'gte', 'lt', 'lte']),
+  ...createFormEntries('date', ['is_date_exact', 'is_date_before', 'is_date_after']),
+  ...createFormEntries('version', semverOperators),
 ])
 
-function formEntries(form: ValueForm, operators: readonly string[]): [string, ValueForm][] {
+function createFormEntries(form: ValueForm, operators: readonly string[]): [string, ValueForm][] {
   return operators.map(operator => [operator, form])
 }
 

@@ -20,14 +20,14 @@ export function assignRuleIds(
   stored: JsonObject | null,
   newUuid: () => string,
 ): Result<JsonObject, FlagIssue> {
-  const storedRules = rulesById(stored)
+  const storedRules = indexRulesById(stored)
   const taken = new Set<JsonValue>()
   let fault: FlagIssue | undefined
   const refuse = (path: string, message: string) => {
     fault ??= { path, code: 'invalid_input', message }
   }
   /** @returns the object with its seed. */
-  const withSeed = (object: JsonObject, before: JsonValue | undefined, path: string): JsonObject => {
+  const assignSeed = (object: JsonObject, before: JsonValue | undefined, path: string): JsonObject => {
     const sent = getOwnValue(object, 'seed')
     const known = isJsonObject(before) ? getOwnValue(before, 'seed') : undefined
     if (sent !== undefined && sent !== known) {
@@ -46,8 +46,8 @@ export function assignRuleIds(
     const rule = id === undefined ? mergeObjects({ id: newUuid() }, sent) : sent
     return mapSeededParts(rule, (object, part) =>
       part === 'rule'
-        ? withSeed(object, before, path)
-        : withSeed(object, before && getOwnValue(before, 'holdout'), `${path}.holdout`),
+        ? assignSeed(object, before, path)
+        : assignSeed(object, before && getOwnValue(before, 'holdout'), `${path}.holdout`),
     )
   })
   return fault === undefined ? ok(identified) : err(fault)
@@ -60,7 +60,7 @@ export function assignRuleIds(
  * new, so that the copy decides independently.
  */
 export function prepareRulesForCopy(filters: JsonObject, there: JsonObject | null, newUuid: () => string): JsonObject {
-  const rulesThere = rulesById(there)
+  const rulesThere = indexRulesById(there)
   return mapRules(filters, rule => {
     const counterpart = rulesThere.get(getOwnValue(rule, 'id') ?? null)
     return mapSeededParts(rule, (object, part) => {
@@ -78,7 +78,7 @@ export function prepareRulesForCopy(filters: JsonObject, there: JsonObject | nul
  * @param other null when there is no such document.
  */
 export function copyExperimentsFrom(filters: JsonObject, other: JsonObject | null): JsonObject {
-  const otherRules = rulesById(other)
+  const otherRules = indexRulesById(other)
   return mapRules(filters, rule => {
     if (!isIdOrNull(getOwnValue(rule, 'experiment_id'))) return rule
     const counterpart = otherRules.get(getOwnValue(rule, 'id') ?? null) ?? {}
@@ -114,7 +114,7 @@ function mapSeededParts(
   return isJsonObject(holdout) ? mergeObjects(changed, { holdout: seeded(holdout, 'holdout') }) : changed
 }
 
-function rulesById(filters: JsonObject | null): ReadonlyMap<JsonValue, JsonObject> {
+function indexRulesById(filters: JsonObject | null): ReadonlyMap<JsonValue, JsonObject> {
   const rules = filters === null ? undefined : getOwnValue(filters, 'rules')
   if (!Array.isArray(rules)) return new Map()
   return new Map(

@@ -54,7 +54,7 @@ class TreeValidation {
         : [
             createFlagIssue(
               `${path}.type`,
-              missingOrInvalidCode(type),
+              chooseIssueCode(type),
               'The type of the filters of a cohort is OR or AND.',
             ),
           ]),
@@ -71,7 +71,7 @@ class TreeValidation {
       return [
         createFlagIssue(
           `${path}.values`,
-          missingOrInvalidCode(values),
+          chooseIssueCode(values),
           'A group of filters needs a list of values; it may be empty.',
         ),
       ]
@@ -90,7 +90,7 @@ class TreeValidation {
     for (const [index, entry] of values.entries()) {
       if (++this.#entryCount > cohortEntryCountMax) {
         // Reported once, at the first entry over the limit; the rest is not checked.
-        if (this.#entryCount === cohortEntryCountMax + 1) issues.push(tooMany(`${path}.values.${index}`))
+        if (this.#entryCount === cohortEntryCountMax + 1) issues.push(createTooManyIssue(`${path}.values.${index}`))
         break
       }
       issues.push(...this.#validateEntry(entry, `${path}.values.${index}`, depth))
@@ -109,7 +109,7 @@ class TreeValidation {
       return [createFlagIssue(`${path}.type`, 'invalid_input', message)]
     }
     const message = `The type must be one of ${groupTypes.join(', ')} for a group, or ${leafTypes.join(', ')} for a filter.`
-    return [createFlagIssue(`${path}.type`, missingOrInvalidCode(type), message)]
+    return [createFlagIssue(`${path}.type`, chooseIssueCode(type), message)]
   }
 
   #validateLeaf(leaf: JsonObject, path: string): FlagIssue[] {
@@ -131,7 +131,7 @@ class TreeValidation {
   }
 }
 
-function tooMany(path: string): FlagIssue {
+function createTooManyIssue(path: string): FlagIssue {
   return createFlagIssue(
     path,
     'invalid_input',
@@ -139,7 +139,7 @@ function tooMany(path: string): FlagIssue {
   )
 }
 
-function missingOrInvalidCode(value: JsonValue | undefined): FlagIssueCode {
+function chooseIssueCode(value: JsonValue | undefined): FlagIssueCode {
   if (value === undefined || value === null) return 'required'
   return typeof value === 'string' ? 'invalid_input' : 'invalid'
 }

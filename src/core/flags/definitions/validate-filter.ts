@@ -20,9 +20,9 @@ type FilterType = (typeof filterTypes)[number]
 
 /** The operators on properties and the form that their value must have. Source: docs/wire/evaluation.md 4.2, 5.9. */
 const valueFormOf: ReadonlyMap<string, ValueForm> = new Map([
-  ...formEntries('any', ['exact', 'is_not']),
-  ...formEntries('none', ['is_set', 'is_not_set']),
-  ...formEntries('scalar', [
+  ...createFormEntries('any', ['exact', 'is_not']),
+  ...createFormEntries('none', ['is_set', 'is_not_set']),
+  ...createFormEntries('scalar', [
     'icontains',
     'not_icontains',
     'starts_with',
@@ -30,12 +30,12 @@ const valueFormOf: ReadonlyMap<string, ValueForm> = new Map([
     'ends_with',
     'not_ends_with',
   ]),
-  ...formEntries('scalar_or_list', ['icontains_multi', 'not_icontains_multi']),
-  ...formEntries('regex', ['regex', 'not_regex']),
-  ...formEntries('number', ['gt', 'gte', 'lt', 'lte']),
-  ...formEntries('range', ['between', 'not_between']),
-  ...formEntries('date', ['is_date_exact', 'is_date_before', 'is_date_after']),
-  ...formEntries('version', semverOperators),
+  ...createFormEntries('scalar_or_list', ['icontains_multi', 'not_icontains_multi']),
+  ...createFormEntries('regex', ['regex', 'not_regex']),
+  ...createFormEntries('number', ['gt', 'gte', 'lt', 'lte']),
+  ...createFormEntries('range', ['between', 'not_between']),
+  ...createFormEntries('date', ['is_date_exact', 'is_date_before', 'is_date_after']),
+  ...createFormEntries('version', semverOperators),
 ])
 type ValueForm = 'any' | 'none' | 'scalar' | 'scalar_or_list' | 'regex' | 'number' | 'range' | 'date' | 'version'
 
@@ -190,12 +190,12 @@ function validatePropertyFilter(
   if (value === undefined || value === null) {
     return [createFlagIssue(`${path}.value`, 'required', `The operator ${operator} needs a value.`)]
   }
-  const problem = valueProblem(form, operator, value, patterns)
+  const problem = findValueProblem(form, operator, value, patterns)
   return problem === null ? [] : [createFlagIssue(`${path}.value`, 'invalid_input', problem)]
 }
 
 /** Why an operator can never match a value. If such a filter were stored, it would silently be false for everyone. */
-function valueProblem(
+function findValueProblem(
   form: Exclude<ValueForm, 'none'>,
   operator: string,
   value: JsonValue,
@@ -209,7 +209,7 @@ function valueProblem(
     case 'scalar_or_list':
       return isJsonObject(value) ? 'The value must be a list, string, number or boolean.' : null
     case 'number':
-      return Number.isNaN(rangeBound(value)) ? 'The value must be a number: strings are never compared.' : null
+      return Number.isNaN(toRangeBound(value)) ? 'The value must be a number: strings are never compared.' : null
     case 'date':
       // Checked in UTC: whether the project's zone skips this wall time does not matter, since that zone may change.
       return parseDateFilter(value, 'UTC') === null
@@ -217,7 +217,7 @@ function valueProblem(
         : null
     case 'version':
       return compileSemver(operator as SemverOperator, toComparableText(value)) === null
-        ? versionProblem(operator)
+        ? describeVersionProblem(operator)
         : null
     case 'range':
       return isRange(value) ? null : 'The value must be a list of two numbers, the smaller one first.'
@@ -248,16 +248,16 @@ export function findRegexProblem(value: JsonValue, patterns: PatternBudget): str
 
 function isRange(value: JsonValue): boolean {
   if (!Array.isArray(value) || value.length !== 2) return false
-  const [low, high] = value.map(rangeBound)
+  const [low, high] = value.map(toRangeBound)
   return low! <= high!
 }
 
 /** NaN for a value that is not a number, and for the text `nan`, with which no comparison is true. */
-function rangeBound(value: JsonValue): number {
+function toRangeBound(value: JsonValue): number {
   return toNumber(value) ?? Number.NaN
 }
 
-function versionProblem(operator: string): string {
+function describeVersionProblem(operator: string): string {
   const example =
     operator === 'semver_wildcard' ? 'a version such as 1.2.*, without comparison signs' : 'a version such as 1.2.3'
   return `The value must be ${example}.`
@@ -267,6 +267,6 @@ function isFilterType(type: JsonValue): type is FilterType {
   return (filterTypes as readonly JsonValue[]).includes(type)
 }
 
-function formEntries(form: ValueForm, operators: readonly string[]): [string, ValueForm][] {
+function createFormEntries(form: ValueForm, operators: readonly string[]): [string, ValueForm][] {
   return operators.map(operator => [operator, form])
 }

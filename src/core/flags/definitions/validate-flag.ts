@@ -46,7 +46,7 @@ export function validateFlag(flag: FlagToValidate, stored: JsonObject | null = n
     )
   }
   const filters = flag.filters ?? stored
-  if (isJsonObject(filters) && readConfigVersion(filters) === 2) issues.push(...issuesBesideRules(flag))
+  if (isJsonObject(filters) && readConfigVersion(filters) === 2) issues.push(...findUnsupportedFields(flag))
   if (flag.filters === undefined) return issues
   if (!isJsonObject(flag.filters))
     return [...issues, createFlagIssue('filters', 'invalid', 'Filters must be an object.')]
@@ -74,7 +74,7 @@ const notBesideRules = [
   ['hasEncryptedPayloads', 'has_encrypted_payloads'],
 ] as const
 
-function issuesBesideRules(flag: FlagToValidate): FlagIssue[] {
+function findUnsupportedFields(flag: FlagToValidate): FlagIssue[] {
   return notBesideRules
     .filter(([field]) => (flag[field] ?? false) !== false)
     .map(([, path]) => createFlagIssue(path, 'invalid_input', 'Not supported for version 2 flags.'))
@@ -111,11 +111,11 @@ function validateFlagKey(key: string): FlagIssue[] {
 
 /** Of version 1. */
 function validateFilters(filters: JsonObject): FlagIssue[] {
-  const tooLong = tooManyEntries(filters)
+  const tooLong = validateEntryCount(filters)
   if (tooLong !== null) return [tooLong]
   const patterns = createPatternBudget()
   const payloads = getOwnValue(filters, 'payloads') ?? null
-  const booleanIssues = (name: string) => {
+  const validateBoolean = (name: string) => {
     const value = getOwnValue(filters, name)
     return findShapeIssues(value, `filters.${name}`, typeof value === 'boolean', 'true, false')
   }
@@ -128,8 +128,8 @@ function validateFilters(filters: JsonObject): FlagIssue[] {
       getOwnValue(filters, 'aggregation_group_type_index'),
       'filters.aggregation_group_type_index',
     ),
-    ...booleanIssues('feature_enrollment'),
-    ...booleanIssues('early_exit'),
+    ...validateBoolean('feature_enrollment'),
+    ...validateBoolean('early_exit'),
     ...validateSets(getOwnValue(filters, 'super_groups'), 'filters.super_groups', { required: false, patterns }),
     ...validateHoldout(getOwnValue(filters, 'holdout')),
     ...validateHoldoutGroups(getOwnValue(filters, 'holdout_groups')),
@@ -137,7 +137,7 @@ function validateFilters(filters: JsonObject): FlagIssue[] {
 }
 
 /** Counted before anything is checked, so that long lists cost nothing. Null when there are not too many. */
-function tooManyEntries(filters: JsonObject): FlagIssue | null {
+function validateEntryCount(filters: JsonObject): FlagIssue | null {
   let count = 0
   const multivariate = getOwnValue(filters, 'multivariate') ?? null
   const variants = isJsonObject(multivariate) ? getOwnValue(multivariate, 'variants') : undefined
@@ -149,18 +149,18 @@ function tooManyEntries(filters: JsonObject): FlagIssue | null {
   ] as const) {
     if (!Array.isArray(list)) continue
     count += list.length
-    if (count > flagEntryCountMax) return tooMany(path)
+    if (count > flagEntryCountMax) return createTooManyIssue(path)
     for (const [index, entry] of list.entries()) {
       const properties = isJsonObject(entry) ? getOwnValue(entry, 'properties') : undefined
       if (!Array.isArray(properties)) continue
       count += properties.length
-      if (count > flagEntryCountMax) return tooMany(`${path}.${index}.properties`)
+      if (count > flagEntryCountMax) return createTooManyIssue(`${path}.${index}.properties`)
     }
   }
   return null
 }
 
-function tooMany(path: string): FlagIssue {
+function createTooManyIssue(path: string): FlagIssue {
   const most = `A flag may have at most ${flagEntryCountMax} condition sets, filters and variants in total.`
   return createFlagIssue(`filters.${path}`, 'invalid_input', most)
 }
@@ -185,7 +185,7 @@ function validateSet(set: JsonValue, path: string, patterns: PatternBudget): Fla
     ...(Array.isArray(properties)
       ? properties.flatMap((filter, index) => validateFilter(filter, `${path}.properties.${index}`, patterns))
       : [createFlagIssue(`${path}.properties`, 'invalid', 'Filters of a condition set must be a list.')]),
-    ...percentageIssues(getOwnValue(set, 'rollout_percentage'), `${path}.rollout_percentage`, { required: false }),
+    ...validatePercentage(getOwnValue(set, 'rollout_percentage'), `${path}.rollout_percentage`, { required: false }),
     ...findShapeIssues(variant, `${path}.variant`, typeof variant === 'string', 'a string'),
     ...findGroupTypeIndexIssues(
       getOwnValue(set, 'aggregation_group_type_index'),
@@ -212,7 +212,7 @@ function validateVariants(multivariate: JsonValue | undefined): FlagIssue[] {
     }
     issues.push(...validateVariantKey(variant, keys, at))
     const weight = getOwnValue(variant, 'rollout_percentage')
-    issues.push(...percentageIssues(weight, `${at}.rollout_percentage`, { required: true }))
+    issues.push(...validatePercentage(weight, `${at}.rollout_percentage`, { required: true }))
     sum += readJsonNumber(weight ?? null) ?? 0
   }
   if (issues.length === 0 && variants.length > 0 && Math.abs(sum - 100) > weightTolerance) {
@@ -239,7 +239,7 @@ function validateHoldout(holdout: JsonValue | undefined): FlagIssue[] {
   if (!isJsonObject(holdout))
     return [createFlagIssue('filters.holdout', 'invalid', 'A holdout must be an object or null.')]
   const path = 'filters.holdout.exclusion_percentage'
-  return percentageIssues(getOwnValue(holdout, 'exclusion_percentage'), path, { required: true })
+  return validatePercentage(getOwnValue(holdout, 'exclusion_percentage'), path, { required: true })
 }
 
 function validateHoldoutGroups(groups: JsonValue | undefined): FlagIssue[] {
@@ -249,12 +249,12 @@ function validateHoldoutGroups(groups: JsonValue | undefined): FlagIssue[] {
   return groups.flatMap((group, index) => {
     const at = `${path}.${index}`
     if (!isJsonObject(group)) return [createFlagIssue(at, 'invalid', 'A holdout group must be an object.')]
-    return percentageIssues(getOwnValue(group, 'rollout_percentage'), `${at}.rollout_percentage`, { required: false })
+    return validatePercentage(getOwnValue(group, 'rollout_percentage'), `${at}.rollout_percentage`, { required: false })
   })
 }
 
 /** A percentage is between 0 and 100; fractions are allowed. */
-function percentageIssues(value: JsonValue | undefined, path: string, options: { required: boolean }): FlagIssue[] {
+function validatePercentage(value: JsonValue | undefined, path: string, options: { required: boolean }): FlagIssue[] {
   if (value === undefined || value === null) {
     return options.required ? [createFlagIssue(path, 'required', 'A percentage is required.')] : []
   }

@@ -29,7 +29,7 @@ export function findReferenceIssuesOf(
     if (kind === 'group_type') {
       // A free index is allowed: its type is created with its first event, as in PostHog.
       const type = links.groupTypes.find(({ index }) => index === id)
-      if (type?.isBeingDeleted === true) issues.push(groupTypeBeingDeletedIssue(type, path))
+      if (type?.isBeingDeleted === true) issues.push(createGroupTypeIssue(type, path))
       continue
     }
     if (kind === 'experiment') {
@@ -52,7 +52,7 @@ export function findReferenceIssuesOf(
   return issues
 }
 
-function groupTypeBeingDeletedIssue({ index, name }: DefinitionLinks['groupTypes'][number], path: string): FlagIssue {
+function createGroupTypeIssue({ index, name }: DefinitionLinks['groupTypes'][number], path: string): FlagIssue {
   const message = `The group type ${index} (${name}) is being deleted. Its index can be reused afterwards; groups_types/ lists existing group types.`
   return { path, code: 'invalid_input', message }
 }

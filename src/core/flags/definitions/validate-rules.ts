@@ -25,16 +25,16 @@ export function validateRules(filters: JsonObject, stored: JsonObject | null): F
   const { returnType } = read.value
   if (before?.ok && before.value.returnType !== returnType) {
     const message = `The flag returns a ${before.value.returnType}; its return type cannot be changed.`
-    return [issue('filters.return_type', message)]
+    return [createIssue('filters.return_type', message)]
   }
   return [
-    ...reservedTextIssues(read.value),
-    ...patternIssues(read.value, new Set(before?.ok ? patternsOf(before.value) : [])),
-    ...metadataIssues(filters),
+    ...validateReservedTexts(read.value),
+    ...validatePatterns(read.value, new Set(before?.ok ? listPatterns(before.value) : [])),
+    ...validateMetadata(filters),
   ]
 }
 
-function reservedTextIssues({ defaultValue, rules }: RulesDocument): FlagIssue[] {
+function validateReservedTexts({ defaultValue, rules }: RulesDocument): FlagIssue[] {
   const values: [path: string, value: JsonValue][] = [['filters.default_value', defaultValue]]
   for (const [index, rule] of rules.entries()) {
     const path = `filters.rules.${index}`
@@ -43,26 +43,26 @@ function reservedTextIssues({ defaultValue, rules }: RulesDocument): FlagIssue[]
   }
   return values
     .filter(([, value]) => reservedTexts.includes(value))
-    .map(([path, value]) => issue(path, `The string ${value} is reserved for booleans.`))
+    .map(([path, value]) => createIssue(path, `The string ${value} is reserved for booleans.`))
 }
 
 /**
  * A pattern that the stored document already has is not refused again, since otherwise no other part of the flag could be
  * changed.
  */
-function patternIssues(document: RulesDocument, stored: ReadonlySet<string>): FlagIssue[] {
+function validatePatterns(document: RulesDocument, stored: ReadonlySet<string>): FlagIssue[] {
   const budget = createPatternBudget()
   return document.rules.flatMap(({ predicates }, index) =>
     predicates.flatMap(({ operator, value }, at) => {
       if (!isPattern(operator) || typeof value !== 'string') return []
       const problem = findRegexProblem(value, budget)
       if (problem === null || stored.has(value)) return []
-      return [issue(`filters.rules.${index}.targeting.properties.${at}.value`, problem)]
+      return [createIssue(`filters.rules.${index}.targeting.properties.${at}.value`, problem)]
     }),
   )
 }
 
-function patternsOf({ rules }: RulesDocument): string[] {
+function listPatterns({ rules }: RulesDocument): string[] {
   return rules.flatMap(({ predicates }) =>
     predicates.flatMap(({ operator, value }) => (isPattern(operator) && typeof value === 'string' ? [value] : [])),
   )
@@ -72,21 +72,21 @@ function isPattern(operator: string): boolean {
   return operator === 'regex' || operator === 'not_regex'
 }
 
-function metadataIssues(filters: JsonObject): FlagIssue[] {
-  return rulesIn(filters).flatMap((rule, index) => {
+function validateMetadata(filters: JsonObject): FlagIssue[] {
+  return listRules(filters).flatMap((rule, index) => {
     const metadata = isJsonObject(rule) ? getOwnValue(rule, 'metadata') : undefined
     if (metadata === undefined || Buffer.byteLength(JSON.stringify(metadata)) <= metadataBytesMax) return []
     return [
-      issue(`filters.rules.${index}.metadata`, `The metadata of a rule may have at most ${metadataBytesMax} bytes.`),
+      createIssue(`filters.rules.${index}.metadata`, `The metadata of a rule may have at most ${metadataBytesMax} bytes.`),
     ]
   })
 }
 
-function rulesIn(filters: JsonObject): readonly JsonValue[] {
+function listRules(filters: JsonObject): readonly JsonValue[] {
   const rules = getOwnValue(filters, 'rules')
   return Array.isArray(rules) ? rules : []
 }
 
-function issue(path: string, message: string): FlagIssue {
+function createIssue(path: string, message: string): FlagIssue {
   return { path, code: 'invalid_input', message }
 }

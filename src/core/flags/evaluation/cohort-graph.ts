@@ -53,7 +53,7 @@ export class CohortGraph {
     const reached = this.#readFrom(id)
     const dependents = new Map<number, OpenNode[]>()
     for (const node of reached)
-      for (const other of cohortIdsOf(node)) dependents.getOrInsertComputed(other, () => []).push(node)
+      for (const other of getCohortIds(node)) dependents.getOrInsertComputed(other, () => []).push(node)
     for (const fault of cohortFaults) {
       assignFault(
         fault,
@@ -63,12 +63,12 @@ export class CohortGraph {
     }
     const sound = reached.filter(node => node.fault === null)
     const positions = new Map(sound.map(({ cohort }, position) => [cohort.id, position]))
-    const { order, cyclic } = orderByDependencies(sound.map(cohortIdsOf), positions)
+    const { order, cyclic } = orderByDependencies(sound.map(getCohortIds), positions)
     for (const position of cyclic) sound[position]!.fault = 'dependency_cycle_cohort'
     const ordered = order.map(position => sound[position]!)
     for (const node of ordered) {
       const flagIds = node.tree?.flagIds ?? noIds
-      node.reachesFlags = flagIds.length > 0 || cohortIdsOf(node).some(other => this.#nodes.get(other)!.reachesFlags)
+      node.reachesFlags = flagIds.length > 0 || getCohortIds(node).some(other => this.#nodes.get(other)!.reachesFlags)
     }
     return [...ordered, ...reached.filter(node => node.fault !== null)]
   }
@@ -85,7 +85,7 @@ export class CohortGraph {
       if (node === undefined || !node.reachesFlags || seen.has(next)) continue
       seen.add(next)
       for (const flagId of node.tree?.flagIds ?? noIds) flagIds.add(flagId)
-      for (const cohortId of cohortIdsOf(node)) open.push(cohortId)
+      for (const cohortId of getCohortIds(node)) open.push(cohortId)
     }
     const ids = flagIds.size === 0 ? noIds : [...flagIds]
     this.#flagIdsOf.set(id, ids)
@@ -101,7 +101,7 @@ export class CohortGraph {
       const node = readNode(cohort)
       this.#nodes.set(next, node)
       reached.push(node)
-      for (const other of cohortIdsOf(node)) open.push(other)
+      for (const other of getCohortIds(node)) open.push(other)
     }
     return reached
   }
@@ -110,7 +110,7 @@ export class CohortGraph {
   #faultHere(node: OpenNode): CohortFault | null {
     if (node.unreadable !== null) return 'cohort_filters_parsing_error'
     let worst: number = cohortFaults.length
-    for (const id of cohortIdsOf(node)) {
+    for (const id of getCohortIds(node)) {
       const other = this.#nodes.get(id)
       const fault = other === undefined ? 'dependency_not_found_cohort' : other.fault
       if (fault !== null) worst = Math.min(worst, cohortFaults.indexOf(fault))
@@ -143,7 +143,7 @@ function readFilters(cohort: Cohort): ReadFilters {
   }
 }
 
-function cohortIdsOf(node: CohortNode): readonly number[] {
+function getCohortIds(node: CohortNode): readonly number[] {
   return node.tree?.cohortIds ?? noIds
 }
 

@@ -58,16 +58,16 @@ export type AskOf = (
 /** @param place an index among the remembered answers that only this cohort uses. */
 export function buildCohortProgram(top: CohortEntry, place: number, askOf: AskOf): CohortProgram {
   const leaves: CohortLeaf[] = []
-  return { first: put(top, isMember, isNoMember), leaves, place }
+  return { first: emitEntry(top, isMember, isNoMember), leaves, place }
 
   /**
    * Works from the last entry to the first, since each must know where the next begins. Recurses as deep as the tree.
    */
-  function put(entry: CohortEntry, whenTrue: number, whenFalse: number): number {
+  function emitEntry(entry: CohortEntry, whenTrue: number, whenFalse: number): number {
     if (entry.kind === 'group') {
       let next = entry.isAny ? whenFalse : whenTrue
       for (const inner of entry.entries.toReversed())
-        next = entry.isAny ? put(inner, whenTrue, next) : put(inner, next, whenFalse)
+        next = entry.isAny ? emitEntry(inner, whenTrue, next) : emitEntry(inner, next, whenFalse)
       return next
     }
     const asked = askOf(entry)

@@ -90,7 +90,7 @@ export function compileFlag(flag: Flag, shared: Omit<FilterCompiler, 'needs' | '
   const sets = filters.sets.map(set => compileSet(set, filters, compiler))
   const enrollmentKey = filters.featureEnrollment ? shared.personKeys.key(`$feature_enrollment/${flag.key}`) : null
   if (enrollmentKey !== null) needs.addPersonKey(enrollmentKey)
-  const bucketing = bucketingOf(flag, filters)
+  const bucketing = chooseBucketing(flag, filters)
   needs.continuity = flag.ensureExperienceContinuity && hasSets
   needs.hashKeyOverrides = bucketing === 'continuity' && sets.some(set => hashesPerson(set, filters))
   const outcomes = new PreparedOutcomes({
@@ -118,7 +118,7 @@ export function compileFlag(flag: Flag, shared: Omit<FilterCompiler, 'needs' | '
     outcomes,
     needs,
     dependencyIds: [...dependencyIds],
-    weight: rules?.weight ?? weightOf(filters, sets),
+    weight: rules?.weight ?? computeWeight(filters, sets),
   }
 }
 
@@ -141,12 +141,12 @@ function hashesPerson(set: CompiledSet, { variants }: StoredFilters): boolean {
 }
 
 /** Source: docs/wire/evaluation.md 5.3. */
-function bucketingOf(flag: Flag, filters: StoredFilters): Bucketing {
+function chooseBucketing(flag: Flag, filters: StoredFilters): Bucketing {
   if (flag.bucketingIdentifier === 'device_id') return 'device_id'
   return flag.ensureExperienceContinuity && filters.groupTypeIndex === null ? 'continuity' : 'distinct_id'
 }
 
-function weightOf(filters: StoredFilters, sets: readonly CompiledSet[]): number {
+function computeWeight(filters: StoredFilters, sets: readonly CompiledSet[]): number {
   let weight = 1
   for (const set of filters.sets) for (const filter of set.filters) weight += estimateFilterWeight(filter)
   for (const { cohortTests } of sets) for (const { cohort } of cohortTests) if (cohort.ok) weight += cohort.value.weight

@@ -95,7 +95,7 @@ export function* compileProjectInSteps(
   const entries = new Map<number, FlagEntry>()
   let compiledFlagCount = 0
 
-  const flagOf = (flag: Flag): CompiledFlag | undefined => {
+  const compileOrReuse = (flag: Flag): CompiledFlag | undefined => {
     const addProblem = (message: string) => problems.push({ flagId: flag.id, flagKey: flag.key, message })
     const known = before.entries.get(flag.id)
     if (known !== undefined && isFlagReusable(known, flag, positionOfId, id => cohorts.reach(id, addProblem).cohort)) {
@@ -127,7 +127,7 @@ export function* compileProjectInSteps(
   }
   const compiled: (CompiledFlag | undefined)[] = []
   for (const flag of active) {
-    compiled.push(flagOf(flag))
+    compiled.push(compileOrReuse(flag))
     yield
   }
   cohorts.forgetPrevious()
@@ -138,7 +138,7 @@ export function* compileProjectInSteps(
     positionOfId,
   )
   const answered = order.map(position => compiled[position]!)
-  const positionsOf = (ids: readonly number[]): number[] =>
+  const findPositions = (ids: readonly number[]): number[] =>
     ids.map(id => positionOfId.get(id)).filter(position => position !== undefined && position >= 0) as number[]
   const groupTypeNames: (string | undefined)[] = []
   for (const type of definitions.groupTypes) groupTypeNames[type.index] = type.name
@@ -146,7 +146,7 @@ export function* compileProjectInSteps(
   return {
     ...{ project, revision: definitions.revision, definitions, flags: compiled, order },
     positionOfKey: new Map(order.map((position, index) => [answered[index]!.key, position])),
-    dependencies: compiled.map(flag => positionsOf(flag?.dependencyIds ?? [])),
+    dependencies: compiled.map(flag => findPositions(flag?.dependencyIds ?? [])),
     missingDependency: missing,
     hasDependencyCycle: cyclic.size > 0,
     hasRuntimeFlags: answered.some(flag => flag.runtime !== 'all'),

@@ -46,10 +46,10 @@ export function compileRules(filters: JsonObject, outcomes: PreparedOutcomes, co
   const { rules, defaultValue } = document.value
   let slot = ruleSlots
   const prepareOutcome = (value: Value, reason: RuleReason, index: number | null, variantKey: string | null = null) => {
-    return { ...outcomeOf(value, reason, index, variantKey), slot: slot++ }
+    return { ...toFlagOutcome(value, reason, index, variantKey), slot: slot++ }
   }
   const byDefault = toValueWithJson(defaultValue)
-  const valuesOf = (rule: Rule, index: number): PreparedOutcome[] => {
+  const prepareRuleOutcomes = (rule: Rule, index: number): PreparedOutcome[] => {
     if (rule.type !== 'experiment') return [prepareOutcome(toValueWithJson(rule.value), 'targeting_match', index)]
     return rule.variants.map(({ key, value }) =>
       rule.experimentId === null
@@ -61,7 +61,7 @@ export function compileRules(filters: JsonObject, outcomes: PreparedOutcomes, co
     rules: rules.map((rule, index) => ({
       rule,
       tests: rule.predicates.map(predicate => compilePredicate(predicate, compiler)),
-      values: valuesOf(rule, index),
+      values: prepareRuleOutcomes(rule, index),
       variantBounds: computeVariantBounds(rule.type === 'experiment' ? rule.variants.map(({ weight }) => weight) : []),
       paused: prepareOutcome(byDefault, 'experiment_paused', index),
       heldOut: prepareOutcome(byDefault, 'holdout', index),
@@ -86,7 +86,7 @@ function toValueWithJson(value: JsonValue): Value {
 }
 
 /** The outcome for clients that only know flags that are off, on or a variant. Source: docs/wire/evaluation.md 11.4. */
-function outcomeOf(
+function toFlagOutcome(
   { value, json }: Value,
   reason: RuleReason,
   conditionIndex: number | null,
@@ -104,7 +104,7 @@ function compilePredicate({ key, operator, value, negation }: Predicate, compile
   const match = compilePropertyMatch(operator, filter.value, compiler.settings)!
   if (match.problem !== undefined) compiler.problem(`fails where it reads "${key}": ${match.problem}`)
   const holds = compilePersonFilter(filter, match, compiler)
-  const fault = faultOf(operator, filter.value)
+  const fault = createFaultFinder(operator, filter.value)
   if (fault === null) return negation ? (reader, decided) => !holds(reader, decided) : holds
   const personKey = compiler.personKeys.key(key)
   return (reader, decided) => {
@@ -117,7 +117,7 @@ function compilePredicate({ key, operator, value, negation }: Predicate, compile
 type Fault = (own: JsonValue | undefined) => RuleFailure | null
 
 /** Why a comparison with a property's value fails the flag; null for an operator that never does. */
-function faultOf(operator: string, filter: JsonValue): Fault | null {
+function createFaultFinder(operator: string, filter: JsonValue): Fault | null {
   if (operator === 'regex' || operator === 'not_regex') {
     const regex = compileFlagRegex(String(filter))
     if (!regex.ok) return () => 'invalid_regular_expression'

@@ -58,7 +58,7 @@ function decideEarly(flag: CompiledFlag, reader: SubjectReader): PreparedOutcome
 }
 
 function isHeldOut(flag: CompiledFlag, percentage: number, reader: SubjectReader): boolean {
-  const identifier = holdoutId(flag, reader)
+  const identifier = chooseHoldoutId(flag, reader)
   const hash01 = percentage >= 100 ? null : computeHoldoutHash01(identifier)
   const isHit = hash01 === null || isInRollout(hash01, percentage)
   if (reader.trace !== null) reader.trace.holdoutAsked(identifier, hash01, isHit)
@@ -69,7 +69,7 @@ function isHeldOut(flag: CompiledFlag, percentage: number, reader: SubjectReader
  * The id to hash for a holdout. It is chosen like the id for a set at the flag's own level, but override rows are ignored
  * and a missing device id falls back to the distinct id.
  */
-function holdoutId(flag: CompiledFlag, reader: SubjectReader): string {
+function chooseHoldoutId(flag: CompiledFlag, reader: SubjectReader): string {
   const { subject } = reader
   if (flag.groupTypeIndex !== null) return reader.groupKey(flag.groupTypeIndex)
   switch (flag.bucketing) {
@@ -107,7 +107,7 @@ function decideBySets(flag: CompiledFlag, reader: SubjectReader, decided: Decide
     }
     testIndex = 0
     if (reader.trace !== null) reader.trace.setAnswered(missed)
-    if (missed === null) return flag.outcomes.match(index, variantOf(flag, set, reader))
+    if (missed === null) return flag.outcomes.match(index, chooseVariantIndex(flag, set, reader))
     if (missed === 'out_of_rollout_bound' && flag.earlyExit && !lacksDeviceId(flag, set, reader)) {
       return flag.outcomes.noMatch(missed, index)
     }
@@ -143,7 +143,7 @@ function findMissReason(
     if (missed !== null || reader.failure !== null) return missed
   }
   if (set.rolloutPercentage === null) return null
-  const hash01 = computeFlagHash01(flag.key, bucketingId(flag, set, reader), '')
+  const hash01 = computeFlagHash01(flag.key, resolveBucketingId(flag, set, reader), '')
   if (reader.trace !== null) reader.trace.rolledOut(hash01)
   return isInRollout(hash01, set.rolloutPercentage) ? null : 'out_of_rollout_bound'
 }
@@ -192,16 +192,16 @@ function findCohortMissReason(
   return null
 }
 
-function variantOf(flag: CompiledFlag, set: CompiledSet, reader: SubjectReader): number {
+function chooseVariantIndex(flag: CompiledFlag, set: CompiledSet, reader: SubjectReader): number {
   if (set.variantIndex >= 0) return set.variantIndex
   if (flag.variantBounds.length === 0) return -1
-  const hash01 = computeFlagHash01(flag.key, bucketingId(flag, set, reader), 'variant')
+  const hash01 = computeFlagHash01(flag.key, resolveBucketingId(flag, set, reader), 'variant')
   if (reader.trace !== null) reader.trace.variantHashed(hash01)
   return pickVariant(hash01, flag.variantBounds)
 }
 
 /** The id to hash for a set's rollout and its variant. Source: docs/wire/evaluation.md 5.3. */
-function bucketingId(flag: CompiledFlag, set: CompiledSet, reader: SubjectReader): string {
+function resolveBucketingId(flag: CompiledFlag, set: CompiledSet, reader: SubjectReader): string {
   const { subject } = reader
   if (set.groupTypeIndex !== null) return traceBucketing('group_key', reader.groupKey(set.groupTypeIndex), reader)
   switch (flag.bucketing) {

@@ -25,7 +25,7 @@ export function evaluateRules(
     const rule = rules[index]!
     if (reader.trace !== null) reader.trace.beginSet(index)
     if (doAllTestsMatch(rule.tests, fromTest, reader, decided)) {
-      const outcome = outcomeOf(rule, reader)
+      const outcome = decideByRule(rule, reader)
       if (reader.trace !== null) reader.trace.ruleAnswered(outcome ?? rule.missed)
       if (outcome !== null) return outcome
     } else if (reader.failure === null) {
@@ -47,7 +47,7 @@ export function evaluateRules(
 }
 
 /** What a rule gives a subject that it targets; null to continue with the next rule. */
-function outcomeOf(compiled: CompiledRule, reader: SubjectReader): PreparedOutcome | null {
+function decideByRule(compiled: CompiledRule, reader: SubjectReader): PreparedOutcome | null {
   const { rule, values, variantBounds } = compiled
   if (rule.type === 'targeted_release') return values[0]!
   if (rule.type === 'experiment') {

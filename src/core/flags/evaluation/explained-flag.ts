@@ -48,7 +48,7 @@ export interface ProjectToExplain {
 export function buildProjectToExplain(served: CompiledProject, flag: Flag): ProjectToExplain {
   const target: Flag = { ...flag, active: true, deleted: false, hasEncryptedPayloads: false }
   const alone = compileProject({ ...served.definitions, flags: [target] })
-  const reached = reachedIds(served, target.id, alone.flags[0]?.dependencyIds ?? [])
+  const reached = collectReachedIds(served, target.id, alone.flags[0]?.dependencyIds ?? [])
   const others = served.definitions.flags.filter(({ id }) => id !== target.id && reached.has(id))
   const flags = [...others, target].sort((a, b) => a.id - b.id)
   const project = compileProject({ ...served.definitions, flags })
@@ -59,7 +59,7 @@ export function buildProjectToExplain(served: CompiledProject, flag: Flag): Proj
 /**
  * The ids reached from a flag, including its own. An inactive flag depends on nothing: it is false whatever it tests.
  */
-function reachedIds(served: CompiledProject, flagId: number, dependencyIds: readonly number[]): Set<number> {
+function collectReachedIds(served: CompiledProject, flagId: number, dependencyIds: readonly number[]): Set<number> {
   const dependenciesOf = new Map(served.flags.map(flag => [flag?.id ?? -1, flag?.dependencyIds ?? []]))
   dependenciesOf.set(flagId, dependencyIds)
   const reached = new Set<number>()
@@ -82,14 +82,14 @@ export interface MissingDependency {
 /** Explains `missing_dependency`: lists every reached flag that does not exist or cannot be read. */
 export function listMissingDependencies({ project }: ProjectToExplain): MissingDependency[] {
   const existing = new Set(project.definitions.flags.filter(flag => !flag.hasEncryptedPayloads).map(flag => flag.id))
-  const active = activeFlags(project)
+  const active = listActiveFlags(project)
   for (const [position, flag] of project.flags.entries()) if (flag === undefined) existing.delete(active[position]!.id)
   return project.flags.flatMap(flag =>
     (flag?.dependencyIds ?? []).filter(id => !existing.has(id)).map(id => ({ id, testedBy: flag!.key })),
   )
 }
 
-function activeFlags({ definitions }: CompiledProject): readonly Flag[] {
+function listActiveFlags({ definitions }: CompiledProject): readonly Flag[] {
   return definitions.flags.filter(flag => flag.active && !flag.deleted && !flag.hasEncryptedPayloads)
 }
 

@@ -57,7 +57,7 @@ export class FlagProbe {
    */
   constructor(definitions: ProjectDefinitions, flag: Flag, byId: DefinitionsById = indexDefinitionsById(definitions)) {
     const target: Flag = { ...flag, active: true, deleted: false, hasEncryptedPayloads: false }
-    const { reached, cohortIds } = reachedFrom(definitions, target, byId)
+    const { reached, cohortIds } = selectReached(definitions, target, byId)
     this.readsCohorts = cohortIds.size > 0
     this.staticCohortIds = reached.cohorts.filter(cohort => cohort.isStatic).map(({ id }) => id)
     this.#filters = target.filters
@@ -65,7 +65,7 @@ export class FlagProbe {
     this.#project = compileProject(reached)
     this.#position = this.#project.flags.findIndex(compiled => compiled?.id === target.id)
     this.flag = this.#project.flags[this.#position]
-    this.readsDistinctId = this.#project.flags.some(compiled => compiled !== undefined && isByDistinctId(compiled))
+    this.readsDistinctId = this.#project.flags.some(compiled => compiled !== undefined && dependsOnDistinctId(compiled))
   }
 
   /**
@@ -155,7 +155,7 @@ export function createSubjectOfPerson(
   nowMs: number,
 ): EvaluationSubject {
   const properties = parseWantedProperties(person.propertiesJson, () =>
-    unionOfSets(probes.map(probe => probe.personKeyNames())),
+    uniteSets(probes.map(probe => probe.personKeyNames())),
   )
   return {
     ...nothingSent,
@@ -178,8 +178,8 @@ export function createSubjectOfGroup(
   type: { readonly index: number; readonly name: string },
   nowMs: number,
 ): EvaluationSubject {
-  const wantedKeys = () => unionOfSets(probes.map(probe => probe.groupKeyNames(type.index)))
-  const properties: PropertyBag = parseWantedProperties(group.propertiesJson, wantedKeys)
+  const listWantedKeys = () => uniteSets(probes.map(probe => probe.groupKeyNames(type.index)))
+  const properties: PropertyBag = parseWantedProperties(group.propertiesJson, listWantedKeys)
   const groups: JsonObject = {}
   setOwnValue(groups, type.name, group.key)
   return {
@@ -203,7 +203,7 @@ const nothingSent = {
   geoip: null,
 } satisfies Partial<EvaluationSubject>
 
-function unionOfSets(sets: readonly ReadonlySet<string>[]): ReadonlySet<string> {
+function uniteSets(sets: readonly ReadonlySet<string>[]): ReadonlySet<string> {
   return sets.length === 1 ? sets[0]! : new Set(sets.flatMap(set => [...set]))
 }
 
@@ -251,7 +251,7 @@ export function indexDefinitionsById({ flags, cohorts }: ProjectDefinitions): De
   }
 }
 
-function isByDistinctId(flag: CompiledFlag): boolean {
+function dependsOnDistinctId(flag: CompiledFlag): boolean {
   const isRuleHashed = flag.rules?.rules.some(({ rule }) => rule.type !== 'targeted_release') ?? false
   const isHashed = flag.sets.some(
     set =>
@@ -266,7 +266,7 @@ function isByDistinctId(flag: CompiledFlag): boolean {
  * The definitions reduced to the flag and what it refers to, directly or not.
  * @returns also the ids of all cohorts that it refers to, including those that do not exist.
  */
-function reachedFrom(
+function selectReached(
   definitions: ProjectDefinitions,
   target: Flag,
   byId: DefinitionsById,

@@ -27,41 +27,41 @@ export function findNeededParts(filters: JsonObject, cohorts: ReadonlyMap<number
     const { sets, groupTypeIndex, featureEnrollment, holdout } = readStoredFilters(filters)
     // Enrolment and a holdout give values even to subjects that match no condition, so no part is needed.
     if (featureEnrollment || holdout !== null) return []
-    return mergeNeededParts(sets.map(set => ((set.groupTypeIndex ?? groupTypeIndex) === null ? partsOfSet(set) : [])))
+    return mergeNeededParts(sets.map(set => ((set.groupTypeIndex ?? groupTypeIndex) === null ? findSetParts(set) : [])))
   } catch (error) {
     if (error instanceof UnreadableFilters) return []
     throw error
   }
 
-  function partsOfSet({ filters }: StoredSet): NeededParts {
-    return partsOfAll(
+  function findSetParts({ filters }: StoredSet): NeededParts {
+    return joinParts(
       filters.map(filter => {
-        if (filter.type !== 'cohort') return partsOfFilter(filter)
+        if (filter.type !== 'cohort') return findFilterParts(filter)
         const { id, wanted } = readCohortReference(filter)
-        return wanted === true && id !== null ? partsOfCohort(id) : []
+        return wanted === true && id !== null ? findCohortParts(id) : []
       }),
     )
   }
 
-  function partsOfCohort(id: number): NeededParts {
+  function findCohortParts(id: number): NeededParts {
     const cohort = cohorts.get(id)
     if (cohort === undefined || cohort.isStatic || open.has(id)) return []
     open.add(id)
     const tree = readCohortTree(cohort.filters)
-    const parts = tree === null ? [] : partsOfEntry(tree.top)
+    const parts = tree === null ? [] : findEntryParts(tree.top)
     open.delete(id)
     return parts
   }
 
-  function partsOfEntry(entry: CohortEntry): NeededParts {
-    if (entry.kind === 'group') return (entry.isAny ? mergeNeededParts : partsOfAll)(entry.entries.map(partsOfEntry))
+  function findEntryParts(entry: CohortEntry): NeededParts {
+    if (entry.kind === 'group') return (entry.isAny ? mergeNeededParts : joinParts)(entry.entries.map(findEntryParts))
     if (entry.kind === 'behavior' || entry.isNegated) return []
-    if (entry.kind === 'test') return partsOfFilter(entry.filter)
-    return entry.wanted === true ? partsOfCohort(entry.id) : []
+    if (entry.kind === 'test') return findFilterParts(entry.filter)
+    return entry.wanted === true ? findCohortParts(entry.id) : []
   }
 }
 
-function partsOfAll(needed: readonly NeededParts[]): NeededParts {
+function joinParts(needed: readonly NeededParts[]): NeededParts {
   return needed.flat().slice(0, listCountMax)
 }
 
@@ -78,18 +78,18 @@ export function mergeNeededParts(needed: readonly NeededParts[]): NeededParts {
   return alternatives.length === 0 ? [] : [alternatives]
 }
 
-function partsOfFilter({ type, key, operator, value }: StoredFilter): NeededParts {
+function findFilterParts({ type, key, operator, value }: StoredFilter): NeededParts {
   // The distinct id is not a stored property, so the stored text need not contain it.
   if (type !== 'person' || key === 'distinct_id' || !doesOperatorNeedValue(operator ?? 'exact')) return []
   const exact = (operator ?? 'exact') === 'exact' && value !== null ? value : undefined
-  const alternatives = namesOf(key).flatMap(name => findPropertyTextParts(name, exact))
+  const alternatives = listPropertyNames(key).flatMap(name => findPropertyTextParts(name, exact))
   return alternatives.length <= alternativeCountMax && alternatives.every(parts => parts.length > 0)
     ? [alternatives]
     : []
 }
 
 /** The names of the property and of the properties that are read when it is absent. */
-function namesOf(key: string): string[] {
+function listPropertyNames(key: string): string[] {
   const names = [key]
   for (let { substitute } = new PersonKeys().key(key); substitute !== null; substitute = substitute.substitute)
     names.push(substitute.name)

@@ -77,14 +77,14 @@ export class PersonKeys {
     const twin = twinOf.get(name)
     let substitute: PersonKey | null = null
     if (source !== undefined) substitute = this.key(source)
-    else if (twin !== undefined) substitute = { ...plainKey(twin), position: -1, substitute: null }
-    const key = { ...plainKey(name), position: this.#known.size, substitute }
+    else if (twin !== undefined) substitute = { ...createPlainKey(twin), position: -1, substitute: null }
+    const key = { ...createPlainKey(name), position: this.#known.size, substitute }
     this.#known.set(name, key)
     return key
   }
 }
 
-function plainKey(name: string): Omit<PersonKey, 'position' | 'substitute'> {
+function createPlainKey(name: string): Omit<PersonKey, 'position' | 'substitute'> {
   return {
     name,
     isOnPrototype: name in Object.prototype,

@@ -52,7 +52,7 @@ export function selectFlags(project: CompiledProject, selection: FlagSelection):
   if (!byRuntime && !byContext && !selection.surveyFlagsOnly && selection.flagKeys === null) return null
   const runtime = byRuntime ? detectRequestRuntime(selection.runtime) : 'all'
   const contexts = byContext ? new Set(selection.contexts) : noContexts
-  const named = selection.flagKeys === null ? null : withDependencies(project, selection.flagKeys)
+  const named = selection.flagKeys === null ? null : collectPositions(project, selection.flagKeys)
   return project.flags.map((flag, position) => {
     if (flag === undefined || (named !== null && !named.has(position))) return false
     if (selection.surveyFlagsOnly && !isSurveyFlagKey(flag.key)) return false
@@ -71,7 +71,7 @@ function fitsContexts(flag: CompiledFlag, contexts: ReadonlySet<string>): boolea
 }
 
 /** Positions of the named flags and, transitively, of those that they test. Unknown keys are ignored. */
-function withDependencies(project: CompiledProject, flagKeys: readonly string[]): Set<number> {
+function collectPositions(project: CompiledProject, flagKeys: readonly string[]): Set<number> {
   const found = new Set<number>()
   const open: number[] = []
   for (const key of flagKeys) {

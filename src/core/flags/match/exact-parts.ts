@@ -36,12 +36,12 @@ const isMarkup = /^[":]*$/
  */
 export function findPropertyTextParts(key: string, exact: JsonValue | undefined): readonly TextParts[] {
   const start = `"${maskUnsure(key)}${key.length <= charsMax ? '":' : ''}`
-  const texts = exact === undefined ? null : exactTexts(exact)
-  return texts === null ? [partsOf(start)] : texts.map(text => partsOf(`${start}${maskUnsureValue(text)}`))
+  const texts = exact === undefined ? null : listExactTexts(exact)
+  return texts === null ? [splitAtGaps(start)] : texts.map(text => splitAtGaps(`${start}${maskUnsureValue(text)}`))
 }
 
 /** Null when boolean-like values are compared, since many values match then, or when there are too many texts. */
-function exactTexts(filter: JsonValue): readonly string[] | null {
+function listExactTexts(filter: JsonValue): readonly string[] | null {
   const texts = (Array.isArray(filter) ? filter : [filter]).map(value => toComparableText(value).toLowerCase())
   if (texts.length > alternativeCountMax || texts.every(text => text === 'true' || text === 'false')) return null
   return texts
@@ -57,6 +57,6 @@ function maskUnsure(text: string): string {
   return text.toLowerCase().slice(0, charsMax).replace(unsure, gap)
 }
 
-function partsOf(text: string): TextParts {
+function splitAtGaps(text: string): TextParts {
   return text.split(gap).filter(part => !isMarkup.test(part))
 }

@@ -46,7 +46,7 @@ const upperAscii = /[A-Z]/
 
 const asciiFold: Fold = Object.assign(
   (text: string) => {
-    if (text.length > longTextChars) return asciiFoldLong(text)
+    if (text.length > longTextChars) return foldLongAscii(text)
     const lower = text.toLowerCase()
     if (lower === text) return text // nothing to fold, the usual case
     return notAscii.test(text) ? text.replace(/[A-Z]+/g, letters => letters.toLowerCase()) : lower
@@ -64,10 +64,10 @@ function foldLong(text: string, fold: Fold): string {
 }
 
 /** Works code unit by code unit: replacing letter by letter takes ten times as long. */
-function asciiFoldLong(text: string): string {
+function foldLongAscii(text: string): string {
   if (!upperAscii.test(text)) return text
   if (!notAscii.test(text)) return text.toLowerCase()
-  const units = unitsOf(text)
+  const units = toUtf16Units(text)
   for (let index = 0; index < units.length; index++) {
     const unit = units[index]!
     if (unit >= 0x41 && unit <= 0x5a) units[index] = unit + 0x20
@@ -116,12 +116,12 @@ function* containsAnyInSteps(text: string, parts: readonly string[]): Generator<
 
 /** Knuth-Morris-Pratt search. */
 function* containsInSteps(text: string, part: string): Generator<void, boolean> {
-  const wanted = unitsOf(part)
-  const borders = bordersOf(wanted)
+  const wanted = toUtf16Units(part)
+  const borders = computeBorders(wanted)
   let matched = 0
   for (let from = 0; from < text.length; from += charsPerStep) {
     if (from > 0) yield
-    const units = unitsOf(text.slice(from, from + charsPerStep))
+    const units = toUtf16Units(text.slice(from, from + charsPerStep))
     for (let at = 0; at < units.length; at++) {
       const unit = units[at]!
       while (matched > 0 && wanted[matched] !== unit) matched = borders[matched - 1]!
@@ -132,7 +132,7 @@ function* containsInSteps(text: string, part: string): Generator<void, boolean> 
 }
 
 /** For each prefix of the part, the length of the longest shorter prefix that is also its suffix. */
-function bordersOf(part: Uint16Array): Int32Array {
+function computeBorders(part: Uint16Array): Int32Array {
   const borders = new Int32Array(part.length)
   let border = 0
   for (let at = 1; at < part.length; at++) {
@@ -144,7 +144,7 @@ function bordersOf(part: Uint16Array): Int32Array {
   return borders
 }
 
-function unitsOf(text: string): Uint16Array<ArrayBuffer> {
+function toUtf16Units(text: string): Uint16Array<ArrayBuffer> {
   const units = new Uint16Array(text.length)
   Buffer.from(units.buffer).write(text, 'utf16le')
   return units

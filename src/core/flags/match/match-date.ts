@@ -23,7 +23,7 @@ const wallForm = /^(\d{4})-(\d\d)-(\d\d)(?:[Tt ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d+
 export function parseDateFilter(value: JsonValue, timezone: string): DateFilter | null {
   if (typeof value !== 'string') return null
   const relative = relativeForm.exec(value)
-  if (relative !== null) return relativeFilter(Number(relative[1]), relative[2] as Unit, timezone)
+  if (relative !== null) return createRelativeFilter(Number(relative[1]), relative[2] as Unit, timezone)
   const instant = parseInstant(value, timezone)
   return instant === null ? null : { kind: 'fixed', instant }
 }
@@ -32,15 +32,15 @@ export function parseDateFilter(value: JsonValue, timezone: string): DateFilter 
 export function dateOfProperty(value: JsonValue, timezone: string): Instant | null {
   if (typeof value === 'string') {
     const seconds = parseFloatText(value)
-    return seconds === null ? parseInstant(value, timezone) : instantOfSeconds(seconds, value)
+    return seconds === null ? parseInstant(value, timezone) : secondsToInstant(seconds, value)
   }
-  if (typeof value === 'number') return instantOfSeconds(value, String(value))
-  return isRawNumber(value) ? instantOfSeconds(Number(value.rawJSON), value.rawJSON) : null
+  if (typeof value === 'number') return secondsToInstant(value, String(value))
+  return isRawNumber(value) ? secondsToInstant(Number(value.rawJSON), value.rawJSON) : null
 }
 
 type Unit = 'h' | 'd' | 'w' | 'm' | 'y'
 
-function relativeFilter(count: number, unit: Unit, timezone: string): DateFilter {
+function createRelativeFilter(count: number, unit: Unit, timezone: string): DateFilter {
   let lastNowMs = Number.NaN
   let lastInstant: Instant | null = null
   return {
@@ -69,7 +69,7 @@ function stepBack(nowMs: number, count: number, unit: Unit, timezone: string): I
       left -= taken
     }
   }
-  return instantOfWall(wall, timezone)
+  return wallToInstant(wall, timezone)
 }
 
 /** @param written surrounding blanks are ignored. */
@@ -77,30 +77,30 @@ function parseInstant(written: string, timezone: string): Instant | null {
   const text = written.trim()
   const zoned = zonedForm.exec(text)
   if (zoned !== null) {
-    const atUtc = utcMs(zoned[1]!, zoned[2]!, zoned[3]!, zoned[4]!, zoned[5]!, zoned[6] ?? '0')
+    const atUtc = parseUtcMs(zoned[1]!, zoned[2]!, zoned[3]!, zoned[4]!, zoned[5]!, zoned[6] ?? '0')
     const offsetMinutes = zoned[8] === undefined ? 0 : Number(zoned[9]) * 60 + Number(zoned[10] ?? 0)
     if (atUtc === null || Number(zoned[9] ?? 0) > 23 || Number(zoned[10] ?? 0) > 59) return null
     const epochMs = atUtc - (zoned[8] === '-' ? -offsetMinutes : offsetMinutes) * 60_000
-    return BigInt(epochMs) * 1_000_000n + fractionNs(zoned[7])
+    return BigInt(epochMs) * 1_000_000n + parseFractionNs(zoned[7])
   }
   const wall = wallForm.exec(text)
   if (wall === null) return null
-  const atUtc = utcMs(wall[1]!, wall[2]!, wall[3]!, wall[4] ?? '0', wall[5] ?? '0', wall[6] ?? '0')
+  const atUtc = parseUtcMs(wall[1]!, wall[2]!, wall[3]!, wall[4] ?? '0', wall[5] ?? '0', wall[6] ?? '0')
   if (atUtc === null) return null
-  if (timezone === 'UTC') return BigInt(atUtc) * 1_000_000n + fractionNs(wall[7])
+  if (timezone === 'UTC') return BigInt(atUtc) * 1_000_000n + parseFractionNs(wall[7])
   const plain = Temporal.Instant.fromEpochMilliseconds(atUtc).toZonedDateTimeISO('UTC').toPlainDateTime()
-  const instant = instantOfWall(plain, timezone)
-  return instant === null ? null : instant + fractionNs(wall[7])
+  const instant = wallToInstant(plain, timezone)
+  return instant === null ? null : instant + parseFractionNs(wall[7])
 }
 
 /** Null for a wall time that a clock change skips; the earlier instant for a wall time that occurs twice. */
-function instantOfWall(wall: Temporal.PlainDateTime, timezone: string): Instant | null {
+function wallToInstant(wall: Temporal.PlainDateTime, timezone: string): Instant | null {
   const zoned = wall.toZonedDateTime(timezone, { disambiguation: 'earlier' })
   return zoned.toPlainDateTime().equals(wall) ? zoned.epochNanoseconds : null
 }
 
 /** Epoch ms of the parts read as UTC; null for a 30 February, a 25th hour or a second 60. */
-function utcMs(year: string, month: string, day: string, hour: string, minute: string, second: string): number | null {
+function parseUtcMs(year: string, month: string, day: string, hour: string, minute: string, second: string): number | null {
   if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 59) return null
   const date = new Date(0)
   date.setUTCFullYear(Number(year), Number(month) - 1, Number(day))
@@ -108,7 +108,7 @@ function utcMs(year: string, month: string, day: string, hour: string, minute: s
   return date.setUTCHours(Number(hour), Number(minute), Number(second), 0)
 }
 
-function fractionNs(digits: string | undefined): bigint {
+function parseFractionNs(digits: string | undefined): bigint {
   return digits === undefined ? 0n : BigInt(digits.slice(0, 9).padEnd(9, '0'))
 }
 
@@ -119,12 +119,12 @@ const secondsMax = 8.21e12
  * Exact to the nanosecond. A negative number is floored to the second, `nan` is 1970, infinite or too large numbers give
  * null.
  */
-function instantOfSeconds(seconds: number, literal: string): Instant | null {
+function secondsToInstant(seconds: number, literal: string): Instant | null {
   if (Number.isNaN(seconds)) return 0n
   if (Math.abs(seconds) > secondsMax) return null
   if (seconds < 0) return BigInt(Math.floor(seconds)) * 1_000_000_000n
   const plain = /^\+?(\d+)(?:\.(\d*))?$/.exec(literal)
-  if (plain !== null) return BigInt(plain[1]!) * 1_000_000_000n + fractionNs(plain[2])
+  if (plain !== null) return BigInt(plain[1]!) * 1_000_000_000n + parseFractionNs(plain[2])
   const whole = Math.floor(seconds)
   return BigInt(whole) * 1_000_000_000n + BigInt(Math.round((seconds - whole) * 1e9))
 }

@@ -22,14 +22,14 @@ export function explainMismatch({ operator, filter, property }: FilterValues, se
   if (operator === 'in' || operator === 'not_in') return `"${operator}" works on cohorts only`
   if (operator === 'flag_evaluates_to') return '"flag_evaluates_to" works on flags only'
   if (filter === null) return 'a filter without a value never matches'
-  const unusable = filterNote(operator, filter, settings)
+  const unusable = findFilterProblem(operator, filter, settings)
   if (unusable !== null) return unusable
-  return property === undefined ? null : propertyNote(operator, property, settings)
+  return property === undefined ? null : findPropertyProblem(operator, property, settings)
 }
 
 const numberOperators = ['gt', 'gte', 'lt', 'lte']
 
-function filterNote(operator: string, filter: JsonValue, settings: MatchSettings): string | null {
+function findFilterProblem(operator: string, filter: JsonValue, settings: MatchSettings): string | null {
   if (operator === 'regex' || operator === 'not_regex') {
     const problem = compilePropertyMatch(operator, filter, settings)?.problem
     return problem === undefined ? null : `never matches: ${problem}`
@@ -51,7 +51,7 @@ function isRange(filter: JsonValue): boolean {
   return min !== null && max !== null && min! <= max!
 }
 
-function propertyNote(operator: string, property: JsonValue, { timezone }: MatchSettings): string | null {
+function findPropertyProblem(operator: string, property: JsonValue, { timezone }: MatchSettings): string | null {
   if (numberOperators.includes(operator) || operator.endsWith('between')) {
     const number = toNumber(property)
     return number === null || Number.isNaN(number) ? "the property's value is not a number" : null

@@ -69,7 +69,7 @@ const operators = new Map<string, Operator>([
   ['in', { whenAbsent: false, compile: () => matchNothing }],
   ['not_in', { whenAbsent: false, compile: () => matchNothing }],
   ['flag_evaluates_to', { whenAbsent: false, compile: () => matchNothing }],
-  ...semverOperators.map(name => [name, { whenAbsent: false, compile: semverCompiler(name) }] as const),
+  ...semverOperators.map(name => [name, { whenAbsent: false, compile: createSemverCompiler(name) }] as const),
 ])
 
 /**
@@ -222,7 +222,7 @@ function compileDate(
   }
 }
 
-function semverCompiler(operator: SemverOperator): Operator['compile'] {
+function createSemverCompiler(operator: SemverOperator): Operator['compile'] {
   return filter => {
     const test = compileSemver(operator, toComparableText(filter))
     return test === null ? matchNothing : value => test(toPropertyText(value))

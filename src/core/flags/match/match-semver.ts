@@ -75,9 +75,9 @@ export function readVersionTest(operator: SemverOperator, filterText: string): V
     case 'semver_lte':
       return { kind: 'order', comparison: '<=', filter }
     case 'semver_tilde':
-      return { kind: 'range', filter, end: releaseVersion(filter.major, filter.minor + 1n, 0n) }
+      return { kind: 'range', filter, end: createVersion(filter.major, filter.minor + 1n, 0n) }
     case 'semver_caret':
-      return { kind: 'range', filter, end: caretEnd(filter) }
+      return { kind: 'range', filter, end: computeCaretEnd(filter) }
     default:
       return operator satisfies never
   }
@@ -140,7 +140,7 @@ function sign(difference: bigint): number {
   return difference < 0n ? -1 : difference > 0n ? 1 : 0
 }
 
-function releaseVersion(major: bigint, minor: bigint, patch: bigint): Semver {
+function createVersion(major: bigint, minor: bigint, patch: bigint): Semver {
   return { major, minor, patch, prerelease: [], build: [] }
 }
 
@@ -164,9 +164,9 @@ function matchRange(filter: Semver, end: Semver): (text: string) => boolean {
 }
 
 /** The next version that changes the left-most part that is not zero. */
-function caretEnd({ major, minor, patch }: Semver): Semver {
-  if (major > 0n) return releaseVersion(major + 1n, 0n, 0n)
-  return minor > 0n ? releaseVersion(0n, minor + 1n, 0n) : releaseVersion(0n, 0n, patch + 1n)
+function computeCaretEnd({ major, minor, patch }: Semver): Semver {
+  if (major > 0n) return createVersion(major + 1n, 0n, 0n)
+  return minor > 0n ? createVersion(0n, minor + 1n, 0n) : createVersion(0n, 0n, patch + 1n)
 }
 
 /** Reads `1.2.*`, `1.*`, `*`; without a star, a caret range of the given parts (`1` admits 1.x, `0` admits 0.x). */
@@ -175,7 +175,7 @@ function readWildcard(filterText: string): VersionTest | null {
   if (/[<>=~^,]/.test(text)) return null
   if (!text.includes('*')) {
     const filter = parseSemver(text)
-    return filter === null ? null : { kind: 'range', filter, end: wildcardCaretEnd(filter, text) }
+    return filter === null ? null : { kind: 'range', filter, end: computeWildcardCaretEnd(filter, text) }
   }
   const parts = text.split('.')
   const star = parts.indexOf('*')
@@ -194,9 +194,9 @@ function matchNumbers(numbers: readonly bigint[]): (text: string) => boolean {
   }
 }
 
-function wildcardCaretEnd(filter: Semver, text: string): Semver {
+function computeWildcardCaretEnd(filter: Semver, text: string): Semver {
   const partCount = text.split(/[-+]/, 1)[0]!.split('.').length
-  if (filter.major === 0n && partCount === 1) return releaseVersion(1n, 0n, 0n)
-  if (filter.major === 0n && filter.minor === 0n && partCount === 2) return releaseVersion(0n, 1n, 0n)
-  return caretEnd(filter)
+  if (filter.major === 0n && partCount === 1) return createVersion(1n, 0n, 0n)
+  if (filter.major === 0n && filter.minor === 0n && partCount === 2) return createVersion(0n, 1n, 0n)
+  return computeCaretEnd(filter)
 }

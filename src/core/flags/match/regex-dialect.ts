@@ -139,7 +139,7 @@ function translate(pattern: string): Result<{ text: string; units: number; instr
       if (!piece.ok) return piece
       out += piece.value.text
       at = piece.value.next
-      cost.piece(pieceUnits(piece.value, isFolded))
+      cost.piece(countPieceUnits(piece.value, isFolded))
     } else if (char === '[') {
       const charClass = translateClass(pattern, at, isFolded)
       if (!charClass.ok) return charClass
@@ -149,7 +149,7 @@ function translate(pattern: string): Result<{ text: string; units: number; instr
     } else {
       const refused = findRefusalAt(pattern, at, followsRepetition)
       if (refused !== null) return err(refused)
-      const length = countOperator(pattern, at, cost)
+      const length = scanOperator(pattern, at, cost)
       isRepetition = length > 1 || '*+?'.includes(char)
       out += pattern.slice(at, at + length)
       at += length
@@ -160,7 +160,7 @@ function translate(pattern: string): Result<{ text: string; units: number; instr
 }
 
 /** @returns the length in characters of the operator or literal at `at`. */
-function countOperator(pattern: string, at: number, cost: RegexCost): number {
+function scanOperator(pattern: string, at: number, cost: RegexCost): number {
   const char = pattern[at]!
   if (char === '(') cost.openGroup()
   else if (char === ')') cost.closeGroup()
@@ -198,7 +198,7 @@ interface Piece {
   readonly hasWideRange?: true
 }
 
-function pieceUnits({ tables, hasWideRange }: Piece, isFolded: boolean): number {
+function countPieceUnits({ tables, hasWideRange }: Piece, isFolded: boolean): number {
   if (tables === 0) return regexUnits.char
   if (isFolded && hasWideRange) return regexUnits.foldedRange
   return tables * (isFolded ? regexUnits.foldedTable : regexUnits.table)
@@ -219,14 +219,14 @@ function translateEscape(pattern: string, at: number, inClass: boolean): Result<
     case 'w':
       return wrapClass(wordClass, '', 4)
     case 'W':
-      return inClass ? regexPiece(notWordClass(), notWordTables) : wrapClass(wordClass, '^', 4)
+      return inClass ? regexPiece(buildNotWordClass(), notWordTables) : wrapClass(wordClass, '^', 4)
     case 's':
       return wrapClass(spaceClass, '', 1)
     case 'S':
       return inClass ? ok({ ...regexPiece(notSpaceClass, 1).value, hasWideRange: true }) : wrapClass(spaceClass, '^', 1)
     case 'u':
     case 'U':
-      return codePointEscape(pattern, at)
+      return translateCodePoint(pattern, at)
     case 'b':
       return pattern[next] === '{' ? err('\\b{…} is outside the dialect') : regexPiece('\\b', 0)
     case 'h':
@@ -238,13 +238,13 @@ function translateEscape(pattern: string, at: number, inClass: boolean): Result<
       return err(`\\${letter} is outside the dialect`)
     default:
       if (/\d/.test(letter) || letter === 'k') return err('a back-reference is outside the linear-time dialect')
-      if (letter === 'x' || letter === 'p' || letter === 'P') return bracedEscape(pattern, at)
+      if (letter === 'x' || letter === 'p' || letter === 'P') return translateBracedEscape(pattern, at)
       return regexPiece(pattern.slice(at, next), 0)
   }
 }
 
 /** Takes `\x{41}` or `\p{Greek}` whole, so that nothing inside is mistaken for syntax. */
-function bracedEscape(pattern: string, at: number): Result<Piece, string> {
+function translateBracedEscape(pattern: string, at: number): Result<Piece, string> {
   const tables = pattern[at + 1] === 'x' ? 0 : 1
   if (pattern[at + 2] !== '{') return ok({ text: pattern.slice(at, at + 2), next: at + 2, tables })
   const end = pattern.indexOf('}', at)
@@ -252,7 +252,7 @@ function bracedEscape(pattern: string, at: number): Result<Piece, string> {
   return ok({ text: pattern.slice(at, end + 1), next: end + 1, tables })
 }
 
-function codePointEscape(pattern: string, at: number): Result<Piece, string> {
+function translateCodePoint(pattern: string, at: number): Result<Piece, string> {
   const form = /^\\(?:[uU]\{([0-9a-fA-F]{1,6})\}|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8}))/.exec(pattern.slice(at, at + 12))
   if (form === null) return err('\\u needs four hex digits or \\u{…}')
   return ok({ text: `\\x{${form[1] ?? form[2] ?? form[3]}}`, next: at + form[0].length, tables: 0 })
@@ -289,7 +289,7 @@ function translateClass(
       if (!piece.ok) return piece
       out += piece.value.text
       at = piece.value.next
-      units += pieceUnits(piece.value, isFolded)
+      units += countPieceUnits(piece.value, isFolded)
     } else {
       const isWideRange = char === '-' && /[^\0-\x5b\x5d-\x7f]/.test(pattern[at + 1] ?? '')
       units += isFolded && isWideRange ? regexUnits.foldedRange : regexUnits.char
@@ -305,7 +305,7 @@ const notWordTables = 25
 let notWordRanges: string | undefined
 
 /** Everything that `\w` does not match, as ranges: RE2 has no complement inside a class. Computed when first needed. */
-function notWordClass(): string {
+function buildNotWordClass(): string {
   if (notWordRanges !== undefined) return notWordRanges
   const word = /[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\u200c\u200d]/u
   const ranges: string[] = []

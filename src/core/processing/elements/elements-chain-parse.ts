@@ -25,7 +25,7 @@ export function parseElementsChain(chain: string): ChainElement[] {
   const elements: ChainElement[] = []
   let index = 0
   while (index < chain.length && elements.length < elementCountMax) {
-    const headEnd = endOfHead(chain, index)
+    const headEnd = findHeadEnd(chain, index)
     const [tagName, ...classes] = chain.slice(index, headEnd).split('.')
     const attributes = new Map<string, string>()
     index = chain[headEnd] === ':' ? readAttributes(chain, headEnd + 1, attributes) : headEnd
@@ -40,7 +40,7 @@ export function parseElementsChain(chain: string): ChainElement[] {
  * Where the tag and class part ends: before the `:` that starts the attributes, or before `;`. A class may contain a colon
  * (`md:flex`), so the last colon before the first `key="` counts.
  */
-function endOfHead(chain: string, start: number): number {
+function findHeadEnd(chain: string, start: number): number {
   let end = start
   while (end < chain.length && chain[end] !== ';' && chain[end] !== '"') end++
   if (chain[end] !== '"') return chain[end - 1] === ':' && end > start ? end - 1 : end
@@ -76,14 +76,14 @@ function toElement(tagName: string, classes: readonly string[], all: ReadonlyMap
     href: all.get('href') ?? null,
     attrId: all.get('attr_id') ?? null,
     classes: classes.filter(name => name !== ''),
-    nthChild: wholeNumber(all.get('nth-child')),
-    nthOfType: wholeNumber(all.get('nth-of-type')),
+    nthChild: parseWholeNumber(all.get('nth-child')),
+    nthOfType: parseWholeNumber(all.get('nth-of-type')),
     attributes,
   }
 }
 
 const namedKeys = new Set(['text', 'href', 'attr_id', 'nth-child', 'nth-of-type'])
 
-function wholeNumber(text: string | undefined): number | null {
+function parseWholeNumber(text: string | undefined): number | null {
   return text !== undefined && /^\d{1,9}$/.test(text) ? Number(text) : null
 }

@@ -13,11 +13,11 @@ const byKey = new Intl.Collator('en').compare
  * Source: docs/wire/ingestion.md 6.8; vectors.
  */
 export function formatElementsChain(elements: readonly JsonValue[]): string {
-  return escapeLoneSurrogates(elements.filter(isJsonObject).map(elementText).join(';'))
+  return escapeLoneSurrogates(elements.filter(isJsonObject).map(formatElement).join(';'))
 }
 
-function elementText(element: JsonObject): string {
-  const classes = classesOf(element)
+function formatElement(element: JsonObject): string {
+  const classes = readClasses(element)
   const attributes = new Map<string, string>()
   for (const key of Object.keys(element))
     if (key.startsWith('attr__') && element[key] !== null) attributes.set(key, toComparableText(element[key]!))
@@ -38,7 +38,7 @@ function elementText(element: JsonObject): string {
   return `${tag}${classText}:${keys.map(key => `${escapeQuotes(key)}="${escapeQuotes(attributes.get(key)!)}"`).join('')}`
 }
 
-function classesOf(element: JsonObject): string[] {
+function readClasses(element: JsonObject): string[] {
   const value = getOwnValue(element, 'attr__class') ?? null
   const classes = Array.isArray(value)
     ? value.map(toComparableText)

@@ -96,7 +96,7 @@ class Difference {
       const isDeleted = !this.#mappings.has(id) && !idsWithEvents.has(id)
       if (isDeleted) continue
       linked.add(id)
-      for (const uuid of [this.#mappings.get(id)?.personUuid, uuidIn(this.#was, id), uuidIn(wanted, id)])
+      for (const uuid of [this.#mappings.get(id)?.personUuid, findUuid(this.#was, id), findUuid(wanted, id)])
         if (uuid !== undefined) linked.link(idOfPerson.getOrInsert(uuid, id), id)
     }
     return linked.sets()
@@ -122,8 +122,8 @@ class Difference {
     }
     const rows = new Set(component.flatMap(id => this.#persons.get(this.#mappings.get(id)?.personUuid ?? '') ?? []))
     const nextVersion = Math.max(-1, ...Array.from(rows, row => row.version)) + 1
-    const before = personsOf(was, uuidOf.was)
-    const after = personsOf(wanted, uuidOf.wanted)
+    const before = indexPersons(was, uuidOf.was)
+    const after = indexPersons(wanted, uuidOf.wanted)
     const removed = Array.from(rows).filter(({ uuid }) => !after.has(uuid))
     if (!removed.every(row => isSameProfile(row, before.get(row.uuid)!))) {
       note()
@@ -161,19 +161,19 @@ class Difference {
     const native = new Set<string | undefined>()
     for (const id of component) {
       const now = this.#mappings.get(id)?.personUuid
-      nowOf.getOrInsertComputed(uuidIn(rebuilt, id), () => new Set()).add(now)
-      rebuiltOf.getOrInsertComputed(now, () => new Set()).add(uuidIn(rebuilt, id))
-      native.add(uuidIn(state, id))
+      nowOf.getOrInsertComputed(findUuid(rebuilt, id), () => new Set()).add(now)
+      rebuiltOf.getOrInsertComputed(now, () => new Set()).add(findUuid(rebuilt, id))
+      native.add(findUuid(state, id))
     }
-    const nameAsNow = (uuid: string) => {
+    const toCurrentUuid = (uuid: string) => {
       const [now, ...others] = nowOf.get(uuid) ?? []
       const isOne = now !== undefined && others.length === 0 && rebuiltOf.get(now)?.size === 1
       return isOne && !native.has(now) ? now : uuid
     }
     return new Map(
       component.flatMap(id => {
-        const uuid = uuidIn(state, id)
-        return uuid === undefined ? [] : [[id, nameAsNow(uuid)]]
+        const uuid = findUuid(state, id)
+        return uuid === undefined ? [] : [[id, toCurrentUuid(uuid)]]
       }),
     )
   }
@@ -270,17 +270,17 @@ class Difference {
     if (isSameProfile(now, wanted)) return now
     if (isSameProfile(now, was)) return { properties: wanted.properties, marks: wanted.marks }
     const draft = new ProfileDraft(now)
-    for (const key of new Set([now, was, wanted].flatMap(keysOf))) {
+    for (const key of new Set([now, was, wanted].flatMap(listKeys))) {
       if (isSameKey(now, wanted, key)) continue
       const isAsBefore = isSameKey(now, was, key)
       // A mark that names the job shows whose value it is, even when the job's event was not stored.
-      const isOfJob = ownMark(now, key)?.importJobId === this.#batch.importJobId
+      const isOfJob = getMark(now, key)?.importJobId === this.#batch.importJobId
       if (!isAsBefore && (isOfJob || !isSameKey(was, wanted, key))) this.#note({ ...subject, key })
       if (!isAsBefore && !isOfJob) continue
       const value = getOwnValue(wanted.properties, key)
       if (value === undefined) draft.removeProperty(key)
       else draft.setProperty(key, value)
-      const mark = ownMark(wanted, key)
+      const mark = getMark(wanted, key)
       if (mark === undefined) draft.removeMark(key)
       else draft.setMark(key, mark)
     }
@@ -321,12 +321,12 @@ class Difference {
       const record = recordOf.get(uuid)
       if (record === undefined) return []
       const gotByMerges = assignments.filter(({ survivorUuid }) => survivorUuid === uuid).map(({ taken }) => taken)
-      const own = gotByMerges.reduce(assignmentsWithout, record.own)
+      const own = gotByMerges.reduce(subtractAssignments, record.own)
       // If the job also merged the survivor away, a later survivor may have got some of the assignments.
       let { taken: given, survivorUuid } = record
       for (let next = recordOf.get(survivorUuid); next !== undefined; next = recordOf.get(survivorUuid)) {
         if (this.#persons.has(survivorUuid)) break
-        given = assignmentsWithout(given, assignmentsWithout(given, next.taken))
+        given = subtractAssignments(given, subtractAssignments(given, next.taken))
         survivorUuid = next.survivorUuid
       }
       return { projectId, uuid, assignments: own, survivorUuid, given }
@@ -334,15 +334,15 @@ class Difference {
   }
 }
 
-function uuidIn(state: ProjectState, distinctId: string): string | undefined {
+function findUuid(state: ProjectState, distinctId: string): string | undefined {
   return state.mappings.get(distinctId)?.person.uuid
 }
 
-function personsOf(state: ProjectState, uuidOf: ReadonlyMap<string, string>): ReadonlyMap<string, WorkingPerson> {
+function indexPersons(state: ProjectState, uuidOf: ReadonlyMap<string, string>): ReadonlyMap<string, WorkingPerson> {
   return new Map(Array.from(uuidOf, ([id, uuid]) => [uuid, state.mappings.get(id)!.person]))
 }
 
-function keysOf({ properties, marks }: Profile): string[] {
+function listKeys({ properties, marks }: Profile): string[] {
   return [...Object.keys(properties), ...Object.keys(marks)]
 }
 
@@ -350,22 +350,22 @@ function idOf({ distinctId }: { readonly distinctId: string }): string {
   return distinctId
 }
 
-function ownMark({ marks }: Profile, key: string): PropertyMark | undefined {
+function getMark({ marks }: Profile, key: string): PropertyMark | undefined {
   return Object.hasOwn(marks, key) ? marks[key] : undefined
 }
 
 function isSameKey(a: Profile, b: Profile, key: string): boolean {
   return (
     isSameJson(getOwnValue(a.properties, key), getOwnValue(b.properties, key)) &&
-    isSameJson({ ...ownMark(a, key) }, { ...ownMark(b, key) })
+    isSameJson({ ...getMark(a, key) }, { ...getMark(b, key) })
   )
 }
 
 function isSameProfile(a: Profile, b: Profile): boolean {
-  return keysOf(a).length === keysOf(b).length && keysOf(a).every(key => isSameKey(a, b, key))
+  return listKeys(a).length === listKeys(b).length && listKeys(a).every(key => isSameKey(a, b, key))
 }
 
-function assignmentsWithout({ hashKeys, cohortIds }: Assignments, other: Assignments): Assignments {
+function subtractAssignments({ hashKeys, cohortIds }: Assignments, other: Assignments): Assignments {
   const others = new Set(other.hashKeys.map(row => row.join('\0')))
   return {
     hashKeys: hashKeys.filter(row => !others.has(row.join('\0'))),

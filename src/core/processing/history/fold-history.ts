@@ -103,8 +103,8 @@ class Fold {
 
   /** Whether a link of this time between the ids is not made, as if it had been refused. */
   #isCut(ids: readonly [string, string], atMs: number): boolean {
-    const isBehind = (id: string) => (this.#cutAtMs.get(id) ?? Number.NEGATIVE_INFINITY) > atMs
-    return ids[0] !== ids[1] && ids.some(isBehind) && !ids.some(isIllegalDistinctId)
+    const isCutLater = (id: string) => (this.#cutAtMs.get(id) ?? Number.NEGATIVE_INFINITY) > atMs
+    return ids[0] !== ids[1] && ids.some(isCutLater) && !ids.some(isIllegalDistinctId)
   }
 }
 
@@ -146,8 +146,8 @@ function applyToPerson(state: ProjectState, row: ReadEvent, isCut: boolean): voi
   const update = {
     distinctId,
     merge: linkedId === '' ? null : { otherId: linkedId, dangerously: event === '$merge_dangerously' },
-    set: isOfGroup ? null : objectOf(changes.$set),
-    setOnce: isOfGroup ? null : objectOf(changes.$set_once),
+    set: isOfGroup ? null : toObjectOrNull(changes.$set),
+    setOnce: isOfGroup ? null : toObjectOrNull(changes.$set_once),
     unset: isOfGroup ? noKeys : parseUnsetKeys(changes.$unset),
     writesKnownPersons: event !== '$exception' || historical,
     writesFilteredKeys: event === '$set' || mergeEventNames.has(event),
@@ -173,7 +173,7 @@ function hasProfile({ personMode, lane }: ReadEvent): boolean {
   return personMode === 'full' && lane !== 'ai'
 }
 
-function objectOf(value: JsonValue | undefined): JsonObject | null {
+function toObjectOrNull(value: JsonValue | undefined): JsonObject | null {
   return value !== undefined && isJsonObject(value) ? value : null
 }
 

@@ -46,8 +46,8 @@ export function readRegisters(mark: PropertyMark, value: JsonValue | undefined):
  * imports, the mark names the import whose value is shown: that is how undoing an implicit job finds its writes.
  */
 export function mergeRegisters(a: ImportRegisters, b: ImportRegisters): ImportRegisters {
-  const latest = laterOf(a.latest, b.latest)
-  const once = earlierOf(a.once, b.once)
+  const latest = pickLater(a.latest, b.latest)
+  const once = pickEarlier(a.once, b.once)
   if (latest === a.latest && once === a.once) return a
   const isOfA = latest === null || isOnceShown(latest, once) ? once === a.once : latest === a.latest
   return { importJobId: (isOfA ? a : b).importJobId, latest, once }
@@ -62,14 +62,14 @@ function isOnceAlive(latest: ImportRegisters['latest'], once: ImportRegisters['o
   return once !== null && once.value !== undefined && (latest === null || isImportTimeLater(once, latest))
 }
 
-function laterOf(a: ImportRegisters['latest'], b: ImportRegisters['latest']): ImportRegisters['latest'] {
+function pickLater(a: ImportRegisters['latest'], b: ImportRegisters['latest']): ImportRegisters['latest'] {
   if (a === null || b === null) return a ?? b
   if (isImportTimeLater(a, b)) return a
   if (isImportTimeLater(b, a)) return b
   return a.kind === 'set' && b.kind === 'unset' ? b : a
 }
 
-function earlierOf(a: ImportRegisters['once'], b: ImportRegisters['once']): ImportRegisters['once'] {
+function pickEarlier(a: ImportRegisters['once'], b: ImportRegisters['once']): ImportRegisters['once'] {
   if (a === null || b === null) return a ?? b
   return isImportTimeLater(a, b) ? b : a
 }

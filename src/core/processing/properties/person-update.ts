@@ -31,16 +31,16 @@ export const creatorKey = '$creator_event_uuid'
  * @returns null if there is nothing to write. Source: docs/wire/ingestion.md 6.6.
  */
 export function applyPersonUpdate(before: Profile, update: PersonUpdate): ChangedProfile | null {
-  return update.historical ? applyImportUpdate(before, withCreator(update)) : applyLiveUpdate(before, update)
+  return update.historical ? applyImportUpdate(before, addCreator(update)) : applyLiveUpdate(before, update)
 }
 
 /** The profile of a person that an event creates. Source: docs/wire/ingestion.md 6.3; docs/wire/import.md 3.4. */
 export function createProfile(update: PersonUpdate): Profile {
-  if (update.historical) return applyImportUpdate(emptyProfile, withCreator(update)) ?? emptyProfile
+  if (update.historical) return applyImportUpdate(emptyProfile, addCreator(update)) ?? emptyProfile
   const draft = new ProfileDraft(emptyProfile)
   const { set, setOnce } = update
   if (setOnce !== null) {
-    const mark = liveOnceMark(update)
+    const mark = createLiveOnceMark(update)
     for (const key of Object.keys(setOnce)) {
       draft.setProperty(key, setOnce[key]!)
       if (set === null || !Object.hasOwn(set, key)) draft.setMark(key, mark)
@@ -52,7 +52,7 @@ export function createProfile(update: PersonUpdate): Profile {
 }
 
 /** Adds the creator key as a `$set_once`, so that an import's earliest event is the creator in any order. */
-function withCreator(update: PersonUpdate): ProfileUpdate {
+function addCreator(update: PersonUpdate): ProfileUpdate {
   return { ...update, setOnce: { ...update.setOnce, [creatorKey]: update.uuid } }
 }
 
@@ -68,7 +68,7 @@ function applyLiveUpdate(before: Profile, update: PersonUpdate): ChangedProfile 
     let mark: PropertyMark | null = null
     for (const key of Object.keys(setOnce)) {
       if (!setOnceApplies(before.properties, setOnce, key) || (set !== null && Object.hasOwn(set, key))) continue
-      mark ??= liveOnceMark(update)
+      mark ??= createLiveOnceMark(update)
       draft.setProperty(key, setOnce[key]!)
       draft.setMark(key, mark)
     }
@@ -107,7 +107,7 @@ function setOnceApplies(properties: PropertyBag, setOnce: JsonObject, key: strin
   return !Object.hasOwn(properties, key) || (properties[key] === null && setOnce[key] !== null)
 }
 
-function liveOnceMark(update: PersonUpdate): PropertyMark {
+function createLiveOnceMark(update: PersonUpdate): PropertyMark {
   return { kind: 'live_once', timestampMs: update.timestampMs, uuid: update.uuid, importJobId: 0 }
 }
 

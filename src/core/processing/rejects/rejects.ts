@@ -28,7 +28,7 @@ export function createRejectFromEvent(
   field: string,
 ): RejectedEvent {
   const { protocol, ip, sentAtMs, personProcessingForcedOff } = event
-  const kept = toStoredRejectBody(eventText(event), {
+  const kept = toStoredRejectBody(formatEvent(event), {
     kind: 'event',
     protocol,
     engage: false,
@@ -37,7 +37,7 @@ export function createRejectFromEvent(
     personProcessingForcedOff,
   })
   return {
-    rejectId: rejectUuid(place, event.receivedAtMs),
+    rejectId: deriveRejectUuid(place, event.receivedAtMs),
     projectId: event.projectId,
     reason,
     field,
@@ -55,7 +55,7 @@ export function createRejectFromEvent(
 /**
  * The event as a client would send it, with its own literals. The longest part comes last, since the body may be truncated.
  */
-function eventText({
+function formatEvent({
   name,
   uuid,
   distinctId,
@@ -85,7 +85,7 @@ export function createRejectFromRecording(
 ): RejectedEvent {
   const { sessionId, windowId, itemCount, itemsBytes } = recording
   return {
-    rejectId: rejectUuid(place, recording.receivedAtMs),
+    rejectId: deriveRejectUuid(place, recording.receivedAtMs),
     projectId: recording.projectId,
     reason,
     field,
@@ -102,7 +102,7 @@ export function createRejectFromRecording(
 
 export function createRejectFromLogRecord(place: RecordPlace, reject: CapturedReject): RejectedEvent {
   return {
-    rejectId: rejectUuid(place, reject.receivedAtMs),
+    rejectId: deriveRejectUuid(place, reject.receivedAtMs),
     projectId: reject.projectId,
     reason: reject.reason,
     field: reject.field,
@@ -127,7 +127,7 @@ export function createRejectFromDamage(
   { body, appendedAtMs }: Extract<LogRecord, { readonly kind: 'damaged' }>,
 ): RejectedEvent {
   return {
-    rejectId: damagedRecordUuid(logId, place),
+    rejectId: deriveDamagedRecordUuid(logId, place),
     projectId: 0,
     reason: 'log_record_damaged' satisfies RejectReason,
     field: '',
@@ -146,13 +146,13 @@ export function createRejectFromDamage(
 const rejectNamespace = Buffer.from('5d1c2a0e0b7e4f6c9a415e0d8f6b7c33', 'hex')
 
 /** The id of a log record's reject, the same every time the record is processed. Source: ours. */
-function rejectUuid({ stream, offset }: RecordPlace, receivedAtMs: number): string {
+function deriveRejectUuid({ stream, offset }: RecordPlace, receivedAtMs: number): string {
   return uuidV5(rejectNamespace, `${stream}:${offset}:${receivedAtMs}`)
 }
 
 /**
  * The id for an unreadable record. It has no readable time, so the log's id distinguishes it from records of other logs.
  */
-function damagedRecordUuid(logId: string, { stream, offset }: RecordPlace): string {
+function deriveDamagedRecordUuid(logId: string, { stream, offset }: RecordPlace): string {
   return uuidV5(rejectNamespace, `damaged:${logId}:${stream}:${offset}`)
 }

@@ -91,7 +91,7 @@ export async function answerExport<Row>(
         reply.hijack()
         const isGzip = encoder.isText && acceptsGzip(request.headers['accept-encoding'])
         const most = rowCountMax === null ? {} : { 'pennon-export-at-most': String(Math.min(rowCountMax, asked.limit)) }
-        void write(reply, { ...headers, ...most }, isGzip, continueFrom(first, reader)).finally(place.leave)
+        void writeExport(reply, { ...headers, ...most }, isGzip, continueFrom(first, reader)).finally(place.leave)
       },
     }
   } catch (error) {
@@ -99,7 +99,7 @@ export async function answerExport<Row>(
     throw error
   }
 
-  async function write(
+  async function writeExport(
     reply: FastifyReply,
     ownHeaders: Record<string, string>,
     isGzip: boolean,

@@ -40,7 +40,7 @@ export function exportPersonsRoutes(deps: ManagementDeps): ManagementRoute[] {
       const persons: PersonsToExport = {
         ...{ projectId: project.id, filters, belowId: query.cursor ?? null },
         staticCohortIds: probe?.staticCohortIds ?? [],
-        holds: test === null ? () => true : async person => unwrapHolds(await test(person)),
+        holds: test === null ? () => true : async person => unwrapMatchResult(await test(person)),
       }
       return answerExport<PersonRow>(deps, call, {
         ...{ name: 'persons', scope, limit: query.limit, format: query.format },
@@ -59,7 +59,7 @@ export function exportPersonsRoutes(deps: ManagementDeps): ManagementRoute[] {
  * Throws if the result is unknown, which cannot happen: the condition was checked before the export, so everything that it
  * needs is present.
  */
-function unwrapHolds(holds: Result<boolean, UnknownReason>): boolean {
+function unwrapMatchResult(holds: Result<boolean, UnknownReason>): boolean {
   if (!holds.ok) throw new Error(`the filters cannot be evaluated: ${holds.error}`)
   return holds.value
 }

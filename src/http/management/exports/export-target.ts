@@ -44,13 +44,13 @@ export function openExportResponse(response: ServerResponse, options: OpenRespon
     ...(hasTrailers && { trailer: trailerNames.join(', ') }),
   })
   const digest = createHash('sha256')
-  const send = (bytes: Uint8Array): boolean => {
+  const hashAndWrite = (bytes: Uint8Array): boolean => {
     digest.update(bytes)
     return response.write(bytes, error => {
       if (!error) releaseBytesMemory(bytes)
     })
   }
-  const gzip = isGzip ? createGzipInto(response, send) : null
+  const gzip = isGzip ? createGzipInto(response, hashAndWrite) : null
   const first: ServerResponse | Gzip = gzip ?? response
 
   /** Waits for an event that shows that the reader has taken more. */
@@ -73,7 +73,7 @@ export function openExportResponse(response: ServerResponse, options: OpenRespon
       signal.throwIfAborted()
       if (bytes.length === 0) return
       // Sends the bytes even if the export lost its place: the cursor of the closing error already counts these rows.
-      const canWriteMore = gzip === null ? send(bytes) : gzip.write(bytes)
+      const canWriteMore = gzip === null ? hashAndWrite(bytes) : gzip.write(bytes)
       place.signal.throwIfAborted()
       if (!canWriteMore) await waitForReader(first, 'drain')
     },

@@ -25,14 +25,14 @@ export function createParquetEncoder<Row>(
   let groupCount = 0
   let rowCount = 0
   let chars = 0
-  const openEncoder = () => {
+  const getOrOpenEncoder = () => {
     file ??= openFile(columns)
     return file
   }
   let values: ParquetValue[][] = columns.map(() => [])
   let messageChars = 0
-  const handOver = () => {
-    openEncoder().add(values)
+  const flushValues = () => {
+    getOrOpenEncoder().add(values)
     chars += messageChars
     values = columns.map(() => [])
     messageChars = 0
@@ -40,7 +40,7 @@ export function createParquetEncoder<Row>(
   const endGroup = async () => {
     groupCount++
     rowCount = chars = 0
-    return openEncoder().endGroup()
+    return getOrOpenEncoder().endGroup()
   }
   return {
     contentType: 'application/vnd.apache.parquet',
@@ -55,14 +55,14 @@ export function createParquetEncoder<Row>(
         }
         rowCount++
         if (values[0]!.length < rowsPerMessage && messageChars < messageCharsMax) continue
-        handOver()
+        flushValues()
         yield ''
         if (chars >= limits.groupCharsMax || rowCount >= limits.groupRowsMax) yield await endGroup()
       }
     },
     async *end(next) {
-      handOver()
-      yield await openEncoder().end({
+      flushValues()
+      yield await getOrOpenEncoder().end({
         'pennon.export.complete': String(next === null),
         ...(next !== null && { 'pennon.export.next': next }),
       })

@@ -65,12 +65,12 @@ async function retireSentFlags(
     done: results.flatMap(({ flag, refused }) => (flag !== null && refused === null ? [flag] : [])),
     errors: [
       ...unreadable.map(id => ({ id, reason: 'Not a flag id: flag ids are whole numbers.', used_by: [] })),
-      ...results.flatMap(result => encodeRefused(result, how, caller)),
+      ...results.flatMap(result => encodeRefusal(result, how, caller)),
     ],
   }
 }
 
-function encodeRefused({ flagId: id, flag, refused }: RetiredFlag, how: string, caller: Caller): BulkErrorJson[] {
+function encodeRefusal({ flagId: id, flag, refused }: RetiredFlag, how: string, caller: Caller): BulkErrorJson[] {
   if (refused === null) return []
   if (flag === null || refused.kind === 'not_found')
     return [{ id, reason: 'The project has no flag with this id.', used_by: [] }]

@@ -71,15 +71,15 @@ export function copyFlagsRoutes(deps: ManagementDeps): ManagementRoute[] {
         isDisabled: body.disable_copied_flag === true,
       }
       for (const projectId of new Set(body.target_project_ids)) {
-        const fail = (errors: readonly string[]) => failed.push({ project_id: projectId, errors })
-        if (!mayUseProject(caller, projectId)) fail(['This API key has no access to this project.'])
-        else if ((await deps.management.findProject(projectId)) === null) fail(['This project does not exist.'])
+        const addFailure = (errors: readonly string[]) => failed.push({ project_id: projectId, errors })
+        if (!mayUseProject(caller, projectId)) addFailure(['This API key has no access to this project.'])
+        else if ((await deps.management.findProject(projectId)) === null) addFailure(['This project does not exist.'])
         else {
           const copied = await copyFlag(deps, flag, projectId, options)
           if (copied.ok) {
             const [shown] = await encodeFlags(deps, caller, [copied.value.flag])
             success.push({ ...shown, project_id: projectId, notes: copied.value.notes })
-          } else fail(describeCopyRefusal(copied.error))
+          } else addFailure(describeCopyRefusal(copied.error))
         }
       }
       return answer(200, { success, failed })

@@ -19,19 +19,19 @@ import type { ManagementRoute } from '../kit/endpoint.ts'
 import { flagRoutes } from '../kit/flag-endpoint.ts'
 import { readInstant } from '../kit/instants.ts'
 
-const asInFlags = (description?: string) =>
+const optionalUnknown = (description?: string) =>
   Type.Optional(Type.Unknown(description === undefined ? {} : { description }))
 
 /** Only names the fields: the parser of /flags reads them and knows all their forms. */
 const explainSchema = Type.Object({
-  distinct_id: asInFlags('Required.'),
-  person_properties: asInFlags('Override stored properties, key by key.'),
-  groups: asInFlags('Group keys by group type.'),
-  group_properties: asInFlags('Group properties by group type.'),
-  $device_id: asInFlags(),
-  $anon_distinct_id: asInFlags(),
-  evaluation_runtime: asInFlags('`client` or `server`. If omitted, flags of both runtimes are explained.'),
-  evaluation_contexts: asInFlags(),
+  distinct_id: optionalUnknown('Required.'),
+  person_properties: optionalUnknown('Override stored properties, key by key.'),
+  groups: optionalUnknown('Group keys by group type.'),
+  group_properties: optionalUnknown('Group properties by group type.'),
+  $device_id: optionalUnknown(),
+  $anon_distinct_id: optionalUnknown(),
+  evaluation_runtime: optionalUnknown('`client` or `server`. If omitted, flags of both runtimes are explained.'),
+  evaluation_contexts: optionalUnknown(),
   only_use_override_person_properties: Type.Optional(nullable(Type.Boolean())),
   ip: Type.Optional(
     nullable(
@@ -48,18 +48,18 @@ const explainSchema = Type.Object({
     ),
   ),
   // Older and alternative names of these fields, and other fields that SDKs send.
-  $distinct_id: asInFlags(),
-  $properties: asInFlags(),
-  $groups: asInFlags(),
-  device_id: asInFlags(),
-  anon_distinct_id: asInFlags(),
-  evaluation_environments: asInFlags(),
-  flag_keys: asInFlags(),
-  flag_keys_to_evaluate: asInFlags(),
-  token: asInFlags(),
-  api_key: asInFlags(),
-  timezone: asInFlags(),
-  geoip_disable: asInFlags(),
+  $distinct_id: optionalUnknown(),
+  $properties: optionalUnknown(),
+  $groups: optionalUnknown(),
+  device_id: optionalUnknown(),
+  anon_distinct_id: optionalUnknown(),
+  evaluation_environments: optionalUnknown(),
+  flag_keys: optionalUnknown(),
+  flag_keys_to_evaluate: optionalUnknown(),
+  token: optionalUnknown(),
+  api_key: optionalUnknown(),
+  timezone: optionalUnknown(),
+  geoip_disable: optionalUnknown(),
 })
 
 export function explainFlagRoutes(deps: ManagementDeps): ManagementRoute[] {

@@ -99,7 +99,7 @@ async function readFlagTraits(deps: ManagementDeps, projectId: number, query: Qu
 }
 
 /** Searches only once, however many slices of the result are read afterwards. */
-async function readFound({ management }: ManagementDeps, projectId: number, search: FlagSearch) {
+async function createSearchPager({ management }: ManagementDeps, projectId: number, search: FlagSearch) {
   const ids = await management.searchFlags(projectId, search)
   return async ({ limit, offset }: PageRequest) => ({
     count: ids.length,
@@ -143,7 +143,7 @@ export function featureFlagsRoutes(deps: ManagementDeps): ManagementRoute[] {
           call,
           query,
           isSearch
-            ? await readFound(deps, project.id, {
+            ? await createSearchPager(deps, project.id, {
                 ...chosen,
                 traits,
                 ...(isStale && { staleAtMs: deps.clock.nowMs() }),

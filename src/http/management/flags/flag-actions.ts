@@ -157,7 +157,7 @@ export function flagActionsRoutes(deps: ManagementDeps): ManagementRoute[] {
       handle: async ({ caller, project, query, signal }) => {
         const evaluated = await evaluateFlags(deps, project, caller.id, query)
         if (!evaluated.ok) return refusal(evaluated.error)
-        const encodeKeys = async (keys: readonly string[]) => {
+        const encodeFlagRows = async (keys: readonly string[]) => {
           const found: Flag[] = []
           for (const key of keys) {
             const flag = await deps.management.findFlagByKey(project.id, key)
@@ -169,7 +169,7 @@ export function flagActionsRoutes(deps: ManagementDeps): ManagementRoute[] {
             value: flagValueOf(evaluated.value.get(flag.key)!) ?? false,
           }))
         }
-        return answerWholeList([...evaluated.value.keys()], encodeRowsInBulk(encodeKeys), {
+        return answerWholeList([...evaluated.value.keys()], encodeRowsInBulk(encodeFlagRows), {
           ...{ signal, sliceRows: shownTogether },
           tooLarge: sizeMax =>
             createInvalidInputError(

@@ -88,7 +88,7 @@ export function flagReachRoutes(deps: ManagementDeps): ManagementRoute[] {
         if (ownIndex !== null && ownIndex !== typeIndex) return refusal(otherType)
         const properties = getOwnValue(condition, 'properties') ?? []
         const population: Population = typeIndex === null ? { kind: 'persons' } : { kind: 'groups', typeIndex }
-        const ask = () => {
+        const prepareQuestion = () => {
           const served = deps.servedProject(project.id)
           if (served === null) return null
           const { definitions } = served
@@ -97,7 +97,7 @@ export function flagReachRoutes(deps: ManagementDeps): ManagementRoute[] {
         }
         const links = await deps.management.findLinks(project.id)
         await deps.definitionsReady(links.revision)
-        const asked = ask()
+        const asked = prepareQuestion()
         if (asked === null) return refusal(stateUnavailable)
         const lacked = findMissingScope(caller, asked.question)
         if (lacked !== null) return refusal(lacked)
@@ -109,10 +109,10 @@ export function flagReachRoutes(deps: ManagementDeps): ManagementRoute[] {
         return answerFromScan(() =>
           deps.scans.counts.run(project.id, signal, async () => {
             // Builds the question again, since definitions and rights may have changed during the wait.
-            const current = ask()
+            const current = prepareQuestion()
             if (current === null) return refusal(stateUnavailable)
             const { definitions, probe, question } = current
-            const ended = await findEnd(call, question)
+            const ended = await findLostAccess(call, question)
             if (ended !== null) return refusal(createPermissionDeniedError(accessEndDetails[ended]))
             if (Array.isArray(properties) && properties.length === 0) {
               const total = await countSubjects(deps, project.id, population)
@@ -163,7 +163,7 @@ export function flagReachRoutes(deps: ManagementDeps): ManagementRoute[] {
             : refuseInvalidDefinition(draft.error.issues.map(pointIssueAtDefinition))
         const { flag, revision } = draft.value
         await deps.definitionsReady(revision)
-        const ask = async (): Promise<Result<AskedReach, WireError>> => {
+        const prepareQuestion = async (): Promise<Result<AskedReach, WireError>> => {
           const served = deps.servedProject(project.id)
           if (served === null) return err(stateUnavailable)
           const { definitions } = served
@@ -173,11 +173,11 @@ export function flagReachRoutes(deps: ManagementDeps): ManagementRoute[] {
           if (!question.ok) return err(refusals[question.error]('definition.filters'))
           return ok({ definitions, question: question.value, baseVersion: base.value?.version ?? null })
         }
-        const asked = await ask()
+        const asked = await prepareQuestion()
         if (!asked.ok) return refusal(asked.error)
         const lacked = findMissingScope(caller, asked.value.question)
         if (lacked !== null) return refusal(lacked)
-        return answerFromScan(() => begin(call, asked.value, ask))
+        return answerFromScan(() => beginCount(call, asked.value, prepareQuestion))
       },
     }),
   ]
@@ -198,7 +198,7 @@ export function flagReachRoutes(deps: ManagementDeps): ManagementRoute[] {
   }
 
   /** Resolves when the count runs or is queued. Earlier failures are ordinary answers. */
-  function begin(
+  function beginCount(
     call: ProjectCall<QuerySpec, unknown>,
     asked: AskedReach,
     ask: () => Promise<Result<AskedReach, WireError>>,
@@ -214,18 +214,18 @@ export function flagReachRoutes(deps: ManagementDeps): ManagementRoute[] {
       .run(
         call.project.id,
         call.signal,
-        async () => count(call, await opened.promise, ask),
+        async () => streamCounts(call, await opened.promise, ask),
         () => begun.resolve({ stream }),
       )
       .catch(async (error: unknown) => {
         begun.reject(error) // no effect once it runs or waits
-        endWith(call, await opened.promise, error)
+        endWithError(call, await opened.promise, error)
       })
     return begun.promise
   }
 
   /** Reads definitions and rights again, since they may have changed during the wait. */
-  async function count(
+  async function streamCounts(
     call: ProjectCall<QuerySpec, unknown>,
     response: Response,
     ask: () => Promise<Result<AskedReach, WireError>>,
@@ -253,7 +253,7 @@ export function flagReachRoutes(deps: ManagementDeps): ManagementRoute[] {
     response.end(encodeAffectedCounts(reach, counts, true))
   }
 
-  function endWith(
+  function endWithError(
     { request, project, signal }: ProjectCall<QuerySpec, unknown>,
     response: Response,
     error: unknown,
@@ -266,11 +266,11 @@ export function flagReachRoutes(deps: ManagementDeps): ManagementRoute[] {
   }
 
   async function requireAccess(call: ProjectCall<QuerySpec, unknown>, question: ReachQuery): Promise<void> {
-    const ended = await findEnd(call, question)
+    const ended = await findLostAccess(call, question)
     if (ended !== null) throw new CountEndedError('access_ended', accessEndDetails[ended])
   }
 
-  function findEnd(call: ProjectCall<QuerySpec, unknown>, question: ReachQuery): Promise<AccessEnd | null> {
+  function findLostAccess(call: ProjectCall<QuerySpec, unknown>, question: ReachQuery): Promise<AccessEnd | null> {
     return findAccessLossReason(deps, call, scope, key => findMissingScope(key, question) === null)
   }
 }

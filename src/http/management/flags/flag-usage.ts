@@ -38,7 +38,7 @@ export function flagUsageRoutes(deps: ManagementDeps): ManagementRoute[] {
         const [lastCall] = await deps.management.listLastCalls(project.id, [flag.id])
         return answerFromEventStore(async () => {
           const counted = await answerFlagUsage(insights, project, flag.key, toCallRange(query), signal)
-          if (!counted.ok) return refusal(rangeError(counted.error))
+          if (!counted.ok) return refusal(toRangeError(counted.error))
           const { usage, buckets } = counted.value
           return answer(200, encodeFlagUsage(usage, buckets, project.timezone, lastCall?.calledAtMs ?? null))
         })
@@ -56,7 +56,7 @@ export function flagUsageRoutes(deps: ManagementDeps): ManagementRoute[] {
         const range = { ...toCallRange(query), importJobIds: await deps.management.listJobsInExperiments(project.id) }
         return answerFromEventStore(async () => {
           const counted = await answerExposure(insights, project, flag, range, signal)
-          if (!counted.ok) return refusal(rangeError(counted.error))
+          if (!counted.ok) return refusal(toRangeError(counted.error))
           return answer(200, encodeFlagExposure(counted.value, project.timezone))
         })
       },
@@ -72,7 +72,7 @@ function toCallRange(query: {
   return { from: query.date_from ?? null, to: query.date_to ?? null, interval: query.interval }
 }
 
-function rangeError(issue: FlagCallRangeIssue): WireError {
+function toRangeError(issue: FlagCallRangeIssue): WireError {
   switch (issue.kind) {
     case 'dates':
       return createInvalidInputError(`date_${issue.issue.field}`, issue.issue.message)

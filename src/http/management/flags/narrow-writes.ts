@@ -57,7 +57,7 @@ const everyoneSchema = Type.Object({
 })
 
 export function narrowWritesRoutes(deps: ManagementDeps): ManagementRoute[] {
-  const action = (name: string) =>
+  const toEndpointBase = (name: string) =>
     ({
       route: `POST /feature_flags/:flagId/${name}`,
       id: `feature_flags_${name}`,
@@ -67,7 +67,7 @@ export function narrowWritesRoutes(deps: ManagementDeps): ManagementRoute[] {
   return [
     ...Object.entries(switches).flatMap(([name, { change: write, obstacle, summary }]) =>
       flagRoutes(deps, {
-        ...action(name),
+        ...toEndpointBase(name),
         summary: `${summary} The request body is ignored.`,
         ignoresBody: true,
         handle: async ({ caller, change, item: flag }) => {
@@ -77,7 +77,7 @@ export function narrowWritesRoutes(deps: ManagementDeps): ManagementRoute[] {
       }),
     ),
     ...flagRoutes(deps, {
-      ...action('set_release_condition_rollout'),
+      ...toEndpointBase('set_release_condition_rollout'),
       summary: 'Set the rollout percentage of one condition set.',
       body: conditionRolloutSchema,
       handle: async ({ caller, change, item: flag, body }) => {
@@ -87,7 +87,7 @@ export function narrowWritesRoutes(deps: ManagementDeps): ManagementRoute[] {
       },
     }),
     ...flagRoutes(deps, {
-      ...action('roll_out_to_everyone'),
+      ...toEndpointBase('roll_out_to_everyone'),
       summary:
         'Roll the flag out to all users: insert a condition set before the others, with one variant if the flag has variants.',
       body: everyoneSchema,

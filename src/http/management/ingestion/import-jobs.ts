@@ -103,11 +103,11 @@ export function importJobsRoutes(deps: ManagementDeps): ManagementRoute[] {
       success: { status: 201, schema: importJobSchema },
       handle: async ({ change, project, body }) => {
         const { source, name = source, plan = {} } = body
-        const tooLong = findTooLongField({ plan })
+        const tooLong = findLengthRefusal({ plan })
         if (tooLong !== null) return tooLong
         if ((body.replay_side_effects ?? []).length > 0) return refusal(noDestinations)
         const secondsMax = project.ingestion.dropEventsOlderThanSeconds ?? 0
-        if (secondsMax > 0 && body.accept_old !== true) return refusal(dropsOldEventsError(secondsMax))
+        if (secondsMax > 0 && body.accept_old !== true) return refusal(oldEventsDroppedError(secondsMax))
         const options = decodeImportOptions(body.options)
         const created = await createJob(deps, { projectId: project.id, name, source, plan, options }, change)
         if (!created.ok) return refusal(tooManyJobsError(created.error))
@@ -130,7 +130,7 @@ export function importJobsRoutes(deps: ManagementDeps): ManagementRoute[] {
       body: updateImportJobSchema,
       success: { status: 200, schema: importJobSchema },
       handle: async ({ change, project, params, body }) => {
-        const tooLong = findTooLongField(body)
+        const tooLong = findLengthRefusal(body)
         return tooLong ?? answerJob(await updateJob(deps, project.id, parseJobId(params.jobId!), body, change))
       },
     }),
@@ -255,7 +255,7 @@ function tooManyJobsError(which: TooManyJobs): WireError {
 }
 
 /** Source: docs/wire/import.md §3.6. */
-function dropsOldEventsError(seconds: number) {
+function oldEventsDroppedError(seconds: number) {
   return wireError(
     409,
     'project_drops_old_events',
@@ -265,7 +265,7 @@ function dropsOldEventsError(seconds: number) {
   )
 }
 
-function findTooLongField(body: { readonly plan?: JsonObject; readonly progress?: JsonObject }): Answer | null {
+function findLengthRefusal(body: { readonly plan?: JsonObject; readonly progress?: JsonObject }): Answer | null {
   for (const key of ['plan', 'progress'] as const)
     if (body[key] !== undefined && Buffer.byteLength(JSON.stringify(body[key])) > importJobTextBytesMax)
       return refusal(createInvalidInputError(key, `At most ${importJobTextBytesMax} bytes of JSON.`))

@@ -20,12 +20,12 @@ export function createBaseUrl(publicUrl: string | null, trustedProxies: TrustedP
     if (publicUrl !== null) return publicUrl
     const { headers } = request
     const isTrusted = trustedProxies.trusts(removeIpv4Mapping(request.socket.remoteAddress ?? ''))
-    const readForwarded = (name: string, form: RegExp) => {
+    const readForwardedHeader = (name: string, form: RegExp) => {
       const first = isTrusted ? [headers[name] ?? ''].flat().join(',').split(',', 1)[0]!.trim() : ''
       return form.test(first) ? first : null
     }
-    const host = readForwarded('x-forwarded-host', hostForm) ?? headers.host ?? ''
-    const prefix = readForwarded('x-forwarded-prefix', prefixForm)?.replace(/\/$/, '') ?? ''
+    const host = readForwardedHeader('x-forwarded-host', hostForm) ?? headers.host ?? ''
+    const prefix = readForwardedHeader('x-forwarded-prefix', prefixForm)?.replace(/\/$/, '') ?? ''
     if (!hostForm.test(host)) return prefix
     const scheme = headers['x-forwarded-proto'] === 'https' ? 'https' : request.protocol
     return `${scheme}://${host}${prefix}`

@@ -43,7 +43,7 @@ export function answerCohortWrite(
     code,
     detail: message,
   }))
-  if (members !== null && foundNoMember(members)) shown.push(nobodyFound)
+  if (members !== null && hasOnlyUnknownIds(members)) shown.push(nobodyFound)
   return answer(status, {
     ...encodeCohort(cohort, options),
     ...(members === null ? {} : { members: encodeMemberReport(members) }),
@@ -51,7 +51,7 @@ export function answerCohortWrite(
   })
 }
 
-function foundNoMember({ changedCount, unchangedCount, unknownIds }: MemberReport): boolean {
+function hasOnlyUnknownIds({ changedCount, unchangedCount, unknownIds }: MemberReport): boolean {
   return changedCount + unchangedCount === 0 && unknownIds.length > 0
 }
 

@@ -125,7 +125,7 @@ export function instanceRoutes<Q extends QuerySpec, S extends TSchema>(
   endpoint: InstanceEndpoint<Q, S>,
 ): ManagementRoute[] {
   const read = createRequestReader(deps, endpoint)
-  return [pathOf(endpoint), ...(endpoint.aliases ?? [])].map(path =>
+  return [parsePath(endpoint), ...(endpoint.aliases ?? [])].map(path =>
     toRoute(deps, endpoint, path, async (request, signal) => {
       const call = await read(request, signal)
       return 'status' in call ? call : endpoint.handle(call)
@@ -140,7 +140,7 @@ export function projectRoutes<Q extends QuerySpec, S extends TSchema>(
 ): ManagementRoute[] {
   const read = createRequestReader(deps, endpoint)
   return (endpoint.prefixes ?? projectPrefixes).map(prefix =>
-    toRoute(deps, endpoint, `${prefix}${pathOf(endpoint)}`, async (request, signal) => {
+    toRoute(deps, endpoint, `${prefix}${parsePath(endpoint)}`, async (request, signal) => {
       const caller = readCaller(request)
       const project = await findRequestedProject(deps.management, caller, request)
       if (project === null) return refusal(noSuchProject)
@@ -193,12 +193,12 @@ const noBody = wireError(
 /** The schema for a write that needs no body: any field in the body is refused, since it would be ignored. */
 const noFields = Type.Object({})
 
-function methodOf({ route }: { readonly route: string }): Route['method'] {
+function parseMethod({ route }: { readonly route: string }): Route['method'] {
   return route.slice(0, route.indexOf(' ')) as Route['method']
 }
 
 /** The path without a final slash; '' for the project itself. */
-function pathOf({ route }: { readonly route: string }): string {
+function parsePath({ route }: { readonly route: string }): string {
   return route.slice(route.indexOf('/')).replace(/\/$/, '')
 }
 
@@ -207,7 +207,7 @@ function createRequestReader<Q extends QuerySpec, S extends TSchema>(
   endpoint: EndpointBase<Q, S>,
 ) {
   const { body: schema = noFields, postHogFields, wrongNames, uniqueKeysIn } = endpoint
-  const method = methodOf(endpoint)
+  const method = parseMethod(endpoint)
   const parseBody =
     method === 'GET' || endpoint.ignoresBody === true
       ? null
@@ -247,7 +247,7 @@ function toRoute(
 ): ManagementRoute {
   const contentType = endpoint.success.contentType ?? 'application/json'
   return {
-    method: methodOf(endpoint),
+    method: parseMethod(endpoint),
     path,
     access: 'personal_key',
     scope: endpoint.scope,
@@ -258,7 +258,7 @@ function toRoute(
       id: endpoint.id,
       tag:
         endpoint.tag ??
-        pathOf(endpoint)
+        parsePath(endpoint)
           .replace(/^\/api/, '')
           .split('/')[1]!,
       summary: endpoint.summary,

@@ -231,7 +231,7 @@ export function encodeCountAndPageLinks(
 ) {
   const nextOffset = page.offset + resultCount
   const hasMore = nextOffset < count && resultCount > 0
-  return { count, ...encodeNeighbourAddresses(request, page, hasMore ? nextOffset : null) }
+  return { count, ...buildNeighbourAddresses(request, page, hasMore ? nextOffset : null) }
 }
 
 /** `{"next","previous"}` for a list that is not counted. */
@@ -241,7 +241,7 @@ export function encodeUncountedPageLinks(
   hasMore: boolean,
   resultCount: number,
 ) {
-  return encodeNeighbourAddresses(request, page, hasMore ? page.offset + resultCount : null)
+  return buildNeighbourAddresses(request, page, hasMore ? page.offset + resultCount : null)
 }
 
 /** The request's own address with some parameters changed; null removes one. */
@@ -257,14 +257,14 @@ export function buildUrlWithParams(request: FastifyRequest, changes: Readonly<Re
 }
 
 /** @param nextOffset null when this page is the last. */
-function encodeNeighbourAddresses(request: FastifyRequest, { limit, offset }: PageRequest, nextOffset: number | null) {
+function buildNeighbourAddresses(request: FastifyRequest, { limit, offset }: PageRequest, nextOffset: number | null) {
   const before = Math.max(0, offset - limit)
   // The other pages of a list requested by `page` are addressed by offset.
-  const pageAddress = (from: number) =>
+  const buildPageAddress = (from: number) =>
     buildUrlWithParams(request, { page: null, limit: String(limit), offset: from === 0 ? null : String(from) })
   return {
-    next: nextOffset === null ? null : pageAddress(nextOffset),
-    previous: offset === 0 ? null : pageAddress(before),
+    next: nextOffset === null ? null : buildPageAddress(nextOffset),
+    previous: offset === 0 ? null : buildPageAddress(before),
   }
 }
 

@@ -60,7 +60,7 @@ export function findUnacceptedField(sent: JsonObject, taken: TakenFields): WireE
     if (answered.has(name)) continue
     const meant = Object.hasOwn(wrong, name) ? wrong[name]! : suggestName(name, known)
     if (meant !== null) return misspeltError('field', name, meant)
-    return createInvalidInputError(formatName(name), `Unknown field ${formatName(name)}: it would have no effect.`)
+    return createInvalidInputError(truncateName(name), `Unknown field ${truncateName(name)}: it would have no effect.`)
   }
   return null
 }
@@ -77,7 +77,7 @@ export function findMisspeltMember(sent: JsonObject, schema: TSchema): WireError
     const object = findObjectSchema(fieldSchema)
     const known = listSchemaPropertyNames(object)
     if (known.length === 0) continue
-    const error = findMisspeltName('field', value, known) ?? (isClosed(object) ? findUnknown(value, known) : null)
+    const error = findMisspeltName('field', value, known) ?? (isClosed(object) ? findUnknownFieldError(value, known) : null)
     if (error !== null) return { ...error, attr: `${field}.${error.attr}` }
   }
   return null
@@ -95,7 +95,7 @@ function misspeltError(kind: 'field' | 'parameter', name: string, meant: string)
 /** The most characters of a name that a message shows, far more than any field's name has. */
 const shownCharsMax = 200
 
-function formatName(name: string): string {
+function truncateName(name: string): string {
   return name.length > shownCharsMax ? `${name.slice(0, shownCharsMax)}…` : name
 }
 
@@ -103,7 +103,7 @@ function suggestName(name: string, known: readonly string[]): string | null {
   return findTypoCandidate(name, known) ?? findAbbreviatedName(name, known)
 }
 
-function findUnknown(sent: JsonObject, known: readonly string[]): WireError | null {
+function findUnknownFieldError(sent: JsonObject, known: readonly string[]): WireError | null {
   const name = Object.keys(sent).find(name => !known.includes(name))
   return name === undefined
     ? null

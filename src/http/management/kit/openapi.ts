@@ -52,7 +52,7 @@ const pack: Readonly<Record<ScriptPacking, (text: Buffer) => Promise<Buffer>>> =
 
 export function buildOpenApiDocument(deps: OpenApiDeps): Json {
   const paths: Record<string, Json> = {}
-  for (const route of deps.managementRoutes) addOperation(paths, route, describeManagement(route))
+  for (const route of deps.managementRoutes) addOperation(paths, route, describeManagementRoute(route))
   for (const route of deps.otherRoutes) addOperation(paths, route, describeWireRoute(route))
   return {
     openapi: '3.1.0',
@@ -72,11 +72,11 @@ export function buildOpenApiDocument(deps: OpenApiDeps): Json {
   }
 }
 
-const bearer = (description: string): Json => ({ type: 'http', scheme: 'bearer', description })
+const createBearerScheme = (description: string): Json => ({ type: 'http', scheme: 'bearer', description })
 const securitySchemes = {
-  personalApiKey: bearer('A personal API key, phx_…'),
-  projectSecretKey: bearer('A secret key of the project, phs_…'),
-  projectApiKey: bearer('The project API key, phc_…, which is public.'),
+  personalApiKey: createBearerScheme('A personal API key, phx_…'),
+  projectSecretKey: createBearerScheme('A secret key of the project, phs_…'),
+  projectApiKey: createBearerScheme('The project API key, phc_…, which is public.'),
   projectApiKeyHeader: { type: 'apiKey', in: 'header', name: 'X-API-Key', description: 'The project API key.' },
   projectApiKeyInQuery: { type: 'apiKey', in: 'query', name: 'token', description: 'The project API key.' },
 }
@@ -152,7 +152,7 @@ function createOperationId(route: ManagementRoute): string {
   return isById ? `organization_by_id_${id}` : id
 }
 
-function describeManagement(route: ManagementRoute): Json {
+function describeManagementRoute(route: ManagementRoute): Json {
   const { operation } = route
   const { status, schema, contentType } = operation.success
   const takesInput = operation.body !== null || Object.keys(operation.query).length > 0

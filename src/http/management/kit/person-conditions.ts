@@ -94,9 +94,9 @@ function readProperties(text: string, name: string): Result<readonly JsonObject[
     filters.push({ ...filter, type })
   }
   const [issue] = validateFlag({ filters: { groups: [{ properties: filters }] } })
-  return issue === undefined ? ok(filters) : err(conditionError(issue, name))
+  return issue === undefined ? ok(filters) : err(toConditionError(issue, name))
 }
 
-function conditionError({ path, code, message }: FlagIssue, name: string): WireError {
+function toConditionError({ path, code, message }: FlagIssue, name: string): WireError {
   return wireError(400, code, message, path.replace(/^filters\.groups\.0\.properties/, name))
 }

@@ -221,11 +221,11 @@ export function ignoredParam(description: string): QueryParam<undefined> {
  * again.
  */
 export function unsupportedOffsetParams() {
-  const param = (first: string): QueryParam<undefined> => {
+  const firstPageParam = (first: string): QueryParam<undefined> => {
     const refused = unsupportedParam(`only ${first}, the first page. Follow next for more pages.`)
     return { ...refused, read: (text, name) => refused.read(text === first ? undefined : text, name) }
   }
-  return { offset: param('0'), page: param('1') }
+  return { offset: firstPageParam('0'), page: firstPageParam('1') }
 }
 
 /** `cursor` of a list, from `next` of the previous page. @param parse returns null for a text that is not a cursor. */

@@ -44,12 +44,12 @@ export async function parseForm(
   if (boundary === null) return err(unreadable)
   const tooMuch = findFormSizeProblem(bytes, `--${boundary[1] ?? boundary[2]}`)
   if (tooMuch !== null) return err(createInvalidError(null, tooMuch))
-  const form = await readForm(bytes, contentType)
+  const form = await parseFormData(bytes, contentType)
   if (form === null) return err(unreadable)
   const object: JsonObject = {}
   for (const [name, value] of form) {
     const text = typeof value === 'string' ? value : decodeFileText(new Uint8Array(await value.arrayBuffer()))
-    setOwnValue(object, name, wantsText(schema, name) ? text : parseJsonOrText(text))
+    setOwnValue(object, name, isTextField(schema, name) ? text : parseJsonOrText(text))
   }
   return ok(object)
 }
@@ -57,7 +57,7 @@ export async function parseForm(
 const unreadable = createInvalidError(null, 'The request body is not valid multipart/form-data.')
 
 /** Reads the form with Node's own reader; null when it cannot read the body. */
-async function readForm(bytes: Buffer, contentType: string): Promise<FormData | null> {
+async function parseFormData(bytes: Buffer, contentType: string): Promise<FormData | null> {
   try {
     return await new Response(new Uint8Array(bytes), { headers: { 'content-type': contentType } }).formData()
   } catch (error) {
@@ -100,7 +100,7 @@ function findFormSizeProblem(bytes: Buffer, mark: string): string | null {
 }
 
 /** Whether a field stays text. True also for fields that the schema does not name, since those are ignored later. */
-function wantsText(schema: TSchema, name: string): boolean {
+function isTextField(schema: TSchema, name: string): boolean {
   const properties = 'properties' in schema ? (schema.properties as Record<string, TSchema>) : {}
   if (!Object.hasOwn(properties, name)) return true
   return listSchemaTypes(properties[name]!).every(type => type === 'string' || type === 'null')

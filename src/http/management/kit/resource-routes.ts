@@ -98,7 +98,7 @@ export function resourceRoutes<
   U extends TSchema,
 >(deps: ResourceDeps, declared: ResourceEndpoints<N, T, Q, C, U>): ManagementRoute[] {
   const { resource, tag, replace, actions = [] } = declared
-  const endpoints = { ...(plainEndpoints(deps, resource) as unknown as Required<typeof declared>), ...declared }
+  const endpoints = { ...(createPlainEndpoints(deps, resource) as unknown as Required<typeof declared>), ...declared }
   const { schemas, postHogFields } = endpoints
   const noun = resource.replaceAll('_', ' ')
   const aNoun = `${/^[aeiou]/.test(noun) ? 'an' : 'a'} ${noun}`
@@ -118,10 +118,10 @@ export function resourceRoutes<
     },
   }
   const [read, write] = [`${resource}:read`, `${resource}:write`]
-  const itemAnswer = async (status: number, { caller, project }: ProjectCall<QuerySpec, unknown>, item: T) =>
+  const answerItem = async (status: number, { caller, project }: ProjectCall<QuerySpec, unknown>, item: T) =>
     answer(status, (await endpoints.encode(caller, project.id, [item]))[0])
   const answerWritten = async (status: number, call: ProjectCall<QuerySpec, unknown>, result: Result<T, WireError>) =>
-    result.ok ? itemAnswer(status, call, result.value) : refusal(result.error)
+    result.ok ? answerItem(status, call, result.value) : refusal(result.error)
   const query = { ...pageParams(), ...endpoints.filters }
 
   return [
@@ -150,7 +150,7 @@ export function resourceRoutes<
     ...itemRoutes(deps, items, {
       ...{ route: `GET /${tag}/:${param}`, id: `${tag}_retrieve`, summary: summaries.retrieve, scope: read },
       success: { status: 200, schema: schemas.item },
-      handle: call => itemAnswer(200, call, call.item),
+      handle: call => answerItem(200, call, call.item),
     }),
     ...itemRoutes(deps, items, {
       ...{ route: `PATCH /${tag}/:${param}`, id: `${tag}_partial_update`, summary: summaries.update, scope: write },
@@ -191,7 +191,7 @@ export function createNoSuchItemError(resource: ResourceName): WireError {
   return createNotFoundError(`The project has no ${resource.replaceAll('_', ' ')} with this id.`)
 }
 
-function plainEndpoints<N extends ResourceName>({ management, definitionsReady, newUuid }: ResourceDeps, name: N) {
+function createPlainEndpoints<N extends ResourceName>({ management, definitionsReady, newUuid }: ResourceDeps, name: N) {
   const resource: Resource = resources[name]
   const readFields = ({ body, project, change }: ProjectCall<QuerySpec, object>) =>
     readBodyFields(resource, body, project, change.atMs)

@@ -33,12 +33,12 @@ export function findFirstProblems(
   compile: CompileSchema,
   path = '',
 ): SchemaProblem[] {
-  const fits = (part: TSchema, of: JsonValue) => compile(part).Check(of)
+  const isValid = (part: TSchema, of: JsonValue) => compile(part).Check(of)
   if (Array.isArray(value)) {
     const list = findOnlyMember(schema, 'items')
     if (list !== null) {
       const { items, ...withoutItems } = list
-      if (!fits(withoutItems, value)) return listProblemsAt(withoutItems, value, compile, path)
+      if (!isValid(withoutItems, value)) return listProblemsAt(withoutItems, value, compile, path)
       const item = compile(items as TSchema)
       const index = value.findIndex(each => !item.Check(each))
       if (index >= 0) return findFirstProblems(items as TSchema, value[index]!, compile, `${path}/${index}`)
@@ -50,7 +50,7 @@ export function findFirstProblems(
     if (missing.length === 0) {
       for (const [name, property] of Object.entries(properties)) {
         const own = getOwnValue(value, name)
-        if (own !== undefined && !fits(property, own))
+        if (own !== undefined && !isValid(property, own))
           return findFirstProblems(property, own, compile, `${path}/${name}`)
       }
     }

@@ -68,7 +68,7 @@ export function answerSearchedList(
         const isOpen = nextAfter !== null && found < limit
         const tookMs = monotonicNowMs() - startMs
         if (isOpen && cursor === undefined) {
-          if (lookedMs >= searchMsMax) return err(foundFewError(what, found))
+          if (lookedMs >= searchMsMax) return err(incompleteSearchError(what, found))
           if (tookMs >= answerMsMax) throw new TooManyScansError('other searches used up the time of this search')
         }
         return ok({ rows: results, next: nextAfter, endsPage: isOpen && tookMs >= searchMsMax && cursor !== undefined })
@@ -79,7 +79,7 @@ export function answerSearchedList(
 }
 
 /** An error, since a caller without a cursor may take a short page for the last page. */
-function foundFewError(what: string, count: number): WireError {
+function incompleteSearchError(what: string, count: number): WireError {
   return createInvalidInputError(
     'limit',
     `The search stopped after ${searchMsMax / 1_000} s with ${count} ${what}; there may be more. Send cursor=0 and follow \`next\` until it is null; pages may then be short.`,

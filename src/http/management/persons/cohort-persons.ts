@@ -60,7 +60,7 @@ export function cohortPersonsRoutes(deps: ManagementDeps, counter: CohortCounter
       success: { status: 200, schema: writtenCohortSchema },
       handle: call => {
         const { person_ids: persons, distinct_ids: distinctIds } = call.body
-        return write(call, 'add', decodeCohortMembers({ persons, distinctIds }))
+        return answerMemberChange(call, 'add', decodeCohortMembers({ persons, distinctIds }))
       },
     }),
     ...cohortRoutes(deps, {
@@ -73,7 +73,7 @@ export function cohortPersonsRoutes(deps: ManagementDeps, counter: CohortCounter
       handle: call => {
         const { body } = call
         const persons = [...(body.person_id === undefined ? [] : [body.person_id]), ...(body.person_ids ?? [])]
-        return write(call, 'remove', decodeCohortMembers({ persons, distinctIds: body.distinct_ids }))
+        return answerMemberChange(call, 'remove', decodeCohortMembers({ persons, distinctIds: body.distinct_ids }))
       },
     }),
     ...cohortRoutes(deps, {
@@ -148,7 +148,7 @@ export function cohortPersonsRoutes(deps: ManagementDeps, counter: CohortCounter
     }),
   ]
 
-  async function write(
+  async function answerMemberChange(
     { item: cohort, change }: ItemCall<Cohort, QuerySpec, unknown>,
     action: 'add' | 'remove',
     members: readonly MemberIds[],

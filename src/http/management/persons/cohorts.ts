@@ -80,7 +80,7 @@ export function cohortsRoutes(deps: ManagementDeps): ManagementRoute[] {
       bodyBytesMax: formBytesMax,
       takesForms: true,
       success: { status: 201, schema: writtenCohortSchema },
-      handle: call => write(201, call, how => createCohort(deps, call.project.id, decodeCohort(call.body), how)),
+      handle: call => answerWrite(201, call, how => createCohort(deps, call.project.id, decodeCohort(call.body), how)),
     }),
     ...cohortRoutes(deps, {
       route: 'GET /cohorts/:cohortId',
@@ -105,7 +105,7 @@ export function cohortsRoutes(deps: ManagementDeps): ManagementRoute[] {
       handle: call => {
         const { item: cohort, body } = call
         const expected = typeof body.version === 'number' ? { expectedVersion: body.version } : {}
-        return write(200, call, how => updateCohort(deps, cohort, decodeCohort(body), { ...how, ...expected }))
+        return answerWrite(200, call, how => updateCohort(deps, cohort, decodeCohort(body), { ...how, ...expected }))
       },
     }),
     ...cohortRoutes(deps, {
@@ -127,7 +127,7 @@ export function cohortsRoutes(deps: ManagementDeps): ManagementRoute[] {
   ]
 }
 
-async function write(
+async function answerWrite(
   status: number,
   { caller, change, query, body }: Call<{ skip_validation: typeof skipValidationParam }, UpdateCohortJson>,
   save: (

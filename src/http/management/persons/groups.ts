@@ -17,7 +17,7 @@ const typeIndex = requiredParam(wholeNumberParam({ description: 'Index of the gr
 
 const noSuchType = createNotFoundError('The project has no group type with this index.')
 
-function inUseMessage(flagKeys: readonly string[]): string {
+function formatInUseMessage(flagKeys: readonly string[]): string {
   const named = flagKeys.slice(0, namedFlagsMax).join(', ')
   const others = flagKeys.length > namedFlagsMax ? ' and others' : ''
   return `This group type is used by the flags ${named}${others}. Remove it from their filters, or delete them, first.`
@@ -60,7 +60,7 @@ export function groupsRoutes(deps: ManagementDeps): ManagementRoute[] {
         if (deleted.ok) return noContent
         if (deleted.error === 'not_found') return refusal(noSuchType)
         if (deleted.error === 'used_by_import') return refusal(usedByImport)
-        return refusal(createInvalidInputError('group_type_index', inUseMessage(deleted.error.usedBy)))
+        return refusal(createInvalidInputError('group_type_index', formatInUseMessage(deleted.error.usedBy)))
       },
     }),
     ...projectRoutes(deps, {

@@ -57,9 +57,9 @@ export function agentToolsRoutes(deps: ManagementDeps): ManagementRoute[] {
       handle: ({ project, body: { args }, signal }) => {
         for (const name of ['connectionId', 'sendRawQuery'] as const)
           if (args[name] != null && args[name] !== false)
-            return answerOfTool(async () => refusal(createInvalidInputError(`args.${name}`, noSources)))
+            return answerToolCall(async () => refusal(createInvalidInputError(`args.${name}`, noSources)))
         const { query: sql, truncate: isCut = true } = args
-        return answerOfTool(async () => {
+        return answerToolCall(async () => {
           const complete = await isCertainlyCaughtUp(deps, project.id)
           const ran = await runHogQL(deps.events, { projectId: project.id, sql, values: {} }, signal)
           return ran.ok
@@ -76,7 +76,7 @@ export function agentToolsRoutes(deps: ManagementDeps): ManagementRoute[] {
       body: Type.Object({ args: taxonomyArgs }),
       success: { status: 200, schema: toolAnswerSchema },
       handle: ({ project, body: { args }, signal }) =>
-        answerOfTool(async () => {
+        answerToolCall(async () => {
           const read = await readTaxonomy(deps, project.id, args.query, signal)
           if (!read.ok) return refusal(read.error)
           return answer(200, { success: true, content: read.value, structured_content: { query: args.query } })
@@ -122,7 +122,7 @@ async function answerTable(
 }
 
 /** Runs a tool; an error also has the fields of PostHog's tools. */
-async function answerOfTool(run: () => Promise<Answer>): Promise<Answer> {
+async function answerToolCall(run: () => Promise<Answer>): Promise<Answer> {
   const answered = await answerFromEventStore(run)
   if (answered.status === 200) return answered
   const error = JSON.parse(String(answered.json)) as { readonly detail: string }

@@ -153,7 +153,7 @@ async function nullIfLogFails<T>(question: () => Promise<T>): Promise<T | null> 
 }
 
 const logUnavailable = wireError(503, 'log_unavailable', 'The log is unavailable. Try again.')
-const tooMany = (where: string) =>
+const tooManyViewsError = (where: string) =>
   wireError(
     503,
     'too_many_live_views',
@@ -161,6 +161,6 @@ const tooMany = (where: string) =>
   )
 const refusals: Record<LiveRefusal, WireError> = {
   closed: wireError(503, 'stopping', 'This instance is shutting down. Try again.'),
-  full: tooMany('of this process'),
-  project_full: tooMany('of this project'),
+  full: tooManyViewsError('of this process'),
+  project_full: tooManyViewsError('of this project'),
 }

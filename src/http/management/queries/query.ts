@@ -118,7 +118,7 @@ async function answerTrendsQuery(
   }
   const asked = omitUndefined({ ...query.value, condition, importJobId })
   const counted = await answerTrends({ insights, management, clock }, project, asked, signal)
-  if (!counted.ok) return refusal(issueError(counted.error))
+  if (!counted.ok) return refusal(toWireError(counted.error))
   const results = counted.value.map(line => encodeTrendResult(line, project.timezone, query.value))
   return answer(200, { results, timezone: project.timezone, is_cached: false, complete })
 }
@@ -130,7 +130,7 @@ function unreadableFiltersError({ attr, detail }: WireError): WireError {
   )
 }
 
-function issueError(issue: TrendsIssue): WireError {
+function toWireError(issue: TrendsIssue): WireError {
   switch (issue.kind) {
     case 'dates':
       return createInvalidInputError(`query.dateRange.date_${issue.issue.field}`, issue.issue.message)

@@ -88,7 +88,7 @@ async function readEventProperties(deps: ManagementDeps, asked: Asked): Taxonomy
   const of = { kind: 'event', events: [name.value], onlyOfEvents: true } as const
   const listed = await readProperties(deps, asked, of, 'the newest 2,000 events of this name')
   if (listed !== null) return ok(listed)
-  const isKnown = await isEvent(deps, asked, name.value)
+  const isKnown = await hasEvent(deps, asked, name.value)
   return isKnown ? ok('These events have no property of at most 16,384 characters.') : err(noSuchEvent)
 }
 
@@ -97,7 +97,7 @@ async function readEventValues(deps: ManagementDeps, asked: Asked): Taxonomy {
   if (!event.ok) return event
   const sampled = { kind: 'event', events: [event.value], onlyOfEvents: true } as const
   return readValues(deps, asked, { of: { event: event.value }, sampled, whose: 'the newest 2,000 events' }, async () =>
-    (await isEvent(deps, asked, event.value)) ? noSuchProperty : noSuchEvent,
+    (await hasEvent(deps, asked, event.value)) ? noSuchProperty : noSuchEvent,
   )
 }
 
@@ -148,7 +148,7 @@ async function readValues(
 }
 
 /** An event name is known if an event with this name exists. */
-async function isEvent({ events }: ManagementDeps, { projectId, signal }: Asked, event: string): Promise<boolean> {
+async function hasEvent({ events }: ManagementDeps, { projectId, signal }: Asked, event: string): Promise<boolean> {
   const found = await events.listEvents({ projectId, event, descending: true, limit: 1 }, signal)
   return found.events.length > 0
 }

@@ -25,8 +25,8 @@ export function createApiSource(config: FetchConfig, env: Environment, nowMs: nu
   if (address === undefined)
     throw new ImportConfigError(`${source} has no region ${region}. Regions: ${Object.keys(hosts).join(', ')}.`)
   const host = new URL(address.replace(/\/?$/, '/'))
-  const secret = (name: string, what: string) => (isPlan ? '' : requireSecret(env, name, what))
-  const { name, fetchWindow, limits = api.limits } = open(config, host, secret, env)
+  const readSecret = (name: string, what: string) => (isPlan ? '' : requireSecret(env, name, what))
+  const { name, fetchWindow, limits = api.limits } = open(config, host, readSecret, env)
   const dayCount = unit === undefined ? 1 : (config.window_days ?? 1)
   const toPart = ({ from, to }: DayWindow): FetchPart => ({
     ...{ id: `${name}-${from === to ? from : `${from}-to-${to}`}.${ending}`, asks: { from, to }, bytes: null },

@@ -151,14 +151,14 @@ function putBrowser(properties: JsonObject, record: JsonObject): void {
   putAmplitudeValue(properties, '$browser', readAmplitudeText(record, 'os_name'))
   putAmplitudeValue(properties, '$browser_version', parseWholeNumber(getOwnValue(record, 'os_version')))
   putAmplitudeValue(properties, '$os', device)
-  putAmplitudeValue(properties, '$device_type', deviceKind(device))
+  putAmplitudeValue(properties, '$device_type', toDeviceType(device))
 }
 
 function putDevice(properties: JsonObject, record: JsonObject, platform: string): void {
   const system = readAmplitudeText(record, 'os_name')
   putAmplitudeValue(properties, '$os', system)
   putAmplitudeValue(properties, '$os_version', getOwnValue(record, 'os_version'))
-  putAmplitudeValue(properties, '$device_type', mobileKind(system) ?? mobileKind(platform))
+  putAmplitudeValue(properties, '$device_type', toMobileType(system) ?? toMobileType(platform))
   putAmplitudeValue(properties, '$device_manufacturer', getOwnValue(record, 'device_manufacturer'))
   putAmplitudeValue(properties, '$device_model', getOwnValue(record, 'device_model'))
   putAmplitudeValue(properties, '$device_name', readAmplitudeText(record, 'device_type'))
@@ -169,10 +169,10 @@ function parseWholeNumber(version: JsonValue | undefined): JsonValue {
   return typeof version === 'string' && /^\d{1,15}$/.test(version) ? Number(version) : (version ?? null)
 }
 
-function deviceKind(system: string | null): string | null {
-  return system !== null && /^(?:windows|linux|mac(?: ?os)?(?: x)?)$/i.test(system) ? 'Desktop' : mobileKind(system)
+function toDeviceType(system: string | null): string | null {
+  return system !== null && /^(?:windows|linux|mac(?: ?os)?(?: x)?)$/i.test(system) ? 'Desktop' : toMobileType(system)
 }
 
-function mobileKind(system: string | null): string | null {
+function toMobileType(system: string | null): string | null {
   return system !== null && /^(?:ios|android)$/i.test(system) ? 'Mobile' : null
 }

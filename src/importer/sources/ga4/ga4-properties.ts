@@ -78,8 +78,8 @@ export function mapGa4Properties(row: JsonObject): JsonObject {
     if (!consumed.has(field))
       putProperty(properties, field, wholeFields.has(field) ? nullIfEmpty(value) : removeEmptyFields(value))
   putDevice(properties, readObjectField(row, 'device'))
-  putNamed(properties, 'geo', readObjectField(row, 'geo'), geoNames)
-  putNamed(properties, 'collected_traffic_source', readObjectField(row, 'collected_traffic_source'), campaignNames)
+  putNamedFields(properties, 'geo', readObjectField(row, 'geo'), geoNames)
+  putNamedFields(properties, 'collected_traffic_source', readObjectField(row, 'collected_traffic_source'), campaignNames)
   for (const [key, value] of Object.entries(params)) if (key !== 'page_location') putParam(properties, key, value)
   putUrlProperties(properties, readTextField(params, 'page_location'), { hasHost: true })
   putProperty(properties, '$ga4_user_pseudo_id', toIdText(row.user_pseudo_id))
@@ -103,11 +103,11 @@ function putDevice(properties: JsonObject, device: JsonObject): void {
   for (const [field, name] of webNames) putProperty(properties, name, getOwnValue(web, field))
   const unnamedWeb = Object.fromEntries(Object.entries(web).filter(([field]) => !webNames.has(field)))
   if (Object.keys(unnamedWeb).length > 0) rest.web_info = unnamedWeb
-  putNamed(properties, 'device', rest, deviceNames)
+  putNamedFields(properties, 'device', rest, deviceNames)
 }
 
 /** Sets fields in `names` at the top level, and other fields nested under `recordName`. */
-function putNamed(properties: JsonObject, recordName: string, record: JsonObject, names: Names): void {
+function putNamedFields(properties: JsonObject, recordName: string, record: JsonObject, names: Names): void {
   const rest: JsonObject = {}
   for (const [field, value] of Object.entries(record)) {
     const name = names.get(field)
@@ -173,13 +173,13 @@ function readKeyedValues(list: JsonValue | undefined): JsonObject {
   for (const entry of Array.isArray(list) ? list : []) {
     const key = isJsonObject(entry) ? getOwnValue(entry, 'key') : null
     if (typeof key !== 'string') continue
-    const value = findValueThatIsSet(getOwnValue(entry as JsonObject, 'value'))
+    const value = findNonEmptyValue(getOwnValue(entry as JsonObject, 'value'))
     if (value !== null) setOwnValue(values, key, value)
   }
   return values
 }
 
-function findValueThatIsSet(value: JsonValue | undefined): JsonValue | null {
+function findNonEmptyValue(value: JsonValue | undefined): JsonValue | null {
   if (!isJsonObject(value)) return null
   const text = getOwnValue(value, 'string_value')
   if (!isEmptyValue(text)) return text!

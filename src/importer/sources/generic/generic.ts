@@ -163,14 +163,14 @@ function findTarget(name: string, { event_names = {} }: Mapping): Target {
  * @throws RecordReject `distinct_id_missing`, `distinct_id_illegal`, `distinct_id_too_long`.
  */
 function readIds(fields: TypedFields, mapping: Mapping): { distinctId: string; anonId: string | null } {
-  const anonId = firstLegalId(fields, mapping.anon_id ?? [])
-  const distinctId = firstLegalId(fields, mapping.distinct_id) ?? anonId
+  const anonId = findFirstLegalId(fields, mapping.anon_id ?? [])
+  const distinctId = findFirstLegalId(fields, mapping.distinct_id) ?? anonId
   if (distinctId !== null) return { distinctId: checkIdLength(distinctId), anonId }
   const [field, value] = findFirstValue(fields, mapping.distinct_id)
   throw new RecordReject(isEmptyValue(value) ? 'distinct_id_missing' : 'distinct_id_illegal', field)
 }
 
-function firstLegalId(fields: TypedFields, paths: string | string[]): string | null {
+function findFirstLegalId(fields: TypedFields, paths: string | string[]): string | null {
   for (const path of [paths].flat()) {
     const id = toLegalId(fields.at(path))
     if (id !== null) return id

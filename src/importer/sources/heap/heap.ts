@@ -43,12 +43,12 @@ export const heap = defineSource(
       identityOf: userId =>
         userId === null ? null : (toLegalId(identities.get(userId)) ?? context.findFact(identityFact, userId)),
     }
-    const tableOf = (record: SourceRecord) => configuredTable ?? findTable(record)
+    const resolveTable = (record: SourceRecord) => configuredTable ?? findTable(record)
     return {
-      convert: record => convertRow(tableOf(record), record.value, lookups),
-      factsOf: record => (tableOf(record) === 'users' ? readIdentityFacts(record.value) : []),
+      convert: record => convertRow(resolveTable(record), record.value, lookups),
+      factsOf: record => (resolveTable(record) === 'users' ? readIdentityFacts(record.value) : []),
       timeOf: record =>
-        tableOf(record) === 'users'
+        resolveTable(record) === 'users'
           ? readUserTime(record.value, context)
           : readTimeField(record.value, 'time', heapTime, context),
     }
@@ -174,11 +174,11 @@ function convertUser(row: JsonObject, { window, identityOf }: Lookups): Converte
 
 /** The time of the values in a user row. @throws RecordReject */
 function readUserTime(row: JsonObject, window: TimeWindow): number {
-  const field = isDate(row.last_modified) || !isDate(row.joindate) ? 'last_modified' : 'joindate'
+  const field = isDatePresent(row.last_modified) || !isDatePresent(row.joindate) ? 'last_modified' : 'joindate'
   return readTimeField(row, field, heapTime, window)
 }
 
-function isDate(value: JsonValue | undefined): boolean {
+function isDatePresent(value: JsonValue | undefined): boolean {
   return value !== undefined && !isEmptyValue(value) && value !== noDate
 }
 
@@ -198,7 +198,7 @@ function buildUpdates(row: JsonObject): JsonObject {
 
 /** @returns the date in ISO 8601; null for Heap's text for an absent date. */
 function formatDate(value: JsonValue, field: string): string | null {
-  if (!isDate(value)) return null
+  if (!isDatePresent(value)) return null
   const timeUs = readTime(value, heapTime, field)
   return timeUs === null ? null : formatTime(timeUs)
 }

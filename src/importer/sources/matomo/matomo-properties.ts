@@ -58,7 +58,7 @@ export function mapMatomoActionProperties({ value }: MatomoAction): JsonObject {
   const properties: JsonObject = {}
   putUrlProperties(properties, readTextField(value, 'url'))
   for (const [field, fieldValue] of Object.entries(value)) {
-    if (consumedOfAction.has(field) || isDisplay(field) || isLesserTitle(value, field)) continue
+    if (consumedOfAction.has(field) || isDisplayField(field) || isLesserTitle(value, field)) continue
     putProperty(properties, propertyNames.get(field) ?? field, fieldValue)
   }
   return properties
@@ -95,7 +95,7 @@ const keywordUnknown = 'Keyword not defined'
 export function mapMatomoVisitProperties(visit: JsonObject): JsonObject {
   const properties: JsonObject = {}
   for (const [field, value] of Object.entries(visit)) {
-    if (consumedOfVisit.has(field) || isDisplay(field) || value === keywordUnknown) continue
+    if (consumedOfVisit.has(field) || isDisplayField(field) || value === keywordUnknown) continue
     putProperty(properties, visitNames.get(field) ?? field, field === 'countryCode' ? toUpperCaseCode(value) : value)
   }
   putResolution(properties, getOwnValue(visit, 'resolution'))
@@ -125,7 +125,7 @@ function parseDegrees(value: JsonValue | undefined): JsonValue | undefined {
 const display = /(?:Icons?|IconSVG|Flag|Pretty|PrettyFirstAction)$|^(?:icon|iconSVG|subtitle|plugins|pluginsIcons)$/
 
 /** Whether the field is an image, or a formatted copy of another field. */
-function isDisplay(field: string): boolean {
+function isDisplayField(field: string): boolean {
   return display.test(field)
 }
 
@@ -139,7 +139,7 @@ export function listDroppedMatomoFields(
   goals: readonly JsonObject[],
 ): readonly string[] {
   const ofVisit = Object.keys(visit).filter(
-    field => isDisplay(field) || (visitTimes.includes(field) && !isEmptyValue(visit[field])),
+    field => isDisplayField(field) || (visitTimes.includes(field) && !isEmptyValue(visit[field])),
   )
   const ofActions = actions.flatMap(action => Object.keys(action).filter(field => isNotReported(action, field)))
   const carried = new Set(actions.flatMap(action => Object.keys(action)))
@@ -156,5 +156,5 @@ function isLesserTitle(action: JsonObject, field: string): boolean {
 
 function isNotReported(action: JsonObject, field: string): boolean {
   const isOtherTitle = isLesserTitle(action, field) && !isEmptyValue(action.title) && action.title !== action.pageTitle
-  return isDisplay(field) || isOtherTitle
+  return isDisplayField(field) || isOtherTitle
 }

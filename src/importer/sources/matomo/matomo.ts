@@ -46,7 +46,7 @@ function convertVisit(visit: JsonObject, zone: string | null, window: TimeWindow
     throw new RecordReject('event_missing', 'actionDetails', 'the record is not a visit')
   const all = listActions(visit)
   if (all.length === 0) return createSkippedOutcome('visit_without_actions')
-  const [actions, goals] = [all.filter(isOwnEvent), all.filter(action => !isOwnEvent(action))]
+  const [actions, goals] = [all.filter(isSeparateEvent), all.filter(action => !isSeparateEvent(action))]
   if (actions.length === 0) return createSkippedOutcome('goal_conversion_duplicate')
   const [userId, deviceId] = [toLegalId(visit.userId), toLegalId(visit.visitorId)]
   const distinctId = requireDistinctId(userId ?? deviceId)
@@ -79,7 +79,7 @@ function convertVisit(visit: JsonObject, zone: string | null, window: TimeWindow
 /** The time of the first action that becomes an event; without one, the start of the visit; null without a start. */
 function readVisitTime(visit: JsonObject, zone: string | null, window: TimeWindow): number | null {
   const all = listActions(visit)
-  const actions = all.filter(isOwnEvent)
+  const actions = all.filter(isSeparateEvent)
   if (actions.length > 0) return minOf(findMatomoTimes(visit, all, actions, zone, window).values())
   const startUs = readMatomoStart(visit)
   if (startUs !== null) checkTimeInWindow(startUs, window, 'firstActionTimestamp')
@@ -87,7 +87,7 @@ function readVisitTime(visit: JsonObject, zone: string | null, window: TimeWindo
 }
 
 /** A goal is always reached by another action, which has its own event. */
-function isOwnEvent({ type }: MatomoAction): boolean {
+function isSeparateEvent({ type }: MatomoAction): boolean {
   return type !== 'goal'
 }
 

@@ -36,7 +36,7 @@ export const mixpanel = defineSource(
         isMixpanelProfile(value) ? convertProfile(value, profileTimeUs, window) : convertEvent(value, settings),
       timeOf: ({ value }) =>
         isMixpanelProfile(value)
-          ? checkProfileTime(profileTimeUs, window)
+          ? requireProfileTime(profileTimeUs, window)
           : readEventTime(readObjectField(value, 'properties'), settings.zone, window).timeUs,
     }
   },
@@ -94,19 +94,19 @@ export function isMixpanelProfile(record: JsonObject): boolean {
  * @param exportedUs when the profiles were exported, microseconds since 1970; null refuses them.
  * @throws RecordReject
  */
-function checkProfileTime(exportedUs: number | null, window: TimeWindow): number {
+function requireProfileTime(exportedUs: number | null, window: TimeWindow): number {
   const field = 'profile_timestamp'
   if (exportedUs === null) throw new RecordReject('timestamp_missing', field)
   checkTimeInWindow(exportedUs, window, field)
   return exportedUs
 }
 
-/** @param exportedUs like that of `checkProfileTime`. @throws RecordReject */
+/** @param exportedUs like that of `requireProfileTime`. @throws RecordReject */
 function convertProfile(record: JsonObject, exportedUs: number | null, window: TimeWindow): Conversion {
   const from = getOwnValue(record, '$properties')
   if (!isJsonObject(from)) throw new RecordReject('properties_not_object', '$properties')
   const distinctId = requireDistinctId(readPersonId(getOwnValue(record, '$distinct_id')))
-  const timeUs = checkProfileTime(exportedUs, window)
+  const timeUs = requireProfileTime(exportedUs, window)
   const properties: JsonObject = {}
   putPersonUpdates(properties, { set: mapProfileProperties(from) })
   const uuid = deriveImportUuid('mixpanel', 'profile', distinctId, formatTime(timeUs))

@@ -55,15 +55,15 @@ export const plausible = defineSource(
     if (visitors !== null && visitors < 1)
       throw new ImportConfigError('visitors in the configuration of plausible must be at least 1')
     const settings = { site, zone, visitors, window: context }
-    const tableOf = (record: SourceRecord) => configuredTable ?? findTable(record)
-    const dateOf = ({ value }: SourceRecord) => toIdText(getOwnValue(value, 'date')) ?? ''
+    const resolveTable = (record: SourceRecord) => configuredTable ?? findTable(record)
+    const readDate = ({ value }: SourceRecord) => toIdText(getOwnValue(value, 'date')) ?? ''
     // Only two tables count page views as such, and both count the same views. The other tables break these views down by
     // source, device and so on, so they stay sums; otherwise each view would be synthesized nine times.
     const countsViews = (record: SourceRecord, table: string) =>
-      table === pages || (table === totals && context.findFact(pagesFact, dateOf(record)) === null)
+      table === pages || (table === totals && context.findFact(pagesFact, readDate(record)) === null)
     return {
       convert(record) {
-        const table = tableOf(record)
+        const table = resolveTable(record)
         if (table === null)
           throw new RecordReject('event_missing', 'table', 'neither the file nor the row identifies its table')
         const views =
@@ -71,8 +71,8 @@ export const plausible = defineSource(
         return views ?? convertToSum(table, record.value, settings)
       },
       factsOf: record =>
-        mode === 'synthesize' && tableOf(record) === pages
-          ? [{ kind: pagesFact, key: dateOf(record), value: 'known' }]
+        mode === 'synthesize' && resolveTable(record) === pages
+          ? [{ kind: pagesFact, key: readDate(record), value: 'known' }]
           : [],
       // The first page view that is made from a row also has the start of the day as its time.
       timeOf: ({ value }) => readDayStart(value, settings),

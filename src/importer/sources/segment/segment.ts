@@ -129,10 +129,10 @@ function createIdentifyEvent({ record, userId, anonymousId, properties }: Messag
 
 /** RudderStack's SDKs only send the traits of the context. */
 function readTraits(record: JsonObject): JsonObject {
-  return readObjectField(hasOwnTraits(record) ? record : readObjectField(record, 'context'), 'traits')
+  return readObjectField(hasTopLevelTraits(record) ? record : readObjectField(record, 'context'), 'traits')
 }
 
-function hasOwnTraits(record: JsonObject): boolean {
+function hasTopLevelTraits(record: JsonObject): boolean {
   return Object.keys(readObjectField(record, 'traits')).length > 0
 }
 
@@ -245,7 +245,7 @@ function readGroupId(context: JsonObject): string | null {
 /** @param timeField the field of the event's time. */
 function listDroppedFields(record: JsonObject, timeField: string): string[] {
   const context = readObjectField(record, 'context')
-  const readsTraits = getOwnValue(record, 'type') === 'identify' && !hasOwnTraits(record)
+  const readsTraits = getOwnValue(record, 'type') === 'identify' && !hasTopLevelTraits(record)
   const read = [...(readsTraits ? ['traits'] : []), ...(readGroupId(context) === null ? [] : ['groupId'])]
   return [
     ...notKept.filter(field => !isUsedField(record, field) && !isEmptyValue(getOwnValue(record, field))),

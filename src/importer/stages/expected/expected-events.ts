@@ -55,7 +55,7 @@ interface Sample {
 /** How many events with the same key a sample contains. */
 const sameKeyMax = 20
 
-function hashSampleKey(event: ImportedEvent): string {
+function formatSampleKey(event: ImportedEvent): string {
   return `${utcDay(event.timeUs)}\n${formatEventKey(event)}`
 }
 
@@ -74,7 +74,7 @@ export class ExpectedTally {
   readonly #seen = new Map<string, KeySet>()
   /** Keys of generated events, without the day: the service keeps the time at which it first stored them. */
   readonly #generatedSeen = new KeySet()
-  /** By `hashSampleKey`. */
+  /** By `formatSampleKey`. */
   #samples = new Map<string, Sample>()
   /** Larger ranks are no longer chosen. Until there are enough samples, this is a text larger than any hash. */
   #worstRank = 'g'
@@ -100,7 +100,7 @@ export class ExpectedTally {
   }
 
   #addToSample(event: ImportedEvent): void {
-    const sample = this.#samples.get(hashSampleKey(event))
+    const sample = this.#samples.get(formatSampleKey(event))
     sample?.events.push(event)
     // Drop the earliest: the service keeps the event that comes last.
     if (sample !== undefined && sample.events.length > sameKeyMax) sample.events.shift()
@@ -133,7 +133,7 @@ export class ExpectedTally {
   #considerAsSample(event: ImportedEvent): void {
     const rank = hash('sha1', event.uuid)
     if (rank > this.#worstRank) return
-    this.#samples.set(hashSampleKey(event), { rank, events: [event] })
+    this.#samples.set(formatSampleKey(event), { rank, events: [event] })
     if (this.#samples.size < 8 * this.#sampleCount) return
     this.#samples = this.#chosen()
     this.#worstRank = [...this.#samples.values()].at(-1)!.rank

@@ -6,10 +6,10 @@ export function formatNumber(value: number): string {
 
 /** Adds digits as needed, so that only 0 is shown as "0.0 %" and only 1 as "100 %". */
 export function formatPercent(share: number): string {
-  const roundShare = (digits: number) => (share * 100).toFixed(digits)
+  const formatRounded = (digits: number) => (share * 100).toFixed(digits)
   let digits = share < 0.1 ? 1 : 0
-  while (share > 0 && share < 1 && [0, 100].includes(Number(roundShare(digits)))) digits++
-  return `${roundShare(digits)} %`
+  while (share > 0 && share < 1 && [0, 100].includes(Number(formatRounded(digits)))) digits++
+  return `${formatRounded(digits)} %`
 }
 
 export function formatDuration(seconds: number): string {

@@ -89,15 +89,15 @@ function renderTable({ caption, columns, rows, isProse }: Table): string {
   // Text columns keep a width that fits whole words; on a narrow screen the table scrolls, not the page. Tables of
   // sentences stack their cells there instead. Explicit roles are needed because browsers drop the implicit roles of rows
   // displayed as blocks.
-  const className = (index: number) => (columns[index]!.isNumber ? ' class="n"' : ' class="t"')
+  const renderClass = (index: number) => (columns[index]!.isNumber ? ' class="n"' : ' class="t"')
   const head = columns
-    .map(({ title }, index) => `<th scope="col"${className(index)}>${escapeHtml(title)}</th>`)
+    .map(({ title }, index) => `<th scope="col"${renderClass(index)}>${escapeHtml(title)}</th>`)
     .join('')
   const body = rows.map(row => {
     const cells = row.map((cell, index) =>
       index === 0
         ? `<th scope="row" role="rowheader">${escapeHtml(cell)}</th>`
-        : `<td role="cell"${className(index)} data-title="${escapeHtml(columns[index]!.title)}">${escapeHtml(cell)}</td>`,
+        : `<td role="cell"${renderClass(index)} data-title="${escapeHtml(columns[index]!.title)}">${escapeHtml(cell)}</td>`,
     )
     return `<tr role="row">${cells.join('')}</tr>`
   })

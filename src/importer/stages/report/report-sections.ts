@@ -227,12 +227,12 @@ function createBalanceSection({ balance: sums, sent }: ImportReport): Section {
       ['What', ...columns],
       rows
         .filter(([, ...counts]) => counts.some(each => each !== undefined))
-        .map(([what, ...counts]) => [what, ...columns.map((_, index) => formatOrLeaveOut(counts[index]))]),
+        .map(([what, ...counts]) => [what, ...columns.map((_, index) => formatOrEmpty(counts[index]))]),
     ),
   )
 }
 
-function formatOrLeaveOut(count: number | undefined): string {
+function formatOrEmpty(count: number | undefined): string {
   return count === undefined ? '' : formatNumber(count)
 }
 

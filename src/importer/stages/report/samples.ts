@@ -37,7 +37,7 @@ export class Samples {
 
   /** Takes the first records of each kind and each day, so that the result is deterministic. */
   offer(part: string, { raw, source, result }: StagedOutcome): void {
-    const of = nameKind(result)
+    const of = describeKind(result)
     const count = this.#kinds.get(of) ?? 0
     const [partDay] = part.split('/')
     const day = partDay === undefined || partDay === 'unknown-day' ? null : partDay
@@ -82,7 +82,7 @@ export function readSamples(folder: JobFolder): readonly Sample[] {
     .map(line => folder.parseLine(samplesFile, line, sampleSchema))
 }
 
-function nameKind(result: StagedOutcome['result']): string {
+function describeKind(result: StagedOutcome['result']): string {
   switch (result.kind) {
     case 'events':
       return result.events[0]?.event ?? 'without separate events'

@@ -25,7 +25,7 @@ const knownNames = [
   ...['$pageview', '$pageleave', '$screen', '$identify', '$groupidentify', '$create_alias'],
   ...['$autocapture', '$rageclick', '$set', '$feature_flag_called'],
 ]
-const knownBySkeleton = new Map(knownNames.map(name => [keepLetters(name), name]))
+const knownBySkeleton = new Map(knownNames.map(name => [extractLetters(name), name]))
 
 /** Properties that the service reads only with a dollar sign. */
 const dollarProperties = ['groups', 'current_url', 'session_id', 'set', 'set_once', 'referrer', 'pathname', 'host']
@@ -129,9 +129,9 @@ export class Suspicions {
   }
 
   #mixedIds(): readonly Warning[] {
-    const findFileMostly = (kind: IdKind) =>
+    const findFileWithMostly = (kind: IdKind) =>
       this.#idKinds.entries().find(([, kinds]) => kinds[kind] * 2 > kinds.email + kinds.number + kinds.other)?.[0]
-    const [email, number] = [findFileMostly('email'), findFileMostly('number')]
+    const [email, number] = [findFileWithMostly('email'), findFileWithMostly('number')]
     return warnIf(
       email !== undefined && number !== undefined,
       'mixed_ids',
@@ -201,7 +201,7 @@ function listEnclosingFiles(object: string): readonly string[] {
 }
 
 function warnOfSimilarName({ event, count }: EventCount): readonly Warning[] {
-  const known = knownBySkeleton.get(keepLetters(event))
+  const known = knownBySkeleton.get(extractLetters(event))
   if (known === undefined || known === event) return []
   const advice = formatRenameOption(event, known)
   const remedy = advice === null ? '' : ` To send them under that name, plan again with ${advice}.`
@@ -297,7 +297,7 @@ function describeUnseenName({ kind, name, key, near, isOwn }: UnseenName): strin
 }
 
 /** Keeps only letters, so that `Page View` and `$pageview` are equal. */
-function keepLetters(name: string): string {
+function extractLetters(name: string): string {
   return name.toLowerCase().replaceAll(/[^a-z]/g, '')
 }
 

@@ -6,17 +6,17 @@ import { type LinkedFlagJson, linkedFlagSchema } from '../linked-flag.ts'
 import { buildBodySchemas, buildItemSchema, encodeItem } from '../resource-json.ts'
 import { nullable } from '../shapes.ts'
 
-const flagId = (description: string) => ({
+const createFlagIdField = (description: string) => ({
   feature_flag_id: Type.Optional(nullable(Type.Integer({ minimum: 1, description }))),
 })
 
 export const updateEarlyAccessFeatureSchema = buildBodySchemas(
   earlyAccessFeatureResource,
-  flagId('Must be the id of its current flag, which cannot be changed.'),
+  createFlagIdField('Must be the id of its current flag, which cannot be changed.'),
 ).update
 export const createEarlyAccessFeatureSchema = buildBodySchemas(
   earlyAccessFeatureResource,
-  flagId('Flag to offer for early access; created if omitted.'),
+  createFlagIdField('Flag to offer for early access; created if omitted.'),
 ).create
 
 export const earlyAccessFeatureSchema = buildItemSchema(earlyAccessFeatureResource, {

@@ -97,11 +97,11 @@ export class ExplainedFilters {
         note: describeReason({ reason: answer, conditionIndex: null }),
       }
     const holds = answer !== isNegated
-    if (type === 'flag') return { ...leaf, result: resultOf(answer), ...this.#compareFlag(filter) }
-    if (type === 'cohort') return { ...leaf, result: resultOf(answer), ...compareCohort(filter, holds) }
+    if (type === 'flag') return { ...leaf, result: toResult(answer), ...this.#compareFlag(filter) }
+    if (type === 'cohort') return { ...leaf, result: toResult(answer), ...compareCohort(filter, holds) }
     const scope = type === 'group' ? (filter.groupTypeIndex ?? typeIndex) : type
     const comparison = this.#compareProperty(filter, scope, holds)
-    return { ...leaf, result: answer || comparison.note === null ? resultOf(answer) : 'error', ...comparison }
+    return { ...leaf, result: answer || comparison.note === null ? toResult(answer) : 'error', ...comparison }
   }
 
   #compareProperty({ key, operator, value }: StoredFilter, scope: ReadScope | null, holds: boolean): Comparison {
@@ -188,7 +188,7 @@ export class ExplainedFilters {
 
 const absent: ComparedJson = { source: 'absent', value: null, substitute: null }
 
-function resultOf(answer: boolean): 'passed' | 'failed' {
+function toResult(answer: boolean): 'passed' | 'failed' {
   return answer ? 'passed' : 'failed'
 }
 

@@ -36,7 +36,7 @@ export function encodeExplanation(explained: ExplainedFlag, view: ExplanationVie
   return {
     flag: { id: stored.id, key: stored.key, version: stored.version, active: stored.active },
     left_out: leftOut,
-    value: decidedValue(outcome),
+    value: readDecidedValue(outcome),
     payload: stored.hasEncryptedPayloads ? null : (outcome?.payload ?? null),
     failed: outcome?.kind === 'unknown',
     reason: encodeReason(outcome),
@@ -50,7 +50,7 @@ export function encodeExplanation(explained: ExplainedFlag, view: ExplanationVie
   }
 }
 
-function decidedValue(outcome: FlagOutcome | undefined): JsonValue {
+function readDecidedValue(outcome: FlagOutcome | undefined): JsonValue {
   if (outcome === undefined || outcome.kind === 'unknown') return null
   return outcome.typed === undefined ? (flagValueOf(outcome) ?? null) : truncateValue(outcome.typed.value)
 }
@@ -78,7 +78,7 @@ function encodeSteps(
   outcome: PreparedOutcome | undefined,
   view: ExplanationView,
 ): Steps {
-  const { conditions, holdout, chosen, variants } = definitionOf(explained, flag, outcome)
+  const { conditions, holdout, chosen, variants } = buildDefinition(explained, flag, outcome)
   const trace = explained.trace.of(flag)
   const filters = new ExplainedFilters(explained, view)
   const decidedIndex = outcome?.conditionIndex ?? -1
@@ -124,7 +124,7 @@ interface Holdout {
 
 type VariantJson = NonNullable<ExplanationJson['variant']>['variants'][number]
 
-function definitionOf(
+function buildDefinition(
   { project }: ExplainedFlag,
   flag: CompiledFlag,
   outcome: PreparedOutcome | undefined,
@@ -134,7 +134,7 @@ function definitionOf(
     const served = rules.find(({ rule, values }) => rule.type === 'experiment' && values.includes(outcome!))
     const variants = served?.rule.type === 'experiment' ? served.rule.variants : []
     return {
-      conditions: rules.map(({ rule }) => conditionOfRule(rule)),
+      conditions: rules.map(({ rule }) => toCondition(rule)),
       holdout: null,
       chosen: variants[served?.values.indexOf(outcome!) ?? -1]?.key ?? null,
       variants: variants.map(({ key, weight }, index) => encodeBounds(key, weight, index, served!.variantBounds)),
@@ -167,7 +167,7 @@ function definitionOf(
   }
 }
 
-function conditionOfRule(rule: Rule): Condition {
+function toCondition(rule: Rule): Condition {
   return {
     aggregation: 'person',
     filters: rule.predicates.map(({ key, operator, value = null, negation }, index) => {
@@ -205,7 +205,7 @@ function encodeCondition(
   return {
     condition_index: index,
     aggregation,
-    result: resultOf(traced),
+    result: toConditionResult(traced),
     filters: shown,
     filters_left_out: filters.length - shown.length,
     bucketing: bucketing && { ...bucketing, identifier: isHidden ? null : truncateText(bucketing.identifier) },
@@ -220,7 +220,7 @@ function encodeCondition(
   }
 }
 
-function resultOf(traced: TracedSet | undefined): ExplainedConditionJson['result'] {
+function toConditionResult(traced: TracedSet | undefined): ExplainedConditionJson['result'] {
   if (traced === undefined) return 'not_reached'
   if (traced.missed === undefined) return 'failed'
   return (traced.missed ?? 'matched') as ExplainedConditionJson['result']
@@ -241,17 +241,17 @@ function encodeLoaded(explained: ExplainedFlag): ExplanationJson['loaded'] {
   const { onlyUseOverridePersonProperties: leftAside, geoipAddress } = request
   const found = geoipAddress === '' ? 'no_address' : subject.geoip === null ? 'not_found' : 'found'
   return {
-    person: leftAside ? 'left_aside' : readsPerson ? loadedResult(subject.person) : 'not_needed',
+    person: leftAside ? 'left_aside' : readsPerson ? toLoadedResult(subject.person) : 'not_needed',
     groups: groupTypesRead.map(typeIndex => {
       const name = project.groupTypeNames[typeIndex]!
       const key = readUsableGroupKey(getOwnValue(subject.groups, name))
-      return { group_type: name, group_key: truncateText(key), result: loadedResult(subject.groupRows.get(typeIndex)!) }
+      return { group_type: name, group_key: truncateText(key), result: toLoadedResult(subject.groupRows.get(typeIndex)!) }
     }),
     geoip: project.readsGeoip ? found : 'not_needed',
   }
 }
 
-function loadedResult(row: Result<object | null, string>): string {
+function toLoadedResult(row: Result<object | null, string>): string {
   return row.ok ? (row.value === null ? 'not_found' : 'found') : row.error
 }
 

@@ -75,27 +75,27 @@ export function decodeFlagFile(file: JsonObject): Result<FlagFile, string> {
   for (const [name, list] of Object.entries({ group_types: groupTypes, cohorts, flags }))
     if (!Array.isArray(list)) return err(`${name} is not a list.`)
   for (const [index, cohort] of (cohorts as readonly JsonValue[]).entries()) {
-    const fault = faultOf(cohort, cohortFields, { name: 'string', is_static: 'boolean' })
-    if (fault !== null) return err(`cohorts.${index}${nameOf(cohort, 'name')}: ${fault}`)
+    const fault = findFault(cohort, cohortFields, { name: 'string', is_static: 'boolean' })
+    if (fault !== null) return err(`cohorts.${index}${formatName(cohort, 'name')}: ${fault}`)
   }
   for (const [index, flag] of (flags as readonly JsonValue[]).entries()) {
-    const fault = faultOf(flag, flagFields, { key: 'string', active: 'boolean' })
-    if (fault !== null) return err(`flags.${index}${nameOf(flag, 'key')}: ${fault}`)
+    const fault = findFault(flag, flagFields, { key: 'string', active: 'boolean' })
+    if (fault !== null) return err(`flags.${index}${formatName(flag, 'key')}: ${fault}`)
   }
   return ok({
     groupTypes: (groupTypes as readonly JsonValue[]).filter(name => typeof name === 'string'),
-    cohorts: (cohorts as unknown as readonly FileCohort[]).map(withDefaults),
-    flags: (flags as unknown as readonly FileFlag[]).map(withDefaults),
+    cohorts: (cohorts as unknown as readonly FileCohort[]).map(applyDefaults),
+    flags: (flags as unknown as readonly FileFlag[]).map(applyDefaults),
   })
 }
 
 /** Replaces null by the default; omitted fields stay omitted. */
-function withDefaults<T extends JsonObject>(object: T): T {
+function applyDefaults<T extends JsonObject>(object: T): T {
   const entries = Object.entries(object).map(([name, value]) => [name, value ?? getOwnValue(defaults, name) ?? null])
   return Object.fromEntries(entries) as T
 }
 
-function faultOf(
+function findFault(
   value: JsonValue,
   known: readonly string[],
   required: Readonly<Record<string, 'string' | 'boolean'>>,
@@ -108,7 +108,7 @@ function faultOf(
   return isJsonObject(getOwnValue(value, 'filters')) ? null : 'filters is missing or not an object.'
 }
 
-function nameOf(value: JsonValue, field: string): string {
+function formatName(value: JsonValue, field: string): string {
   const name = isJsonObject(value) ? getOwnValue(value, field) : undefined
   return typeof name === 'string' ? ` (${name})` : ''
 }
@@ -136,13 +136,13 @@ export function createReferenceNamer({ flags, cohorts, groupTypes }: ApiLists): 
   return {
     flag: flag => {
       const contexts = flag.evaluation_contexts ?? flag.evaluation_tags ?? null
-      const filters = nameReferences(objectOf(flag.filters), maps)
+      const filters = replaceIdsByNames(toObject(flag.filters), maps)
       return pickMembers({ ...flag, evaluation_contexts: contexts, filters }, flagFields) as FileFlag
     },
     cohort: cohort => {
       const isStatic = cohort.is_static === true
       // Filters of a static cohort mean nothing.
-      const filters = isStatic ? {} : replaceReferenceValues(objectOf(cohort.filters), maps)
+      const filters = isStatic ? {} : replaceReferenceValues(toObject(cohort.filters), maps)
       return pickMembers({ ...cohort, is_static: isStatic, filters }, cohortFields) as FileCohort
     },
   }
@@ -157,7 +157,7 @@ export function isNotDeleted({ deleted }: JsonObject): boolean {
  * The filters with names instead of ids. Rules lose their experiments, which no file contains; rules refer to nothing
  * else.
  */
-function nameReferences(filters: JsonObject, maps: ReferenceValueMaps): JsonObject {
+function replaceIdsByNames(filters: JsonObject, maps: ReferenceValueMaps): JsonObject {
   return readConfigVersion(filters) === 2 ? copyExperimentsFrom(filters, null) : replaceReferenceValues(filters, maps)
 }
 
@@ -188,7 +188,7 @@ function pickMembers(object: JsonObject, names: readonly string[]): JsonObject {
   return Object.fromEntries(entries.filter(entry => entry[1] !== undefined) as [string, JsonValue][])
 }
 
-function objectOf(value: JsonValue | undefined): JsonObject {
+function toObject(value: JsonValue | undefined): JsonObject {
   return isJsonObject(value) ? value : {}
 }
 

@@ -56,24 +56,24 @@ export function encodeTestEvaluation(
   { distinctId, personPropertiesJson }: { readonly distinctId: string; readonly personPropertiesJson: string },
 ): string {
   const { flag, payload, conditions } = explanation
-  const { result, reason, decidedIndex } = resultOf(explanation)
+  const { result, reason, decidedIndex } = toDecision(explanation)
   const head: Omit<TestEvaluationJson, 'person_properties'> = {
     ...{ flag_key: flag.key, result, reason, condition_index: decidedIndex },
     payload: explanation.left_out === null ? payload : null,
     evaluation_distinct_id: distinctId,
-    conditions: conditions.map(condition => testedCondition(condition, explanation)),
+    conditions: conditions.map(condition => toTestedCondition(condition, explanation)),
   }
   return `${JSON.stringify(head).slice(0, -1)},"person_properties":${personPropertiesJson}}`
 }
 
 /** An inactive flag is off for all persons; any other flag that /flags omits has no value. */
-function resultOf({ left_out, value, failed, reason }: ExplanationJson) {
+function toDecision({ left_out, value, failed, reason }: ExplanationJson) {
   if (left_out !== null) {
     const isOff = left_out === 'inactive'
     return { result: isOff ? false : null, reason: isOff ? 'flag_disabled' : left_out, decidedIndex: null }
   }
   return {
-    result: shownValue(value, failed),
+    result: toShownValue(value, failed),
     reason: reason?.code ?? 'unknown',
     decidedIndex: reason?.condition_index ?? null,
   }
@@ -83,15 +83,15 @@ function resultOf({ left_out, value, failed, reason }: ExplanationJson) {
  * PostHog's shape knows no other values: a number or an object is shown as on, with the payload, and an absent value as
  * off.
  */
-function shownValue(value: unknown, failed: boolean): boolean | string | null {
+function toShownValue(value: unknown, failed: boolean): boolean | string | null {
   if (typeof value === 'boolean' || typeof value === 'string') return value
   return failed ? null : value !== null
 }
 
-function testedCondition(condition: ExplainedConditionJson, explanation: ExplanationJson): TestedConditionJson {
+function toTestedCondition(condition: ExplainedConditionJson, explanation: ExplanationJson): TestedConditionJson {
   const { condition_index: index, result, rollout, variant, filters, rule } = condition
   const matches = !result.startsWith('no_') && result !== 'failed'
-  const { result: flagResult, decidedIndex } = resultOf(explanation)
+  const { result: flagResult, decidedIndex } = toDecision(explanation)
   const isDecisive = rule === undefined ? result === 'matched' && flagResult !== false : true
   const matched = isDecisive && index === decidedIndex
   return {
@@ -102,7 +102,7 @@ function testedCondition(condition: ExplainedConditionJson, explanation: Explana
     rollout_percentage: rollout.percentage ?? 100,
     rollout_excluded: result === 'out_of_rollout_bound' || result === 'rollout_miss',
     variant,
-    properties: [...filters].sort((a, b) => a.filter_index - b.filter_index).map(testedFilter),
+    properties: [...filters].sort((a, b) => a.filter_index - b.filter_index).map(toTestedFilter),
   }
 }
 
@@ -133,7 +133,7 @@ function describeConditionResult({ result, rollout, filters }: ExplainedConditio
   }
 }
 
-function testedFilter(filter: ExplainedFilterJson): TestedFilterJson {
+function toTestedFilter(filter: ExplainedFilterJson): TestedFilterJson {
   const { key, operator, value, type, compared, result, note } = filter
   const more = note === null ? '' : `: ${note}`
   const explanations: Record<ExplainedFilterJson['result'], string> = {

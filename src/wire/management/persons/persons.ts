@@ -57,7 +57,7 @@ export function encodePersonHead(person: PersonToEncode): Omit<PersonJson, 'prop
   return {
     id: person.id,
     uuid: person.uuid,
-    name: displayName(person.propertiesJson) ?? distinctIds[0] ?? person.uuid,
+    name: findDisplayName(person.propertiesJson) ?? distinctIds[0] ?? person.uuid,
     distinct_ids: distinctIds,
     distinct_id_count: person.distinctIdCount,
     created_at: formatInstant(person.createdAtMs),
@@ -87,7 +87,7 @@ const displayNameProperties = ['email', 'Email', '$email', 'name', 'Name', 'user
 
 const displayNames: ReadonlySet<string> = new Set(displayNameProperties)
 
-function displayName(propertiesJson: string): string | null {
+function findDisplayName(propertiesJson: string): string | null {
   const properties = pickProperties(propertiesJson, displayNames)
   for (const key of displayNameProperties) {
     const value = getOwnValue(properties, key)

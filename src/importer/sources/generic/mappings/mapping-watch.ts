@@ -45,26 +45,26 @@ export function listMappedFields(mapping: Mapping): readonly WatchedName[] {
   const { event, distinct_id, timestamp, uuid, anon_id, types = {}, filters = [], spread = [], omit = [] } = mapping
   const single = { event, distinct_id, anon_id, timestamp, uuid }
   return [
-    ...Object.entries(single).flatMap(([key, paths]) => toFields(key, [paths ?? []].flat())),
+    ...Object.entries(single).flatMap(([key, paths]) => toWatchedFields(key, [paths ?? []].flat())),
     ...(['properties', 'set', 'set_once', 'groups'] as const).flatMap(key => listSelectedFields(key, mapping[key])),
-    ...toFields('types', Object.keys(types)),
-    ...toFields('filters', Array.isArray(filters) ? filters.map(({ field }) => field) : Object.keys(filters)),
-    ...toFields('rename', listRenamedFields(mapping)).map(each => ({
+    ...toWatchedFields('types', Object.keys(types)),
+    ...toWatchedFields('filters', Array.isArray(filters) ? filters.map(({ field }) => field) : Object.keys(filters)),
+    ...toWatchedFields('rename', listRenamedFields(mapping)).map(each => ({
       ...each,
       paths: findPossiblePaths(each.name, mapping),
     })),
-    ...[...toFields('spread', spread), ...toFields('omit', omit)].map(each => ({ ...each, isOwn: true })),
+    ...[...toWatchedFields('spread', spread), ...toWatchedFields('omit', omit)].map(each => ({ ...each, isOwn: true })),
   ]
 }
 
-function toFields(key: string, paths: readonly string[]): WatchedName[] {
+function toWatchedFields(key: string, paths: readonly string[]): WatchedName[] {
   return paths.map(path => ({ kind: 'field', key, name: path, paths: [path] }))
 }
 
 function listSelectedFields(key: string, selection: FieldSelection = []): WatchedName[] {
-  if (typeof selection === 'string') return toFields(key, [selection])
-  if (Array.isArray(selection)) return toFields(key, selection)
-  return Object.entries(selection).flatMap(([name, path]) => toFields(`${key}.${name}`, [path]))
+  if (typeof selection === 'string') return toWatchedFields(key, [selection])
+  if (Array.isArray(selection)) return toWatchedFields(key, selection)
+  return Object.entries(selection).flatMap(([name, path]) => toWatchedFields(`${key}.${name}`, [path]))
 }
 
 function listRenamedFields({ rename, event_names = {} }: Mapping): readonly string[] {

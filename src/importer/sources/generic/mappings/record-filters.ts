@@ -27,10 +27,10 @@ const operators = {
   is_set: exists,
   not_exists: isEmpty,
   is_not_set: isEmpty,
-  gt: compareWith(order => order > 0),
-  gte: compareWith(order => order >= 0),
-  lt: compareWith(order => order < 0),
-  lte: compareWith(order => order <= 0),
+  gt: createOrderOperator(order => order > 0),
+  gte: createOrderOperator(order => order >= 0),
+  lt: createOrderOperator(order => order < 0),
+  lte: createOrderOperator(order => order <= 0),
 }
 
 export const scalar = Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()])
@@ -62,7 +62,7 @@ export function createRecordFilter(filters: Static<typeof filtersSchema> = []): 
   return record => conditions.every(({ field, meets, others }) => meets(findValueAtPath(record, field), others))
 }
 
-function compareWith(hasOrder: (order: number) => boolean): Operator {
+function createOrderOperator(hasOrder: (order: number) => boolean): Operator {
   return (value, others) =>
     value !== undefined && value !== null && others.every(each => hasOrder(compareValues(value, each)))
 }
