@@ -10,7 +10,7 @@ import { killSilentChild } from '#processes/silence.ts'
 import { createRestartDelay, nodeOptions, pickChildEnvironment } from '#processes/supervisor.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
-import type { ProcessNumbers } from '#telemetry/process-numbers.ts'
+import type { ProcessMetrics } from '#telemetry/process-numbers.ts'
 
 interface FrontClusterOptions {
   readonly config: Config
@@ -20,7 +20,7 @@ interface FrontClusterOptions {
   readonly mainPath: string
   readonly host: FrontHost
   /** The metrics of all processes except this one; each front adds its own metrics. */
-  readonly numbers: ProcessNumbers
+  readonly numbers: ProcessMetrics
 }
 
 /**

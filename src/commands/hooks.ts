@@ -1,6 +1,6 @@
 // What a test may replace in a whole instance. These are all the hooks:
 //
-// - `Hooks`, given to `startService` by code. No setting and no option of `pennon serve` reaches them.
+// - `TestHooks`, given to `startService` by code. No setting and no option of `pennon serve` reaches them.
 // - `--test-clock` and `--test-geoip` of `pennon work`, which pass clock and locations to the worker. Refused unless
 // NODE_ENV is `test` and HOST is loopback, where no stranger can reach the instance.
 // - `Service.writeCounts`, which makes a front write its counts at once instead of after some seconds.
@@ -11,7 +11,7 @@ import type { Clock } from '#ports/clock.ts'
 import type { EventLogAppender } from '#ports/log/event-log.ts'
 import type { GeoipTable } from './create-table-geoip.ts'
 
-export interface Hooks {
+export interface TestHooks {
   /** Replaces the system clock in the front and in the worker. */
   readonly clock?: Clock
   /** Replaces the GeoIP database in the front and in the worker. */

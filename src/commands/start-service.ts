@@ -32,14 +32,14 @@ import { acquireDataLock, type DataLock } from '#processes/data-lock.ts'
 import type { FromWorker, ProcessingState } from '#processes/messages.ts'
 import { watchForSilence } from '#processes/silence.ts'
 import { SupervisedChild } from '#processes/supervisor.ts'
-import type { Bootstrapped } from '#services/manage/first-start.ts'
+import type { FirstStartResult } from '#services/manage/first-start.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
-import { ProcessNumbers } from '#telemetry/process-numbers.ts'
+import { ProcessMetrics } from '#telemetry/process-numbers.ts'
 import { version } from '#version.ts'
 import { createGeoipFromTable } from './create-table-geoip.ts'
 import { startFrontCluster } from './front-cluster.ts'
-import type { Hooks } from './hooks.ts'
+import type { TestHooks } from './hooks.ts'
 
 const mainPath = fileURLToPath(new URL('../main.ts', import.meta.url))
 /**
@@ -60,7 +60,7 @@ const replacedAfterMs = { work: 60_000, events: 12_000 }
 export interface Service {
   readonly url: string
   readonly adminUrl: string | null
-  readonly bootstrapped: Bootstrapped
+  readonly bootstrapped: FirstStartResult
   /** Where the database with the state is; null when the state is in the data folder. */
   readonly statePlace: string | null
   /** Current process ids of the children, by name. */
@@ -82,7 +82,7 @@ export interface ServiceOptions extends FrontStart {
   /** Called before a first start creates keys, which are shown at its end and never again. */
   readonly beforeKeys?: () => void
   /** For tests. */
-  readonly hooks?: Hooks
+  readonly hooks?: TestHooks
   /**
    * Called with a line for people when another instance has taken over the state or the folder; must stop this instance.
    */
@@ -130,7 +130,7 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
 
   let processing: ProcessingState = 'starting'
   const processedUntil = new Map<Traffic, ProcessedUntil>()
-  const numbers = new ProcessNumbers({ silentAfterMs: silenceMsMax, monotonicNowMs: () => performance.now() })
+  const numbers = new ProcessMetrics({ silentAfterMs: silenceMsMax, monotonicNowMs: () => performance.now() })
   const setProcessing = (state: ProcessingState) => {
     processing = state
     fronts?.send({ type: 'processing', state })
@@ -315,7 +315,10 @@ function findPortSetting(port: number, config: Config): string {
   return port === config.adminPort ? 'PENNON_ADMIN_PORT' : port === config.eventsPort ? 'PENNON_EVENTS_PORT' : 'PORT'
 }
 
-function describeStartFailure(cause: Error & { code?: string; syscall?: string; port?: number }, config: Config): string {
+function describeStartFailure(
+  cause: Error & { code?: string; syscall?: string; port?: number },
+  config: Config,
+): string {
   if (cause instanceof StartRefused || cause instanceof UnfitSchemaError) return cause.message
   const { port = config.port } = cause
   const setting = findPortSetting(port, config)

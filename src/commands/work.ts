@@ -9,7 +9,7 @@ import { composeWorker } from '#compose/worker/worker.ts'
 import { sendToParent, watchParent } from '#processes/child-channel.ts'
 import { type LockHolder, readLockHolder } from '#processes/data-lock.ts'
 import type { ToWorker } from '#processes/messages.ts'
-import { LogLeftError } from '#services/progress/bind-log.ts'
+import { LogMismatchError } from '#services/progress/bind-log.ts'
 import { growHeapSlowly, releaseMemoryWhenIdle } from '#telemetry/give-back-memory.ts'
 import { createLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
@@ -85,7 +85,7 @@ export async function runWorkCommand(options: { testClock?: string; testGeoip?: 
   releaseMemoryWhenIdle()
 
   const end = await worker.run(stopping.signal).catch(cause => {
-    if (!(cause instanceof LogLeftError)) throw cause
+    if (!(cause instanceof LogMismatchError)) throw cause
     logger.error(cause.message)
     return 'not_owner' as const
   })

@@ -89,7 +89,7 @@ export class MemberNames {
 }
 
 /** Where a member is in the text of its object. */
-export interface Member {
+export interface JsonMember {
   readonly name: string
   /** Where its key begins, and its value. */
   readonly start: number
@@ -99,8 +99,8 @@ export interface Member {
 }
 
 /** The members with these names, in their order, repeats included. @param text valid JSON text of an object. */
-export function findMembersNamed(text: string, names: Pick<MemberNames, 'nameAt'>): Member[] {
-  const members: Member[] = []
+export function findMembersNamed(text: string, names: Pick<MemberNames, 'nameAt'>): JsonMember[] {
+  const members: JsonMember[] = []
   // Only such an escape can spell a character of a name.
   const hasEscapes = text.includes('\\u')
   let start = skipBlanks(text, text.indexOf('{') + 1)
@@ -124,8 +124,8 @@ export function findMembersNamed(text: string, names: Pick<MemberNames, 'nameAt'
  */
 export function editMembers(
   text: string,
-  members: readonly Member[],
-  edit: (member: Member) => string | null | undefined,
+  members: readonly JsonMember[],
+  edit: (member: JsonMember) => string | null | undefined,
 ): string {
   let edited = ''
   // The text before this has been copied or left out.

@@ -44,7 +44,7 @@ export interface Field<T = unknown, N extends string = string, C extends string 
    */
   readonly members: Readonly<Record<string, Member>>
   /** For a field of kind `group`: its fields. */
-  readonly fields: Fields
+  readonly fields: ResourceFields
   /** The fields of the group appear next to the other fields in the private API. */
   readonly isFlat: boolean
   /** The value in a new item that does not set it; a nullable field is null then. */
@@ -57,11 +57,11 @@ export interface Member {
   readonly shown?: JsonValue
 }
 
-export type Fields = Readonly<Record<string, Field>>
+export type ResourceFields = Readonly<Record<string, Field>>
 
 export interface Resource {
   readonly table: string
-  readonly fields: Fields
+  readonly fields: ResourceFields
   /** Names of the fields that the body of a new item must have. */
   readonly required: readonly string[]
   /** A deleted item keeps its row, in a column `deleted`, and its id is never used again. */
@@ -134,7 +134,7 @@ export const textsField = <const N extends string>(name: N, options: Options<rea
   declareField<readonly string[], N>('texts', name, options)
 export const integersField = <const N extends string>(name: N, options: Options<readonly number[]> = {}) =>
   declareField<readonly number[], N>('integers', name, options)
-export const groupField = <const N extends string, F extends Fields>(
+export const groupField = <const N extends string, F extends ResourceFields>(
   name: N,
   fields: F,
   options: Partial<Pick<Field, 'isFlat' | 'schema'>>,

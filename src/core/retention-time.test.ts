@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { isTimeTrusted, standingMs, type TrustedTime, updateTrustedTime, wasTimeEverTrusted } from './retention-time.ts'
+import {
+  clockSettleMs,
+  isTimeTrusted,
+  type TrustedTime,
+  updateTrustedTime,
+  wasTimeEverTrusted,
+} from './retention-time.ts'
 import { dayMs } from './time.ts'
 
 const hourMs = 3_600_000
@@ -34,7 +40,7 @@ describe('the retention time', () => {
         before.map((_, hour) => hour),
       )
       assert.ok(!before.some(isTimeTrusted))
-      assert.deepEqual(looks.at(-1), { atMs: startMs + jumpMs + standingMs, aheadMs: 0, stoodMs: 0 })
+      assert.deepEqual(looks.at(-1), { atMs: startMs + jumpMs + clockSettleMs, aheadMs: 0, stoodMs: 0 })
     })
 
   it('ignores a clock that was ahead for less than a day, and follows the clock at once when that is corrected', () => {

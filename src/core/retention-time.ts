@@ -26,7 +26,7 @@ export interface TrustedTime {
  */
 export const trustedMsMax = 3_600_000
 /** How long a clock must stay where it jumped to, or further ahead, before it is trusted. */
-export const standingMs = dayMs
+export const clockSettleMs = dayMs
 /**
  * An `atMs` below this only counts how long processes have run, since a clock that shows so early a time is never trusted.
  */
@@ -46,7 +46,7 @@ export function updateTrustedTime(last: TrustedTime | null, nowMs: number, elaps
   const isConfirmed = last !== null && last.aheadMs !== 0 && last.aheadMs - aheadMs <= trustedMsMax
   if (!isConfirmed) return { atMs, aheadMs, stoodMs: 0 }
   const stoodMs = last.stoodMs + elapsedMs
-  if (stoodMs < standingMs) return { atMs, aheadMs: last.aheadMs, stoodMs }
+  if (stoodMs < clockSettleMs) return { atMs, aheadMs: last.aheadMs, stoodMs }
   // What the clock gained during that time has not been observed for a day yet, so it must be confirmed separately.
   return updateTrustedTime({ atMs: atMs + last.aheadMs, aheadMs: 0, stoodMs: 0 }, nowMs, 0)
 }

@@ -26,7 +26,7 @@ export function computeConnectionsMax(openFilesMax: number | null): number {
  * Why a connection was closed. `idle`: it was between requests. `crowded`: its address has the most connections. `refused`:
  * it was new, and its address already has the most connections. `pipelined`: it had too many unanswered requests.
  */
-export type ConnectionEnd = 'idle' | 'crowded' | 'refused' | 'pipelined'
+export type ConnectionEndReason = 'idle' | 'crowded' | 'refused' | 'pipelined'
 
 /**
  * How many requests of one connection may wait for the answer to the first. One read of 64 KiB may contain two thousand
@@ -75,7 +75,7 @@ const looksMax = 64
 export class Connections {
   readonly #answers: AnswerBudget | null
   readonly #max: number
-  readonly #onEnd: (reason: ConnectionEnd) => void
+  readonly #onEnd: (reason: ConnectionEndReason) => void
   /** Each entry starts the next request of a connection whose last answer the system has taken. */
   readonly #due: (() => void)[] = []
   readonly #networks = new Map<string, Network>()
@@ -90,7 +90,7 @@ export class Connections {
    */
   constructor(
     max: number,
-    onEnd: (reason: ConnectionEnd) => void = () => undefined,
+    onEnd: (reason: ConnectionEndReason) => void = () => undefined,
     answers: AnswerBudget | null = null,
   ) {
     this.#max = max

@@ -164,7 +164,9 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
         if (isSentByPage(cors, request)) allowOrigin(request, reply, cors)
         // Fastify does not read the body of a GET request, so it is read here.
         const readsNow = route.method === 'GET' && hasBody(request)
-        const work = readsNow ? readThenHandle(route, guarded, request, reply) : handleRequest(route, guarded, request, reply)
+        const work = readsNow
+          ? readThenHandle(route, guarded, request, reply)
+          : handleRequest(route, guarded, request, reply)
         return work as unknown as undefined
       },
       onResponse: (request, reply, done) => {
@@ -184,7 +186,12 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     options.connections?.release(request.raw, reply.raw)
   }
 
-  function handleRequest(route: Route, guarded: boolean, request: FastifyRequest, reply: FastifyReply): void | Promise<void> {
+  function handleRequest(
+    route: Route,
+    guarded: boolean,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): void | Promise<void> {
     if (!Buffer.isBuffer(request.body)) {
       if (typeof request.body === 'symbol') return refuseBody(route, request, reply)
       // With no content-length and no content-type Fastify leaves the body undefined.

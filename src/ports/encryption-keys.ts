@@ -18,7 +18,7 @@ export interface EncryptionKeys {
    * returned, and the same for every process of the instance.
    * @returns a one-line message for the operator if there is no key.
    */
-  current(): Promise<Result<EncryptionKey, string>>
+  getCurrentKey(): Promise<Result<EncryptionKey, string>>
   /** The key to decrypt with, current or former; null if this instance does not have it. */
-  find(id: string): Promise<EncryptionKey | null>
+  findKey(id: string): Promise<EncryptionKey | null>
 }

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import { beforeEach, describe, it } from 'node:test'
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import { aggregateMetrics } from './metrics.ts'
-import { ProcessNumbers } from './process-numbers.ts'
+import { ProcessMetrics } from './process-numbers.ts'
 
 let nowMs: number
-let numbers: ProcessNumbers
+let numbers: ProcessMetrics
 
 beforeEach(() => {
   nowMs = 0
-  numbers = new ProcessNumbers({ silentAfterMs: 12_000, monotonicNowMs: () => nowMs })
+  numbers = new ProcessMetrics({ silentAfterMs: 12_000, monotonicNowMs: () => nowMs })
 })
 
 /** The report, as it arrives over IPC, of a process that counted `count` events and has a lag of `lag`. */

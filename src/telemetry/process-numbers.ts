@@ -7,19 +7,19 @@ import { AggregatorRegistry } from 'prom-client'
 /** Metrics of a prom-client registry, as returned by `getMetricsAsJSON`. */
 export type MetricsSnapshot = readonly object[]
 
-export interface ProcessNumbersOptions {
+export interface ProcessMetricsOptions {
   /** After this long without a report a process counts as silent. */
   readonly silentAfterMs: number
   readonly monotonicNowMs: () => number
 }
 
-export class ProcessNumbers {
-  readonly #options: ProcessNumbersOptions
+export class ProcessMetrics {
+  readonly #options: ProcessMetricsOptions
   readonly #latest = new Map<string, { readonly snapshot: MetricsSnapshot; readonly atMs: number }>()
   /** The counters of all processes that have ended, added up. */
   #counted: MetricsSnapshot = []
 
-  constructor(options: ProcessNumbersOptions) {
+  constructor(options: ProcessMetricsOptions) {
     this.#options = options
   }
 

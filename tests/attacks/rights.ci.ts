@@ -520,7 +520,7 @@ async function startWorld(t: TestContext): Promise<ManagementApi> {
   })
   await make('feature_flags', { key: 'members', filters: inCohort(1) })
   await make('feature_flags', { key: 'kept', ensure_experience_continuity: true, filters: halfway })
-  await api.keepHashKey({
+  await api.addMissingHashKeys({
     ...{ projectId: 1, distinctId: 'ada', anonDistinctId: 'secret-person-hashed', flagKeys: ['kept'] },
   })
   await make('feature_flags', { key: 'tested', filters: { ...secretFilters, multivariate } })

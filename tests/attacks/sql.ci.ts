@@ -63,13 +63,13 @@ describe('SQL written by users', () => {
           },
         ],
       })
-      await held.store.beginMirror('f', 1)
+      await held.store.beginMirrorFill('f', 1)
       const theirs = { projectId: 2, createdAtMs: 0, isIdentified: true, propertiesJson: `{"x":"${secret}"}` }
       await held.store.writeSubjects(
         { persons: [{ ...theirs, uuid: uuid(9) }], groups: [{ ...theirs, typeIndex: 0, key: secret }] },
         2,
       )
-      await held.store.completeMirror('f', 3)
+      await held.store.completeMirrorFill('f', 3)
       api = await startManagement({ after: (done: () => Promise<void>) => opened.push(done) } as never, {
         events: held.store,
       })

@@ -19,7 +19,7 @@ async function start(t: TestContext, options: CaptureServerOptions = {}) {
   const asked: number[] = []
   const server = await startCaptureServer(t, {
     eventStore: {
-      countStored: async (_, { summary }) => {
+      countStoredEvents: async (_, { summary }) => {
         asked.push(summary.count)
         return 2
       },
@@ -81,7 +81,7 @@ describe('a batch that asks for an import report', () => {
     const { send } = await start(t, {
       backlogOf: () => backlogOf(3),
       eventStore: {
-        countStored: () => (++askCount === 1 ? failing : Promise.reject(new PortError('event-store', 'full'))),
+        countStoredEvents: () => (++askCount === 1 ? failing : Promise.reject(new PortError('event-store', 'full'))),
       },
     })
     const first = send(['a', 'b', 'c'])

@@ -12,7 +12,7 @@ export async function startOtlpServer(
   const server = await startCaptureServer(t, { ...options, project: { id: 7, apiToken: otlpKey } })
   return {
     ...server,
-    logged: async () => (await server.log.status('main', 0)).endOffset,
+    logged: async () => (await server.log.readStreamStatus('main', 0)).endOffset,
     async call(path: string, body?: string | Uint8Array | object, init: RequestInit = {}) {
       const sent = typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body)
       const response = await fetch(server.url + path, { method: 'POST', body: sent as string, ...init })

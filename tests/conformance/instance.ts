@@ -147,7 +147,7 @@ async function start(needs: Needs, dataFolder: string, stores: Readonly<Record<s
 /** The first to name a day's salt wins, so the service takes these over. */
 async function keepSalts(config: Config, logger: Logger, salts: Readonly<Record<string, string>>): Promise<void> {
   const store = await openSalts(config, logger)
-  for (const [day, salt] of Object.entries(salts)) await store.keepSalt(day, Buffer.from(salt, 'base64'))
+  for (const [day, salt] of Object.entries(salts)) await store.findOrCreateSalt(day, Buffer.from(salt, 'base64'))
   await store.close()
 }
 

@@ -67,7 +67,7 @@ async function processNewRecords(
   { geoipTable = {} }: Needs,
 ): Promise<void> {
   const store = memoryChunkStore(state)
-  for (const { stream } of await log.streams()) {
+  for (const { stream } of await log.listStreams()) {
     const { offset } = await store.claimPosition(stream, 'worker')
     const read = await log.read(stream, offset, { recordCountMax: 1e9, bytesMax: 1e9 })
     const chunk = parseChunk(read, new Map())

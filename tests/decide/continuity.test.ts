@@ -41,7 +41,7 @@ async function start(t: TestContext, options: Partial<DecideServerOptions> & { f
         store.reads.push(distinctId)
         return store.rows.get(distinctId) ?? null
       },
-      async keepHashKey(assignment) {
+      async addMissingHashKeys(assignment) {
         store.writes.push(assignment)
         if (options.fails?.()) throw new PortError('state', 'timeout')
         const { distinctId, flagKeys, anonDistinctId } = assignment
@@ -196,7 +196,7 @@ describe('experience continuity', () => {
         findHashKeys: () => {
           throw new PortError('state', 'unavailable')
         },
-        keepHashKey: () => Promise.reject(new Error('asked for a write without having read')),
+        addMissingHashKeys: () => Promise.reject(new Error('asked for a write without having read')),
       },
     })
     const answer = await values(withAnon)
@@ -213,7 +213,7 @@ describe('experience continuity', () => {
           nowMs += 100
           return []
         },
-        keepHashKey: () => new Promise(() => {}),
+        addMissingHashKeys: () => new Promise(() => {}),
       },
       guard: {
         monotonicNowMs: () => nowMs,
@@ -240,7 +240,7 @@ describe('experience continuity', () => {
     const { server, values } = await start(t, {
       hashKeys: {
         findHashKeys: (_projectId, distinctId) => rows.get(distinctId) ?? null,
-        keepHashKey: ({ distinctId, flagKeys, anonDistinctId }) =>
+        addMissingHashKeys: ({ distinctId, flagKeys, anonDistinctId }) =>
           new Promise(resolve => {
             store = () => {
               const kept = flagKeys.map(key => [key, anonDistinctId] as const)
@@ -285,7 +285,7 @@ describe('experience continuity', () => {
             goOn = () => resolve([])
           })
         },
-        keepHashKey: async () => [],
+        addMissingHashKeys: async () => [],
       },
       guard: { pendingMax: 1, failuresMax: 1_000 },
     })

@@ -172,7 +172,7 @@ describe('an evaluation for a cookieless visitor', () => {
       ],
       hashKeys: {
         findHashKeys: () => [],
-        keepHashKey: async ({ distinctId }) => {
+        addMissingHashKeys: async ({ distinctId }) => {
           kept.push(distinctId)
           return []
         },

@@ -39,7 +39,7 @@ it('flags are evaluated with definitions alone, except flags that read stored pe
   for (const counter of Object.values(counters)) opened.defer(() => counter.close())
   const project = { ...emptyDefinitions(aProject({ apiToken }), 1), flags: flags.map(flagFromJson) }
   const upstream = {
-    revision: async () => ({ revision: 1, epoch: 'upstream' }),
+    readRevision: async () => ({ revision: 1, epoch: 'upstream' }),
     loadChanges: async () => ({ revision: 1, projects: [project], deletedProjectIds: [] }),
   }
   const definitions = await startServingDefinitions(
@@ -64,7 +64,7 @@ it('flags are evaluated with definitions alone, except flags that read stored pe
         },
         loginWritesAtOnceMax: 1,
       },
-      management: { keepHashKey: away, findProject: away, listProjects: away },
+      management: { addMissingHashKeys: away, findProject: away, listProjects: away },
       payloadCipher: { open: away },
     },
     salts: { knownSalt: () => null, saltOf: away, close: () => undefined },

@@ -45,7 +45,7 @@ function start(isStored: (projectId: number) => boolean) {
     visitors: noVisitors,
     hashKeys: {
       findHashKeys: projectId => (isStored(projectId) ? [] : null),
-      keepHashKey(assignment) {
+      addMissingHashKeys(assignment) {
         const { promise, resolve } = Promise.withResolvers<readonly (readonly [string, string])[]>()
         writes.push({ assignment, answer: () => resolve([['half', assignment.anonDistinctId]]) })
         return promise

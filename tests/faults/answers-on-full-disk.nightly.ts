@@ -25,7 +25,7 @@ describe('an event store without space on its disk', { skip: noSmallDisk() }, ()
     assert.equal(await countListed(40), 40)
     const pass = async (sql: string) => {
       const query = { projectId: 1, sql, params: [['wait_end_of_query', '1']], acceptEncoding: null } as const
-      const passed = await store.passSql(query, new AbortController().signal)
+      const passed = await store.forwardSql(query, new AbortController().signal)
       assert.ok(passed.ok)
       let text = ''
       for await (const piece of passed.value.body) text += Buffer.from(piece)

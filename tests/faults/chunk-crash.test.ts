@@ -135,7 +135,7 @@ async function work(dataFolder: string, crash: Crash | null, recordCountMax = ch
   })
   const running = processor.run(stopping.signal)
   if (crash === null) {
-    const { endOffset } = await log.status('main', 0)
+    const { endOffset } = await log.readStreamStatus('main', 0)
     await eventually(async () => (await offsetOf(dataFolder)) === endOffset, { what: 'the second worker' })
     stopping.abort()
     await running

@@ -124,7 +124,8 @@ describe('experience continuity while the state thread dies', () => {
       subjects,
       hashKeys: {
         findHashKeys: subjects.findHashKeys,
-        keepHashKey: assignment => thread.call('keepHashKey', [assignment]) as Promise<readonly HashKeyRow[]>,
+        addMissingHashKeys: assignment =>
+          thread.call('addMissingHashKeys', [assignment]) as Promise<readonly HashKeyRow[]>,
       },
     })
     // Calling a method that is not on the list is fatal to the thread.

@@ -151,7 +151,7 @@ describe('a log with damaged files', () => {
     assert.ok(damaged >= 1)
     assert.equal(stored.main! + damaged, eventCount)
 
-    const api = await startManagement(t, { log: { losses: async () => losses } })
+    const api = await startManagement(t, { log: { listLosses: async () => losses } })
     const listed = await api.call('GET', '/api/instance/lost_records/')
     assert.deepEqual([listed.status, listed.body.count], [200, damaged])
     const [record] = listed.body.results
@@ -224,7 +224,7 @@ describe('a log whose files are removed under a running writer', () => {
       const segment = listSegments(join(folder, 'main'))[0]!.path
       take(folder, segment)
       await assert.rejects(writer.append('live', encodedEvents([aCapturedEvent(2)])), { code: 'unavailable' })
-      const condition = writer.condition()
+      const condition = writer.getCondition()
       assert.equal(condition.state, 'files_gone')
       assert.match((condition as { reason: string }).reason, /0000000000000000\.db was removed or replaced/)
       await assert.rejects(writer.append('live', encodedEvents([aCapturedEvent(3)])), { code: 'unavailable' })
@@ -237,7 +237,7 @@ describe('a log whose files are removed under a running writer', () => {
     const { writer } = await openedWriter(t, {}, folder)
     await writer.append('live', encodedEvents([aCapturedEvent(1)]))
     rmSync(folder, { recursive: true })
-    await eventually(() => writer.condition().state === 'files_gone')
+    await eventually(() => writer.getCondition().state === 'files_gone')
   })
 })
 
@@ -304,7 +304,7 @@ function processing(t: TestContext, folder: string) {
     isProcessed: async () => {
       for (const stream of streams) {
         const offset = world.state.positions.get(stream)?.offset ?? 0
-        if ((await log.status(stream, offset)).endOffset !== offset) return false
+        if ((await log.readStreamStatus(stream, offset)).endOffset !== offset) return false
       }
       return true
     },
@@ -313,7 +313,7 @@ function processing(t: TestContext, folder: string) {
       const count = (stream: LogStream) => rows.filter(({ distinctId }) => distinctId.startsWith(stream)).length
       const damaged = [...world.events.rejected.values()].filter(({ reason }) => reason === 'log_record_damaged').length
       const stored: Record<LogStream, number> = { main: count('main'), historical: count('historical') }
-      return { stored, damaged, losses: await log.losses(), nowMs: world.clock.nowMs() }
+      return { stored, damaged, losses: await log.listLosses(), nowMs: world.clock.nowMs() }
     },
   }
 }

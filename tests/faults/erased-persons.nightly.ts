@@ -8,7 +8,7 @@ import { createPersonEraser } from '#adapters/clickhouse/writing/erase-persons.t
 import { openPostgresChunkStore } from '#adapters/postgres/postgres-chunk-store.ts'
 import { openPostgresManagementStore } from '#adapters/postgres/postgres-management-store.ts'
 import type { PersonErasure } from '#core/persons/erasure.ts'
-import { type HeldRange, mergeRowRanges } from '#core/processing/held-rows.ts'
+import { mergeRowRanges, type RowRange } from '#core/processing/held-rows.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
 import { restoreOverrides } from '#services/processing/restore-events.ts'
 import type { ErasureFaultPoint } from '#services/worker/erase-persons.ts'
@@ -309,10 +309,10 @@ function testErasureFromEventStore(): void {
       await world.erase()
       const erasures = await openErasures(world.management)
       await world.command('SYSTEM STOP MERGES pennon.events')
-      assert.equal(await world.events.removeErased(erasures, async () => undefined), 'under_way')
-      assert.equal(await world.events.countErased(erasures), 'under_way')
+      assert.equal(await world.events.removeErasedRows(erasures, async () => undefined), 'under_way')
+      assert.equal(await world.events.countErasedRows(erasures), 'under_way')
       await world.command('SYSTEM START MERGES pennon.events')
-      await eventually(async () => (await world.events.countErased(erasures)) !== 'under_way')
+      await eventually(async () => (await world.events.countErasedRows(erasures)) !== 'under_way')
     })
 
     it('still knows which row ranges it emptied when the store merges parts during the removal', async t => {
@@ -342,8 +342,8 @@ function testErasureFromEventStore(): void {
             return run(withMethods(client, { query }), database, endpoint)
           }),
       })
-      const emptied: HeldRange[] = []
-      await eraser.removeErased(await openErasures(world.management), async ranges => {
+      const emptied: RowRange[] = []
+      await eraser.removeErasedRows(await openErasures(world.management), async ranges => {
         emptied.push(...ranges.filter(({ table }) => table === 'deduplicated_flag_calls'))
       })
       assert.ok(isMerged)

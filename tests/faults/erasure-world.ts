@@ -13,7 +13,7 @@ import { createImportWorker } from '#services/imports/run-import-work.ts'
 import { erasePersons } from '#services/manage/erase-persons.ts'
 import { createEventProcessor } from '#services/processing/process-events.ts'
 import { createSerialQueue } from '#services/shared/serializer.ts'
-import { UnderWay } from '#services/shared/under-way.ts'
+import { RunningCalls } from '#services/shared/under-way.ts'
 import { createErasureWorker, type ErasureFaultPoint } from '#services/worker/erase-persons.ts'
 import { createEventStoreRestorer } from '#services/worker/keep-event-store.ts'
 import { createSubjectMirrorUpdater } from '#services/worker/mirror-subjects.ts'
@@ -95,7 +95,7 @@ export async function erasureWorld(t: TestContext, open: OpenSqlState, server: E
   }
 
   const changeNow = () => aChange('the key', clock.nowMs())
-  const underWay = new UnderWay()
+  const underWay = new RunningCalls()
   const serialize = createSerialQueue()
   const mirror = () =>
     createSubjectMirrorUpdater({ state: management, events, logger, newUuid: () => crypto.randomUUID() })

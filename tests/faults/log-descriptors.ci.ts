@@ -39,10 +39,10 @@ test('events are refused while no file can be opened, and accepted again once fi
   for (let n = 0; n < 50 && refused === undefined; n++) await append().catch(error => (refused = error))
   assert.ok(refused instanceof PortError && refused.code === 'unavailable', String(refused))
   // Failing checks are repeated once a second; none of them may end the thread.
-  await eventually(() => writer.condition().state === 'unavailable')
+  await eventually(() => writer.getCondition().state === 'unavailable')
   await assert.rejects(append(), { code: 'unavailable' })
   await restore()
-  await eventually(() => writer.condition().state === 'ok')
+  await eventually(() => writer.getCondition().state === 'ok')
   await append()
   assert.equal((await readAll(openedReader(t, folder), 'main', 100)).length, accepted)
 })

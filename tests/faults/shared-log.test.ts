@@ -126,8 +126,8 @@ describe('a stream of a small log that two fronts share', () => {
       await append(idle, 10)
       await process()
       assert.deepEqual(processed, acknowledged)
-      assert.deepEqual([idle.condition(), busy.condition()], [{ state: 'ok' }, { state: 'ok' }])
-      assert.deepEqual([await reader.losses(), lost, complaints], [[], [], []])
+      assert.deepEqual([idle.getCondition(), busy.getCondition()], [{ state: 'ok' }, { state: 'ok' }])
+      assert.deepEqual([await reader.listLosses(), lost, complaints], [[], [], []])
     })
   }
 })

@@ -92,7 +92,7 @@ async function checkDisk(folder: string, what: string): Promise<boolean> {
   const reader = openSqliteLogReader({ folder })
   const appender = openStream(folder)
   try {
-    const { endOffset } = await reader.status('main', 0)
+    const { endOffset } = await reader.readStreamStatus('main', 0)
     const survived = endOffset === acknowledged.length + torn.length
     if (!survived) assert.equal(endOffset, acknowledged.length, what)
     assert.equal(appendTo(appender, after), endOffset, what)

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs'
 import { describe, it, type TestContext } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { sha256Hex } from '#importer/job/sha256.ts'
-import type { RejectReason, SkipReason } from '#importer/records/imported-event.ts'
+import type { RecordRejectReason, SkipReason } from '#importer/records/imported-event.ts'
 import { findSource } from '#importer/sources/sources.ts'
 import type { RejectLine } from '#importer/stages/reject-files.ts'
 import { findRejectFix } from '#importer/stages/reject-fixes.ts'
@@ -16,7 +16,7 @@ import { jobOf, rejectsOf, type TestJobOptions } from '../support/import-job.ts'
 /** A record of a source file and its expected outcome. */
 type Case = readonly [source: string | Buffer, outcome: Refused | Skipped | 'sent']
 interface Refused {
-  readonly reason: RejectReason | `server_refused:${string}`
+  readonly reason: RecordRejectReason | `server_refused:${string}`
   readonly field: string | null
   readonly detail?: string | RegExp
 }

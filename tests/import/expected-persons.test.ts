@@ -5,7 +5,7 @@ import { JobFolder } from '#importer/job/job-folder.ts'
 import { deriveImportUuid } from '#importer/records/deterministic-uuid.ts'
 import type { ImportedEvent } from '#importer/records/imported-event.ts'
 import { ExpectedCollector, readExpectations, storeExpectations } from '#importer/stages/expected/expected.ts'
-import { type ExpectedPerson, PersonChoice } from '#importer/stages/expected/expected-persons.ts'
+import { type ExpectedPerson, PersonSampler } from '#importer/stages/expected/expected-persons.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 function event(index: number, distinctId: string, properties: ImportedEvent['properties']): ImportedEvent {
@@ -47,7 +47,7 @@ it('the same persons are chosen in whatever order their events are processed', (
     event(index, `id ${index % 1_000}`, { $set: { [`of ${index % 3}`]: index } }),
   )
   const chosenOf = (some: readonly ImportedEvent[]) => {
-    const choice = new PersonChoice(id => id, 5)
+    const choice = new PersonSampler(id => id, 5)
     for (const each of some) choice.add(each)
     return choice.chosen()
   }

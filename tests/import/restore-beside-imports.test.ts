@@ -26,7 +26,7 @@ async function restoreWhile(t: TestContext, meanwhile: (world: ImportWorld, job:
     findFlagCalls: calls => events.findFlagCalls(calls),
     publishJob: id => events.publishJob(id),
     discardJob: id => events.discardJob(id),
-    discardDay: id => events.discardDay(id),
+    deleteSharedJobRows: id => events.deleteSharedJobRows(id),
     insert: async rows => {
       if (!isDone) {
         isDone = true
@@ -69,7 +69,7 @@ describe('restoring rows of an import job', () => {
   it('restores no rows if the job is discarded and its record deleted during the restore', async t => {
     const rows = restoreWhile(t, async (world, job) => {
       await world.discard(job)
-      await world.management.forgetDiscardedJobs(1, 0)
+      await world.management.deleteDiscardedJobs(1, 0)
     })
     assert.deepEqual(await rows, [0, 0])
   })

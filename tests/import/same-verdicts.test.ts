@@ -139,7 +139,7 @@ const cases: readonly (readonly [what: string, record: ConvertedRecord, refused:
 ]
 
 describe('the rehearsal and the service', () => {
-  const edge = startedForTests(() => startCaptureEdge({ now: nowMs, eventStore: { countStored: async () => 0 } }))
+  const edge = startedForTests(() => startCaptureEdge({ now: nowMs, eventStore: { countStoredEvents: async () => 0 } }))
 
   for (const [what, record, refused] of cases)
     it(`both ${refused === null ? 'take' : 'refuse'} ${what}`, async () => {

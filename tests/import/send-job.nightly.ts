@@ -7,7 +7,7 @@ import type { RehearsedInProject } from '#commands/import/run/rehearsal-project.
 import type { JsonObject } from '#core/json.ts'
 import { JobFolder } from '#importer/job/job-folder.ts'
 import { writeJobState } from '#importer/job/job-state.ts'
-import type { ImportReport, Sent } from '#importer/stages/report/import-report.ts'
+import type { ImportReport, SentSummary } from '#importer/stages/report/import-report.ts'
 import { readVerification, storeVerification } from '#importer/verify/verify-stage.ts'
 import { ImportCommands, mapping, syntheticRecords } from '../support/import-command.ts'
 import { serve } from '../support/local-server.ts'
@@ -69,7 +69,7 @@ describe('an import into a running instance', () => {
     commands: ImportCommands,
     run: (...args: string[]) => Promise<{ stdout: string }>,
     sentBefore: JsonObject,
-  ): Promise<Sent> {
+  ): Promise<SentSummary> {
     const repaired = [
       { id: 'r-x', event: 'Repaired', user: 'u-x', at: '2024-01-05T00:00:00Z' },
       { id: 'r-y', user: 'u-x' },

@@ -162,8 +162,8 @@ describe('the port for dashboards', () => {
     const { panels, templating } = JSON.parse(readFileSync('docs/grafana/pennon.json', 'utf8'))
     const queries: string[] = [templating.list[0].query, ...panels.map((panel: Panel) => panel.targets[0].rawSql)]
     assert.ok(queries.length >= 8)
-    await held.store.beginMirror('d', 1)
-    await held.store.completeMirror('d', 2)
+    await held.store.beginMirrorFill('d', 1)
+    await held.store.completeMirrorFill('d', 2)
     for (const query of queries) {
       // As the plugin replaces its macros and variables.
       const sql = query
@@ -391,7 +391,7 @@ print(client.query('SELECT count(), any(event) FROM events WHERE distinct_id != 
   })
 
   it('reports that persons are still being copied', async () => {
-    await held.store.beginMirror('f', 3)
+    await held.store.beginMirrorFill('f', 3)
     const { status, text } = await post('SELECT * FROM persons')
     assert.equal(status, 503)
     assert.match(text, /being copied/)

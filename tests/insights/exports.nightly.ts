@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import type { ClickHouseClients } from '#adapters/clickhouse/connection/clickhouse-clients.ts'
 import { openEventExport, usualExportLimits } from '#adapters/clickhouse/exports/event-export.ts'
-import { type Ask, createExportQueries } from '#adapters/clickhouse/exports/export-queries.ts'
+import { createExportQueries, type RunExportQuery } from '#adapters/clickhouse/exports/export-queries.ts'
 import type { StoredEvent } from '#core/events/stored-event.ts'
 import { dayMs } from '#core/time.ts'
 import { PortError } from '#ports/port-error.ts'
@@ -210,7 +210,7 @@ print(json.dumps([[name, kind] for name, kind, *_ in duckdb.sql(f"describe selec
     let rowsRead = 0
     /** Asks twice: the format with statistics says how many rows the engine read. */
     const counting =
-      (ask: Ask): Ask =>
+      (ask: RunExportQuery): RunExportQuery =>
       query =>
         ask(async (client, signal) => {
           const count = async (params: Parameters<typeof client.query>[0]) => {
@@ -257,7 +257,7 @@ print(json.dumps([[name, kind] for name, kind, *_ in duckdb.sql(f"describe selec
     // None fails; then the histogram, a division and some slices do, for their time or their size.
     for (const failures of [{}, { 0: 'timeout', 7: 'full', 30: 'timeout' }] as const) {
       asked = 0
-      const failing: Ask = query => {
+      const failing: RunExportQuery = query => {
         const code = Object.entries(failures).find(([at]) => Number(at) === asked)?.[1]
         asked++
         if (code !== undefined) throw new PortError('event-store', code, new Error('too much'))

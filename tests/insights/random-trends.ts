@@ -115,7 +115,7 @@ export async function runRandomTrends(
     )
     worlds.push({ projectId, world })
   }
-  await store.completeMirror('filled', 2)
+  await store.completeMirrorFill('filled', 2)
   const change = async (eventCount: number) => {
     for (const { projectId, world } of worlds) await addEvents(store, projectId, world, random, eventCount)
   }

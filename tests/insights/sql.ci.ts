@@ -83,7 +83,7 @@ describe('POST …/query/ with a HogQLQuery', () => {
 
   it('has current persons and groups, once the mirror is filled', async t => {
     const { results, refusal, projectId } = await startSql(t)
-    await held.store.beginMirror('f', 1)
+    await held.store.beginMirrorFill('f', 1)
     assert.match(await refusal('SELECT * FROM persons'), /^503 persons_filling/)
     assert.match(await refusal('SELECT * FROM groups'), /^503 persons_filling/)
     assert.deepEqual(await results('SELECT count() FROM events'), [[0]])
@@ -94,7 +94,7 @@ describe('POST …/query/ with a HogQLQuery', () => {
     await held.store.writeSubjects({ persons: [paying, { ...person, projectId: projectId + 1 }] }, 3)
     await held.store.writeSubjects({ persons: [{ ...person, uuid: uuid(2) }] }, 3)
     await held.store.writeSubjects({ deletedPersons: [{ projectId, uuid: uuid(2) }] }, 4)
-    await held.store.completeMirror('f', 5)
+    await held.store.completeMirrorFill('f', 5)
     assert.deepEqual(await results('SELECT id, properties, is_identified FROM persons'), [
       [uuid(1), '{"plan":"paid"}', true],
     ])

@@ -93,7 +93,7 @@ describe('texts that try SQL injection', () => {
       }),
     )
     await world.insert({ events })
-    await world.store.completeMirror('filled', 1)
+    await world.store.completeMirrorFill('filled', 1)
     const ask = (query: object) => {
       const common = { kind: 'TrendsQuery', dateRange: { date_from: '2026-05-01' }, series: [node({})] }
       return api.call('POST', `/api/projects/${own}/query/`, { body: { query: { ...common, ...query } } })

@@ -12,8 +12,8 @@ const persons = '/api/projects/1/persons'
 async function threePersons(t: TestContext) {
   const api = await startManagement(t, {
     log: {
-      streams: async () => [{ stream: 'main', traffic: 'live' }],
-      status: async () => ({ endOffset: 7, appendedAtMs: null }),
+      listStreams: async () => [{ stream: 'main', traffic: 'live' }],
+      readStreamStatus: async () => ({ endOffset: 7, appendedAtMs: null }),
     },
   })
   const rows = [1, 2, 3].map(n => ({ ids: [`id-${n}`, `other-${n}`], uuid: uuid(n), properties: { n } }))

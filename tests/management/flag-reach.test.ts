@@ -575,7 +575,7 @@ async function keepAnother(api: ManagementApi, flag: string, distinctId: string)
   for (let index = 0; ; index++) {
     const anonDistinctId = `anonymous-${index}`
     if ((await valueFor(api, flag, anonDistinctId)) === own) continue
-    await api.keepHashKey({ projectId: 1, distinctId, anonDistinctId, flagKeys: [flag] })
+    await api.addMissingHashKeys({ projectId: 1, distinctId, anonDistinctId, flagKeys: [flag] })
     return
   }
 }

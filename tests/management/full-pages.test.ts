@@ -43,7 +43,7 @@ describe('a page of a list', () => {
     const api = await startManagement(t, {
       before: {
         searchFlags: () => calls.push('search'),
-        listFlagsFound: () => calls.push('read'),
+        listFittingFlags: () => calls.push('read'),
       },
     })
     const path = '/api/projects/1/feature_flags/'

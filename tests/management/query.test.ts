@@ -47,7 +47,7 @@ describe('a query', () => {
   it('says whether the worker has processed all accepted events', async t => {
     let appendedAtMs: number | null = null
     const status = async () => ({ endOffset: 12, appendedAtMs })
-    const api = await startManagement(t, { events, log: { status } })
+    const api = await startManagement(t, { events, log: { readStreamStatus: status } })
     const answers = async () => {
       const asked = [trend, sql].map(query => api.call('POST', path, { body: { query } }))
       return (await Promise.all(asked)).map(({ body }) => body.complete)
@@ -61,7 +61,7 @@ describe('a query', () => {
     const status = async () => {
       throw new PortError('event-log', 'corrupt')
     }
-    const api = await startManagement(t, { events, log: { status } })
+    const api = await startManagement(t, { events, log: { readStreamStatus: status } })
     for (const query of [trend, sql]) {
       const answer = await api.post(path, { query })
       assert.equal(answer.complete, false)

@@ -145,7 +145,7 @@ describe('ingestion status', () => {
     const appendedAtMs = Date.parse('2026-05-01T11:59:57.500Z')
     const api = await startManagement(t, {
       log: {
-        status: async (stream, offset) => ({
+        readStreamStatus: async (stream, offset) => ({
           endOffset: stream === 'main' ? 12 : offset,
           appendedAtMs: stream === 'main' ? appendedAtMs : null,
         }),
@@ -165,7 +165,7 @@ describe('ingestion status', () => {
     const asked: number[] = []
     const api = await startManagement(t, {
       log: {
-        status: async (stream, offset) => {
+        readStreamStatus: async (stream, offset) => {
           if (stream === 'main') asked.push(offset)
           return { endOffset: stream === 'main' ? 12 : offset, appendedAtMs: Date.parse('2026-05-01T11:59:57.500Z') }
         },

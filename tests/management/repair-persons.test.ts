@@ -65,9 +65,9 @@ it('a rebuild reports what it would change, and can be found until it is done', 
   })
   const part = { idCount: 2, changedCount: 1, createdCount: 1, removedCount: 0, movedIdCount: 1, unreadableIdCount: 3 }
   const sample = { uuid: uuid(1), change: 'changed', keys: ['plan'], distinctIds: ['gone'] } as const
-  await management.saveReport(id, { ...part, samples: [], erasures: 0 }, true)
-  await management.saveReport(id, { ...part, samples: [sample], erasures: 0 }, true)
-  await management.saveReport(id, { ...part, samples: [], erasures: 0 }, false)
+  await management.addRepairReport(id, { ...part, samples: [], erasures: 0 }, true)
+  await management.addRepairReport(id, { ...part, samples: [sample], erasures: 0 }, true)
+  await management.addRepairReport(id, { ...part, samples: [], erasures: 0 }, false)
   await management.finishRepair(id, clock.nowMs())
   const done = await get(`${rebuild}${id}/`)
   assert.deepEqual(done, {
@@ -116,7 +116,7 @@ it('an erased person is removed from waiting splits and rebuilds, and from their
   await call('POST', `${persons}/${uuid(1)}/split/`)
   const samples = [1, 2].map(n => ({ uuid: uuid(n), change: 'changed', keys: [], distinctIds: [`id-${n}`] }) as const)
   const part = { idCount: 3, changedCount: 2, createdCount: 0, removedCount: 0, movedIdCount: 0, unreadableIdCount: 0 }
-  await management.saveReport(id, { ...part, samples, erasures: 0 }, true)
+  await management.addRepairReport(id, { ...part, samples, erasures: 0 }, true)
   await call('DELETE', `${persons}/${uuid(1)}/`)
   const open = await management.listOpenRepairs()
   assert.deepEqual(
@@ -126,6 +126,6 @@ it('an erased person is removed from waiting splits and rebuilds, and from their
   const { report } = await get(`${rebuild}${id}/`)
   assert.deepEqual([report.changed, report.persons.map((each: { uuid: string }) => each.uuid)], [2, [uuid(2)]])
   // Samples from before the erasure.
-  await management.saveReport(id, { ...part, samples, erasures: 0 }, false)
+  await management.addRepairReport(id, { ...part, samples, erasures: 0 }, false)
   assert.equal((await get(`${rebuild}${id}/`)).report.persons.length, 1)
 })

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { it } from 'node:test'
 import { createClickHouseClients } from '#adapters/clickhouse/connection/clickhouse-clients.ts'
 import { migrateEventStore } from '#adapters/clickhouse/migrate.ts'
-import { FollowedLinkError, removeFoldersReplacingLinks } from '#adapters/clickhouse-embedded/followed-links.ts'
+import { ReplacedLinkError, removeFoldersReplacingLinks } from '#adapters/clickhouse-embedded/followed-links.ts'
 import { prepareEngineStart } from '#adapters/clickhouse-embedded/start-engine.ts'
 import { spawnPreparedEngine, startEngine } from '../support/engine.ts'
 import { tempDir } from '../support/temp-dir.ts'
@@ -30,7 +30,7 @@ it('a copy of an event store made by following links starts with all its rows', 
   const events = join(copy, 'events', 'store', 'data', 'pennon', 'events')
   assert.ok(lstatSync(events).isDirectory())
   writeFileSync(join(events, 'own'), 'of nobody')
-  assert.throws(() => removeFoldersReplacingLinks(copy), FollowedLinkError)
+  assert.throws(() => removeFoldersReplacingLinks(copy), ReplacedLinkError)
   assert.ok(existsSync(join(events, 'own')))
   execFileSync('rm', [join(events, 'own')])
 

@@ -258,7 +258,7 @@ describe('events of cookieless visitors in a project that keeps their state', ()
             findFlagCalls: async () => [],
             publishJob: async () => {},
             discardJob: async () => {},
-            discardDay: async () => {},
+            deleteSharedJobRows: async () => {},
           },
           jobs: { findImportJob: async () => null },
           log: {

@@ -99,8 +99,8 @@ describe('an event that is sent again after days', () => {
       const ended = processor.run(stopping.signal)
       await eventually(async () => {
         if (crashed) return true
-        const { endOffset } = await log.status('main', 0)
-        const { endOffset: importEnd } = await log.status('historical', 0)
+        const { endOffset } = await log.readStreamStatus('main', 0)
+        const { endOffset: importEnd } = await log.readStreamStatus('historical', 0)
         const at = (lane: string) => state.positions.get(lane as 'main')?.offset ?? 0
         return at('main') === endOffset && at('historical') === importEnd
       })

@@ -17,15 +17,15 @@ export function cookielessSaltsContract(
 
     it('are one per day, set by the first caller', async t => {
       const [one, other] = await open(t)
-      assert.deepEqual(await one.keepSalt('2026-11-28', salt(1)), salt(1))
-      assert.deepEqual(await other.keepSalt('2026-11-28', salt(2)), salt(1))
-      assert.deepEqual(await other.keepSalt('2026-11-29', salt(3)), salt(3))
-      assert.deepEqual(await one.keepSalt('2026-11-29', salt(4)), salt(3))
+      assert.deepEqual(await one.findOrCreateSalt('2026-11-28', salt(1)), salt(1))
+      assert.deepEqual(await other.findOrCreateSalt('2026-11-28', salt(2)), salt(1))
+      assert.deepEqual(await other.findOrCreateSalt('2026-11-29', salt(3)), salt(3))
+      assert.deepEqual(await one.findOrCreateSalt('2026-11-29', salt(4)), salt(3))
     })
 
     it('are the same for all concurrent callers on a new day', async t => {
       const stores = await open(t)
-      const asked = Array.from({ length: 20 }, (_, n) => stores[n % 2]!.keepSalt('2026-11-28', salt(n)))
+      const asked = Array.from({ length: 20 }, (_, n) => stores[n % 2]!.findOrCreateSalt('2026-11-28', salt(n)))
       const [first, ...others] = await Promise.all(asked)
       for (const other of others) assert.deepEqual(other, first)
     })
@@ -34,12 +34,13 @@ export function cookielessSaltsContract(
       const [one, other] = await open(t)
       const kept = { first: '2026-11-29', last: '2026-11-30' }
       assert.deepEqual(await one.deleteSaltsExcept(kept), [])
-      for (const day of ['2026-11-27', '2026-11-28', '2026-11-29', '2026-12-01']) await one.keepSalt(day, salt(1))
+      for (const day of ['2026-11-27', '2026-11-28', '2026-11-29', '2026-12-01'])
+        await one.findOrCreateSalt(day, salt(1))
       assert.deepEqual((await other.deleteSaltsExcept(kept)).toSorted(), ['2026-11-27', '2026-11-28', '2026-12-01'])
-      assert.deepEqual(await one.keepSalt('2026-11-29', salt(2)), salt(1))
-      assert.deepEqual(await one.keepSalt('2026-11-28', salt(2)), salt(2))
-      assert.deepEqual(await other.keepSalt('2026-11-27', salt(3)), salt(3))
-      assert.deepEqual(await other.keepSalt('2026-12-01', salt(4)), salt(4))
+      assert.deepEqual(await one.findOrCreateSalt('2026-11-29', salt(2)), salt(1))
+      assert.deepEqual(await one.findOrCreateSalt('2026-11-28', salt(2)), salt(2))
+      assert.deepEqual(await other.findOrCreateSalt('2026-11-27', salt(3)), salt(3))
+      assert.deepEqual(await other.findOrCreateSalt('2026-12-01', salt(4)), salt(4))
     })
 
     it('are cached by several processes until their day ends, and by no process afterwards', async t => {
@@ -49,12 +50,18 @@ export function cookielessSaltsContract(
       const { monotonicNowMs } = time
       const calls: Promise<unknown>[] = []
       const processes = stores.map(store => {
-        const keepSalt: CookielessSalts['keepSalt'] = (...salt) => {
-          const call = store.keepSalt(...salt)
+        const keepSalt: CookielessSalts['findOrCreateSalt'] = (...salt) => {
+          const call = store.findOrCreateSalt(...salt)
           calls.push(call)
           return call
         }
-        return createDailySaltCache({ store: { keepSalt }, clock, timers: time, monotonicNowMs, randomBytes })
+        return createDailySaltCache({
+          store: { findOrCreateSalt: keepSalt },
+          clock,
+          timers: time,
+          monotonicNowMs,
+          randomBytes,
+        })
       })
       t.after(() => processes.map(each => each.close()))
       const noVisitors = { deleteVisitorsExcept: async () => 0 }

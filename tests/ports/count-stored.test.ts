@@ -26,7 +26,7 @@ describe('counting which events of a batch are stored', () => {
     )
   }
 
-  const stored = (asked: readonly StoredEvent[]) => server.store.countStored(projectId, askedBatch(asked))
+  const stored = (asked: readonly StoredEvent[]) => server.store.countStoredEvents(projectId, askedBatch(asked))
 
   it('includes live, published and pending events, and counts an event once if several apply', async () => {
     const events = someEvents(5)

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { noQuotas } from '#core/project.ts'
 import type { ChunkStore } from '#ports/state/chunk-store.ts'
-import type { DefinitionChanges, DefinitionStore, HeldDefinitions } from '#ports/state/definition-store.ts'
+import type { DefinitionChanges, DefinitionStore, GetHeldDefinitions } from '#ports/state/definition-store.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
 import { aChange, aNewCohort, aNewFlag, aNewProject, chunkChanges } from '../support/values.ts'
 
@@ -27,7 +27,7 @@ export function definitionStoreContract(adapter: string, open: (t: TestContext) 
       await management.createFlag(aNewFlag({ key: 'a', active: false }), aChange())
       const changes = await definitions.loadChanges(-1)
       assert.equal(changes.revision, 4)
-      assert.equal(changes.revision, (await definitions.revision()).revision)
+      assert.equal(changes.revision, (await definitions.readRevision()).revision)
       const first = changes.projects.find(({ project }) => project.id === 1)!
       assert.deepEqual(first.project, await management.findProject(1))
       assert.deepEqual(first.flags, [await management.findFlag(1, 'b'), await management.findFlag(1, 'a')])
@@ -39,10 +39,10 @@ export function definitionStoreContract(adapter: string, open: (t: TestContext) 
     it('sees a commit of another connection at once', async t => {
       const { definitions, management } = await open(t)
       for (const index of [1, 2, 3]) {
-        const { revision: before, epoch } = await definitions.revision()
+        const { revision: before, epoch } = await definitions.readRevision()
         await management.createProject(aNewProject({ apiToken: `phc_${index}` }), aChange())
-        assert.deepEqual(await definitions.revision(), { revision: before + 1, epoch })
-        assert.deepEqual(await definitions.revision(), { revision: before + 1, epoch })
+        assert.deepEqual(await definitions.readRevision(), { revision: before + 1, epoch })
+        assert.deepEqual(await definitions.readRevision(), { revision: before + 1, epoch })
       }
     })
 
@@ -114,7 +114,7 @@ export function definitionStoreContract(adapter: string, open: (t: TestContext) 
     it('returns group types as soon as the worker has created them', async t => {
       const { definitions, management, chunkStore } = await open(t)
       await management.createProject(aNewProject(), aChange())
-      const { revision } = await definitions.revision()
+      const { revision } = await definitions.readRevision()
       await chunkStore.claimPosition('main', 'w1')
       const groupTypes = [
         { projectId: 1, name: '__proto__', index: 0 },
@@ -138,7 +138,7 @@ export function definitionStoreContract(adapter: string, open: (t: TestContext) 
   })
 }
 
-function heldFrom({ projects }: DefinitionChanges): HeldDefinitions {
+function heldFrom({ projects }: DefinitionChanges): GetHeldDefinitions {
   return projectId => projects.find(({ project }) => project.id === projectId) ?? null
 }
 

@@ -29,7 +29,7 @@ export function eventLogContract(adapter: string, place: (t: TestContext) => Log
   describe(`EventLog on ${adapter}`, () => {
     it('lists its streams, live traffic first, and refuses to read any other stream', async t => {
       const { reader } = await openedIn(t, place(t))
-      const streams = await reader.streams()
+      const streams = await reader.listStreams()
       assert.deepEqual(
         streams.map(({ traffic }) => traffic),
         ['live', 'import'],
@@ -109,7 +109,7 @@ export function eventLogContract(adapter: string, place: (t: TestContext) => Log
     it('rejects a position past its end instead of waiting there forever', async t => {
       const { writer, reader, live } = await openedIn(t, place(t))
       await writer.append('live', encodedEvents([aCapturedEvent(1)]))
-      const { endOffset } = await reader.status(live, 0)
+      const { endOffset } = await reader.readStreamStatus(live, 0)
       await assert.rejects(reader.read(live, endOffset + 1, all), { code: 'conflict' })
       await assert.rejects(reader.readRuns(live, endOffset + 1, 1), { code: 'conflict' })
     })
@@ -219,17 +219,17 @@ export function eventLogContract(adapter: string, place: (t: TestContext) => Log
     it('reports its end and the time at which a record was appended', async t => {
       let nowMs = 1_000
       const { writer, reader, live } = await openedIn(t, place(t), { nowMs: () => nowMs })
-      assert.deepEqual(await reader.status(live, 0), { endOffset: 0, appendedAtMs: null })
+      assert.deepEqual(await reader.readStreamStatus(live, 0), { endOffset: 0, appendedAtMs: null })
       for (let n = 0; n < 30; n++) {
         nowMs += 10
         await writer.append('live', encodedEvents([aCapturedEvent(2 * n), aCapturedEvent(2 * n + 1)]))
       }
       const { records, nextOffset } = await reader.read(live, 0, all)
       for (const index of [0, 1, 17, 59]) {
-        const { endOffset, appendedAtMs } = await reader.status(live, records[index]!.offset)
+        const { endOffset, appendedAtMs } = await reader.readStreamStatus(live, records[index]!.offset)
         assert.deepEqual([endOffset, appendedAtMs], [nextOffset, 1_010 + Math.floor(index / 2) * 10])
       }
-      assert.equal((await reader.status(live, nextOffset)).appendedAtMs, null)
+      assert.equal((await reader.readStreamStatus(live, nextOffset)).appendedAtMs, null)
     })
 
     it('can wait for the first record, and returns at once when it arrives', async t => {
@@ -262,15 +262,15 @@ export function eventLogContract(adapter: string, place: (t: TestContext) => Log
     it('is healthy while it accepts appends, and then no records wait to be written', async t => {
       const { writer } = await openedIn(t, place(t))
       await writer.append('live', encodedEvents([aCapturedEvent(1)]))
-      assert.deepEqual(writer.condition(), { state: 'ok' })
-      assert.ok([...writer.waitingRecords().values()].every(recordCount => recordCount === 0))
+      assert.deepEqual(writer.getCondition(), { state: 'ok' })
+      assert.ok([...writer.countWaitingRecords().values()].every(recordCount => recordCount === 0))
     })
 
     it('keeps a list of lost records', async t => {
       const { reader, live } = await openedIn(t, place(t))
       const loss = { stream: live, fromOffset: 3, toOffset: 9, file: null, noticedAtMs: 7 }
-      await reader.keepLoss(loss)
-      assert.deepEqual([await reader.losses(), await reader.lostCount()], [[loss], 6])
+      await reader.recordLosses(loss)
+      assert.deepEqual([await reader.listLosses(), await reader.countLostRecords()], [[loss], 6])
     })
 
     it('accepts nothing after close', async t => {
@@ -312,7 +312,7 @@ async function openedIn(t: TestContext, place: LogPlace, options: Parameters<Log
     await log.writer.close()
     await log.reader.close()
   })
-  const streams = await log.reader.streams()
+  const streams = await log.reader.listStreams()
   const streamOf = (wanted: Traffic) => streams.find(({ traffic }) => traffic === wanted)!.stream
   return { ...log, live: streamOf('live'), imports: streamOf('import') }
 }

@@ -94,7 +94,7 @@ export function eventNamesContract(subject: EventStoreSubject): void {
     })
     const version = 1_000 + projectId
     const { store } = subject
-    await store.beginMirror('names', version)
+    await store.beginMirrorFill('names', version)
     const list = async (over: Partial<PropertyValueQuery> = {}) => {
       const asked = { projectId, of: { event: 'paid' }, name: 'plan', limit: 25, ...over }
       const { results, valueCount, isSample } = await store.listPropertyValues(asked)
@@ -115,7 +115,7 @@ export function eventNamesContract(subject: EventStoreSubject): void {
     const persons = [person('free'), person('pro'), person('free')]
     await store.writeSubjects({ persons, groups: [group(0, 5), group(0, 6), group(1, 7)] }, version)
     await store.writeSubjects({ deletedPersons: [{ projectId, uuid: persons[1]!.uuid }] }, version + 1)
-    await store.completeMirror('names', version + 1)
+    await store.completeMirrorFill('names', version + 1)
     assert.deepEqual(await list({ of: 'person' }), ['"free" 2', 1, false])
     assert.deepEqual(await list({ of: { groupTypeIndex: 0 }, name: 'seats' }), ['5 1,6 1', 2, false])
     const names = await store.listPropertyNames({ projectId, kind: { groupTypeIndex: 1 }, ...page })

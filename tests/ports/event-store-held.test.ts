@@ -18,7 +18,7 @@ for (const kind of ['the embedded engine', 'CLICKHOUSE_URL'] as const) {
       await held.insert(rows)
     }
     const command = (query: string) => held.command(() => query)
-    const ranges = async () => (await held.store.findHeldRows('log', null))!.ranges
+    const ranges = async () => (await held.store.findRowRanges('log', null))!.ranges
 
     it('have none missing after repeats and merges, and the missing ones are reported after a loss', async () => {
       const event = aStoredEvent({ projectId: ++projectId, capturedAtMs: Date.parse('2026-11-05T10:00:00Z') })
@@ -48,7 +48,7 @@ for (const kind of ['the embedded engine', 'CLICKHOUSE_URL'] as const) {
 
     it('are recognized as an instance’s own by any id that it left in the last week, but not by another’s id', async () => {
       const isMarked = async (instance: string, id: string | null) =>
-        (await held.store.findHeldRows(instance, id))!.isMarked
+        (await held.store.findRowRanges(instance, id))!.isMarked
       assert.equal(await isMarked('log', 'never left'), false)
       // As if one mark had been left every 10 s.
       await command(`INSERT INTO pennon.worker_marks

@@ -215,7 +215,7 @@ describe('the embedded engine and its client', () => {
     const [day] = await hasty.countUsage(12, '2026-10-01', '2026-10-01')
     assert.equal(day?.eventsCharged, 300_000)
     assert.equal((await hasty.listBusyFlags(12, { fromMs, callsMin: 1, limit: 1 })).length, 1)
-    assert.equal((await hasty.listMovedDays(12, fromMs)).size, 0)
+    assert.equal((await hasty.listDaysOfMovedIds(12, fromMs)).size, 0)
     await hasty.cacheUsage({ ...usage, nowMs: fromMs })
     assert.equal((await hasty.listCachedUsage(usage)).length, 1)
     const stop = new AbortController()

@@ -72,7 +72,7 @@ const questions: readonly {
   {
     name: 'how many events of a batch are stored',
     ...{ running: 2, waiting: 6 },
-    ask: (store, projectId) => store.countStored(projectId, askedBatch(asked)),
+    ask: (store, projectId) => store.countStoredEvents(projectId, askedBatch(asked)),
   },
 ]
 

@@ -122,7 +122,7 @@ export function flagLifeContract(adapter: string, open: OpenManagement): void {
       const nowMs = 1 + 30 * 86_400_000
       const found = (search: { search?: string; staleAtMs?: number } = {}) =>
         store.searchFlags(1, { traits: {}, staleAtMs: nowMs, ...search })
-      const read = async (ids: readonly number[]) => (await store.listFlagsFound(1, ids)).map(({ key }) => key)
+      const read = async (ids: readonly number[]) => (await store.listFittingFlags(1, ids)).map(({ key }) => key)
       const ids = await found()
       assert.equal(ids.length, 3)
       // They are cut where they are too large together, as in every list.

@@ -26,39 +26,39 @@ export function hashKeyOverridesContract(adapter: string, openState: OpenSqlStat
 
     it('are written for the persons of both ids and for each flag, only in their project', async t => {
       const { hashKeys, overridesOf } = await open(t)
-      const kept = await hashKeys.keepHashKey({ ...beta, anonDistinctId: 'bob', flagKeys: ['beta', 'gamma'] })
+      const kept = await hashKeys.addMissingHashKeys({ ...beta, anonDistinctId: 'bob', flagKeys: ['beta', 'gamma'] })
       assert.deepEqual(sorted(kept), ['beta=bob', 'gamma=bob'])
       for (const { uuid } of [ada, bob]) assert.deepEqual(await overridesOf(1, uuid), ['beta=bob', 'gamma=bob'])
       await nextTurn()
       assert.deepEqual(sorted(await hashKeys.findHashKeys(1, 'ada')), ['beta=bob', 'gamma=bob'])
-      assert.deepEqual(await hashKeys.keepHashKey({ ...beta, projectId: 2 }), [])
+      assert.deepEqual(await hashKeys.addMissingHashKeys({ ...beta, projectId: 2 }), [])
     })
 
     it('are not written if neither id has a person', async t => {
       const { hashKeys } = await open(t)
-      assert.deepEqual(await hashKeys.keepHashKey({ ...beta, distinctId: 'nobody' }), [])
-      assert.deepEqual(await hashKeys.keepHashKey({ ...beta, distinctId: 'no\0body', anonDistinctId: '\0' }), [])
+      assert.deepEqual(await hashKeys.addMissingHashKeys({ ...beta, distinctId: 'nobody' }), [])
+      assert.deepEqual(await hashKeys.addMissingHashKeys({ ...beta, distinctId: 'no\0body', anonDistinctId: '\0' }), [])
     })
 
     it('are written for a person known only by the anonymous id', async t => {
       const { hashKeys, overridesOf } = await open(t)
-      const kept = await hashKeys.keepHashKey({ ...beta, distinctId: 'new', anonDistinctId: 'ada' })
+      const kept = await hashKeys.addMissingHashKeys({ ...beta, distinctId: 'new', anonDistinctId: 'ada' })
       assert.deepEqual(sorted(kept), ['beta=ada'])
       assert.deepEqual(await overridesOf(1, ada.uuid), ['beta=ada'])
     })
 
     it('accept the same id twice, and two ids of one person', async t => {
       const { hashKeys, overridesOf } = await open(t)
-      assert.deepEqual(sorted(await hashKeys.keepHashKey({ ...beta, anonDistinctId: 'ada' })), ['beta=ada'])
+      assert.deepEqual(sorted(await hashKeys.addMissingHashKeys({ ...beta, anonDistinctId: 'ada' })), ['beta=ada'])
       const again = { ...beta, anonDistinctId: 'ada-phone', flagKeys: ['beta', 'gamma'] }
-      assert.deepEqual(sorted(await hashKeys.keepHashKey(again)), ['beta=ada', 'gamma=ada-phone'])
+      assert.deepEqual(sorted(await hashKeys.addMissingHashKeys(again)), ['beta=ada', 'gamma=ada-phone'])
       assert.deepEqual(await overridesOf(1, ada.uuid), ['beta=ada', 'gamma=ada-phone'])
     })
 
     it('leave existing rows unchanged, and add none for a person if the other person has a row', async t => {
       const { hashKeys, addOverride, overridesOf } = await open(t)
       await addOverride(1, bob.uuid, 'beta', 'kept')
-      const kept = await hashKeys.keepHashKey({ ...beta, anonDistinctId: 'bob', flagKeys: ['beta', 'gamma'] })
+      const kept = await hashKeys.addMissingHashKeys({ ...beta, anonDistinctId: 'bob', flagKeys: ['beta', 'gamma'] })
       assert.deepEqual(sorted(kept), ['beta=kept', 'gamma=bob'])
       assert.deepEqual(await overridesOf(1, ada.uuid), ['gamma=bob'])
       assert.deepEqual(await overridesOf(1, bob.uuid), ['beta=kept', 'gamma=bob'])
@@ -69,7 +69,7 @@ export function hashKeyOverridesContract(adapter: string, openState: OpenSqlStat
       await addOverride(1, ada.uuid, 'beta', 'of ada')
       await addOverride(1, bob.uuid, 'beta', 'of bob')
       const both = (distinctId: string, anonDistinctId: string) =>
-        hashKeys.keepHashKey({ ...beta, distinctId, anonDistinctId }).then(sorted)
+        hashKeys.addMissingHashKeys({ ...beta, distinctId, anonDistinctId }).then(sorted)
       assert.deepEqual(await both('ada', 'bob'), ['beta=of ada'])
       assert.deepEqual(await both('bob', 'ada'), ['beta=of bob'])
     })
@@ -78,7 +78,7 @@ export function hashKeyOverridesContract(adapter: string, openState: OpenSqlStat
       const { hashKeys, overridesOf } = await open(t)
       const anonymous = Array.from({ length: 40 }, (_, index) => `anon-${index}`)
       const answers = await Promise.all(
-        anonymous.map(anonDistinctId => hashKeys.keepHashKey({ ...beta, anonDistinctId }).then(sorted)),
+        anonymous.map(anonDistinctId => hashKeys.addMissingHashKeys({ ...beta, anonDistinctId }).then(sorted)),
       )
       const stored = await overridesOf(1, ada.uuid)
       assert.equal(stored.length, 1)
@@ -88,14 +88,14 @@ export function hashKeyOverridesContract(adapter: string, openState: OpenSqlStat
     it('handle unusual texts safely, and replace characters that cannot be stored with U+FFFD', async t => {
       const { hashKeys } = await open(t)
       const flagKeys = ['__proto__', "'; --", 'é']
-      const kept = await hashKeys.keepHashKey({ ...beta, anonDistinctId: 'a\0b\ud800', flagKeys })
+      const kept = await hashKeys.addMissingHashKeys({ ...beta, anonDistinctId: 'a\0b\ud800', flagKeys })
       assert.deepEqual(sorted(kept), flagKeys.map(key => `${key}=a\ufffdb\ufffd`).toSorted())
     })
 
     it('can be written for thousands of flags at once', async t => {
       const { hashKeys } = await open(t)
       const flagKeys = Array.from({ length: 3_000 }, (_, index) => `flag-${index}`)
-      assert.equal((await hashKeys.keepHashKey({ ...beta, flagKeys })).length, 3_000)
+      assert.equal((await hashKeys.addMissingHashKeys({ ...beta, flagKeys })).length, 3_000)
     })
 
     it('are not lost in a concurrent merge: the survivor has them, in either order', async t => {
@@ -117,7 +117,10 @@ export function hashKeyOverridesContract(adapter: string, openState: OpenSqlStat
           // A writer may be in the way; the worker loads and tries again.
           while ((await commit({ deletedPersons, mappings })) !== 'committed');
         }
-        const [kept] = await Promise.all([hashKeys.keepHashKey({ ...beta, distinctId, flagKeys: [flagKey] }), merge()])
+        const [kept] = await Promise.all([
+          hashKeys.addMissingHashKeys({ ...beta, distinctId, flagKeys: [flagKey] }),
+          merge(),
+        ])
         assert.ok(sorted(kept)?.includes(`${flagKey}=anon`), `${sorted(kept)}`)
       }
       assert.deepEqual(

@@ -33,19 +33,24 @@ describe('hash key overrides on sqlite', () => {
         })
       })
     const outcomes = await Promise.allSettled(
-      Array.from({ length: 100 }, () => counted(writer.keepHashKey(assignment))),
+      Array.from({ length: 100 }, () => counted(writer.addMissingHashKeys(assignment))),
     )
     assert.ok(outcomes.every(each => each.status === 'rejected' && each.reason.code === 'timeout'))
     assert.equal(waits, 1)
     other.exec('ROLLBACK')
-    assert.deepEqual(await writer.keepHashKey(assignment), [])
+    assert.deepEqual(await writer.addMissingHashKeys(assignment), [])
   })
 
   it('finish waiting calls before they close', async t => {
     const dataFolder = tempDir(t)
     await writeNewState(dataFolder)
     const writer = openHashKeyWriter({ dataFolder })
-    const kept = writer.keepHashKey({ projectId: 1, distinctId: 'ada', anonDistinctId: 'anon', flagKeys: ['beta'] })
+    const kept = writer.addMissingHashKeys({
+      projectId: 1,
+      distinctId: 'ada',
+      anonDistinctId: 'anon',
+      flagKeys: ['beta'],
+    })
     writer.close()
     assert.deepEqual(await kept, [])
   })

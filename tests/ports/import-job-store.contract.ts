@@ -158,7 +158,7 @@ export function importJobStoreContract(adapter: string, open: OpenManagement): v
       while (await store.clearImportJob(job.id, 'everything'));
       assert.deepEqual(await store.listNamedGroupTypes(job.id), [])
       assert.deepEqual(await store.listNamedGroupTypes(other.id), [aNamedType(other.id)])
-      const linksOf = async ({ id }: DescribedImportJob) => (await store.listStaged(id, 'links', 9_000)).length
+      const linksOf = async ({ id }: DescribedImportJob) => (await store.listStagedItems(id, 'links', 9_000)).length
       assert.deepEqual([await linksOf(job), await linksOf(other)], [0, many.length])
       const subjects = { distinctIds: [], groups: [], projectIds: [] }
       const asked = [...many.map(uuid => ({ projectId: 1, uuid })), { projectId: 2, uuid: many[1]! }]
@@ -250,7 +250,7 @@ export function importJobStoreContract(adapter: string, open: OpenManagement): v
       let pieces = 1
       while (await store.clearImportJob(job.id, 'staging')) pieces++
       assert.equal(pieces, 3)
-      assert.deepEqual(await store.listStaged(job.id, 'groups', 1), [])
+      assert.deepEqual(await store.listStagedItems(job.id, 'groups', 1), [])
     })
 
     it('clears the persons of a staging overlay in batches, even those whose ids were merged', async t => {
@@ -265,7 +265,7 @@ export function importJobStoreContract(adapter: string, open: OpenManagement): v
       let pieces = 1
       while (await store.clearImportJob(job.id, 'staging')) pieces++
       assert.equal(pieces, 3)
-      assert.deepEqual(await store.listStaged(job.id, 'ids', 1), [])
+      assert.deepEqual(await store.listStagedItems(job.id, 'ids', 1), [])
       // None of them is there, or it could not be made again.
       await commit(chunkStore, { persons })
     })
@@ -297,7 +297,7 @@ export function importJobStoreContract(adapter: string, open: OpenManagement): v
         { states: ['published'] },
         null,
       )
-      await store.forgetDiscardedJobs(1, 2)
+      await store.deleteDiscardedJobs(1, 2)
       const left = (await store.listImportJobs(1, { limit: 9, offset: 0 })).jobs.map(({ id }) => id)
       const latest = closed.slice(0, 2)
       assert.deepEqual(left.toReversed(), [implicitJob, planned, published, ...latest])
@@ -308,7 +308,7 @@ export function importJobStoreContract(adapter: string, open: OpenManagement): v
         )
       assert.equal((await store.listImportNotes(published!)).length, 1)
       assert.equal((await store.listImportJobs(2, { limit: 9, offset: 0 })).count, 1)
-      await store.forgetDiscardedJobs(1, 2)
+      await store.deleteDiscardedJobs(1, 2)
       assert.equal((await store.listImportJobs(1, { limit: 9, offset: 0 })).count, left.length)
     })
   })

@@ -6,7 +6,7 @@ import { describe, it } from 'node:test'
 import type { ClickHouseClients } from '#adapters/clickhouse/connection/clickhouse-clients.ts'
 import { createRowInserter } from '#adapters/clickhouse/writing/insert-rows.ts'
 import { addKnownProperties } from '#adapters/clickhouse/writing/known-properties.ts'
-import { type KnownOf, knownBytesMax } from '#ports/events/event-writer.ts'
+import { type GetKnownProperties, knownBytesMax } from '#ports/events/event-writer.ts'
 import { PortError } from '#ports/port-error.ts'
 import { eventStoreForTests } from '../support/event-store-for-tests.ts'
 import { eventually } from '../support/eventually.ts'
@@ -39,7 +39,7 @@ describe('known properties of persons, added to rows', () => {
     await held.insert({ pendingEvents })
     return job
   }
-  const add = (job: number, on: ClickHouseClients, known: KnownOf = knownOf, signal = never) =>
+  const add = (job: number, on: ClickHouseClients, known: GetKnownProperties = knownOf, signal = never) =>
     addKnownProperties(
       { clients: on, inserter: createRowInserter(on) },
       job,
@@ -149,7 +149,7 @@ describe('known properties of persons, added to rows', () => {
       ...{ requestedAtMs: 0 },
     }
     await leaveKnown(job, id)
-    const remove = () => held.store.removeErased([erasure], async () => assert.fail('there are no rows'))
+    const remove = () => held.store.removeErasedRows([erasure], async () => assert.fail('there are no rows'))
     assert.equal(await remove(), 'under_way')
     await add(job, held.clients, nothingKnown)
     assert.equal(await remove(), 'done')

@@ -68,5 +68,5 @@ async function open(
     await definitions.close()
     await loader.close()
   })
-  return { store, chunkStore, revision: async () => (await definitions.revision()).revision }
+  return { store, chunkStore, revision: async () => (await definitions.readRevision()).revision }
 }

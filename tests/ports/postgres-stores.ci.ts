@@ -31,7 +31,7 @@ async function runSuites(): Promise<void> {
 
   const openManagement: OpenManagement = async t => {
     const { definitions, management, chunkStore } = await openDefinitions(t)
-    return { store: management, chunkStore, revision: async () => (await definitions.revision()).revision }
+    return { store: management, chunkStore, revision: async () => (await definitions.readRevision()).revision }
   }
 
   cookielessSaltsContract('postgres', async t => {

@@ -46,9 +46,9 @@ export function workerStateContract(adapter: string, open: OpenManagement): void
     it('frees a schedule at once when its owner releases it, but not when another caller does', async t => {
       const { store } = await open(t)
       await store.claimSchedule(lease)
-      await store.leaveSchedule(lease.name, 'w2')
+      await store.releaseSchedule(lease.name, 'w2')
       assert.equal(await store.claimSchedule(other), false)
-      await store.leaveSchedule(lease.name, 'w1')
+      await store.releaseSchedule(lease.name, 'w1')
       assert.equal(await store.claimSchedule(other), true)
     })
 

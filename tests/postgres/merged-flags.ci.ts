@@ -51,7 +51,7 @@ describe('a merge on PostgreSQL', { skip: noPostgres() }, () => {
     const waitsText = `SELECT 1 AS waits FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%flag_hash%'`
     await eventually(async () => (await postgres.query(waitsText, [], url)).length > 0, { what: 'the merge' })
     const assignment = { projectId: 1, distinctId: 'bob', anonDistinctId: 'anon', flagKeys: ['late'] }
-    await hashKeys.keepHashKey(assignment)
+    await hashKeys.addMissingHashKeys(assignment)
     await holder.query('ROLLBACK')
     await holder.end()
 

@@ -142,12 +142,12 @@ describe('state on PostgreSQL', { skip }, async () => {
     const open = () => openPostgresDefinitionStore({ url, logger, loadChanges: management.loadChanges })
     const [store, other] = [open(), open()]
     t.after(() => Promise.all([store, other, management].map(each => each.close())))
-    const { epoch } = await store.revision()
+    const { epoch } = await store.readRevision()
     await management.createProject(aNewProject({ apiToken: 'phc_epoch' }), aChange())
-    assert.equal((await store.revision()).epoch, epoch, 'the same with every write')
-    assert.equal((await other.revision()).epoch, epoch, 'the same for every process')
+    assert.equal((await store.readRevision()).epoch, epoch, 'the same with every write')
+    assert.equal((await other.readRevision()).epoch, epoch, 'the same for every process')
     await postgres.restart()
-    const after = await eventually(() => store.revision().catch(() => null), { what: 'the server' })
+    const after = await eventually(() => store.readRevision().catch(() => null), { what: 'the server' })
     assert.notEqual(after.epoch, epoch)
   })
 

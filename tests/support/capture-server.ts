@@ -133,7 +133,7 @@ export async function startCaptureServer(t: Pick<TestContext, 'after'>, options:
     async records(): Promise<{ events: CapturedEvent[]; rejects: CapturedReject[] }> {
       const events: CapturedEvent[] = []
       const rejects: CapturedReject[] = []
-      for (const { stream } of await log.streams()) {
+      for (const { stream } of await log.listStreams()) {
         const chunk = await log.read(stream, 0, { recordCountMax: 1e9, bytesMax: 1e9 })
         for (const { record } of chunk.records) {
           if (record.kind === 'event') events.push(record.event)

@@ -6,7 +6,7 @@ import { convertRecord } from '#importer/records/convert-record.ts'
 import { createRecordEvents } from '#importer/records/generated-events.ts'
 import { createInMemoryLedger } from '#importer/records/import-ledger.ts'
 import type { ImportSource, SourceRecord } from '#importer/records/import-source.ts'
-import type { RecordNote, RejectReason, SkipReason } from '#importer/records/imported-event.ts'
+import type { RecordNote, RecordRejectReason, SkipReason } from '#importer/records/imported-event.ts'
 import { formatTime } from '#importer/records/source-time.ts'
 
 export interface ShownEvent {
@@ -19,7 +19,7 @@ export interface ShownEvent {
 
 export type ShownOutcome =
   | { readonly events: readonly ShownEvent[]; readonly notes: readonly RecordNote[] }
-  | { readonly rejected: { readonly reason: RejectReason; readonly field: string | null } }
+  | { readonly rejected: { readonly reason: RecordRejectReason; readonly field: string | null } }
   | { readonly skipped: SkipReason }
 
 /** The time of conversion for all vectors. */

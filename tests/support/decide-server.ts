@@ -77,7 +77,10 @@ export const emptySubjects: SubjectStore = {
 
 export const noVisitors: CookielessVisitors = { countIdentifies: () => 0 }
 
-export const emptyHashKeys: DecideServiceOptions['hashKeys'] = { findHashKeys: () => null, keepHashKey: async () => [] }
+export const emptyHashKeys: DecideServiceOptions['hashKeys'] = {
+  findHashKeys: () => null,
+  addMissingHashKeys: async () => [],
+}
 
 export interface DecideAnswer {
   readonly status: number
@@ -136,7 +139,7 @@ export async function startDecideServer(t: Pick<TestContext, 'after'>, options: 
         subjects: { ...(options.visitors ?? noVisitors), ...subjects, findHashKeys: hashKeys.findHashKeys },
         loginWritesAtOnceMax: 64,
       },
-      management: { keepHashKey: hashKeys.keepHashKey },
+      management: { addMissingHashKeys: hashKeys.addMissingHashKeys },
     },
     ...(options.salts && { salts: options.salts }),
     counters: {

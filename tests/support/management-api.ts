@@ -40,7 +40,7 @@ export const allScopesAuthor: Author = { id: '00000000-0000-4000-9000-0000000000
 export interface ManagementApi {
   readonly url: string
   readonly management: ManagementStore
-  readonly keepHashKey: HashKeyOverrideWriter['keepHashKey']
+  readonly addMissingHashKeys: HashKeyOverrideWriter['addMissingHashKeys']
   readonly clock: ReturnType<typeof fixedClock>
   readonly routes: readonly ManagementRoute[]
   /** The revisions that writes waited for, in order. */
@@ -163,7 +163,7 @@ export async function startManagement(t: Scope, options: StartManagementOptions 
     return chunks
   })
   const hashKeys = once(() => open(openHashKeyWriter({ dataFolder })))
-  const keepHashKey: ManagementApi['keepHashKey'] = (...sent) => hashKeys().keepHashKey(...sent)
+  const addMissingHashKeys: ManagementApi['addMissingHashKeys'] = (...sent) => hashKeys().addMissingHashKeys(...sent)
   const wrapped = runBefore(options.before ?? {}, (await options.wrap?.(store, dataFolder)) ?? store)
   const subjects = open(openSqliteSubjectStore({ dataFolder }))
   const loadChanges = comparedWithWhole(open(openDefinitionLoader({ dataFolder })).loadChanges)
@@ -175,7 +175,7 @@ export async function startManagement(t: Scope, options: StartManagementOptions 
     randomBytes,
   })
   const stores = {
-    management: { ...wrapped, loadChanges, keepHashKey },
+    management: { ...wrapped, loadChanges, addMissingHashKeys },
     state: {
       subjects,
       definitions: open(openSqliteDefinitionStore({ dataFolder, loadChanges })),
@@ -313,7 +313,7 @@ export async function startManagement(t: Scope, options: StartManagementOptions 
     patch: (path, body, key) => send('PATCH', path, body, key),
     url,
     management: store,
-    keepHashKey,
+    addMissingHashKeys,
     clock,
     routes,
     served,
@@ -339,17 +339,17 @@ export async function startClosableManagement(options: StartManagementOptions = 
 
 const none = { count: 0, persons: 0, firstMs: null, lastMs: null }
 const emptyLog: ManagementDeps['log'] = {
-  streams: async () => [
+  listStreams: async () => [
     { stream: 'main', traffic: 'live' },
     { stream: 'historical', traffic: 'import' },
   ],
-  status: async () => ({ endOffset: 0, appendedAtMs: null }),
-  losses: async () => [],
+  readStreamStatus: async () => ({ endOffset: 0, appendedAtMs: null }),
+  listLosses: async () => [],
 }
 const noEvents: ManagementDeps['events'] = {
   findFirstEventTime: async () => null,
   runSql: async () => ok({ columns: [], types: [], rows: [], rowCountMax: 100, hasMore: false }),
-  passSql: async () => ok({ headers: {}, body: (async function* () {})() }),
+  forwardSql: async () => ok({ headers: {}, body: (async function* () {})() }),
   countTrend: async () => [],
   countExposures: async ({ variants }) => ({ firsts: variants.map(() => []), multiple: 0 }),
   countFlagUsage: async () => ({ values: [], rest: null }),

@@ -1,11 +1,11 @@
 import { BlobWriter, Uint8ArrayReader, ZipWriter, type ZipWriterConstructorOptions } from '@zip.js/zip.js'
-import { ByteReader, type PackingDamage } from '#importer/read/byte-reader.ts'
-import type { ParsedRecord } from '#importer/read/parse-record.ts'
+import { ByteReader, type CompressionDamage } from '#importer/read/byte-reader.ts'
+import type { ParsedSourceRecord } from '#importer/read/parse-record.ts'
 import type { UnpackedFile } from '#importer/read/unpacked-files.ts'
 
 export interface UnpackedFileOptions {
   readonly object?: string
-  readonly damage?: PackingDamage | undefined
+  readonly damage?: CompressionDamage | undefined
   /** Where chunks end, in any order; or the size of each. */
   readonly cuts?: readonly number[] | number
 }
@@ -32,12 +32,12 @@ export async function* cutInto(bytes: Buffer, cuts: readonly number[] | number):
 }
 
 /** The value of a record, or why it has none. */
-export function outcomeOf(parsed: ParsedRecord) {
+export function outcomeOf(parsed: ParsedSourceRecord) {
   return 'value' in parsed ? parsed.value : 'skipped' in parsed ? parsed.skipped : parsed.rejected.reason
 }
 
 /** The detail of a reject; empty for anything else. */
-export function detailOf({ parsed }: { readonly parsed: ParsedRecord }): string {
+export function detailOf({ parsed }: { readonly parsed: ParsedSourceRecord }): string {
   return ('rejected' in parsed && parsed.rejected.detail) || ''
 }
 

@@ -99,7 +99,7 @@ export async function sqlState(
     },
     get hashKeys() {
       hashKeyWriter ??= open(adapter.openHashKeyWriter())
-      return { findHashKeys: subjects().findHashKeys, keepHashKey: hashKeyWriter.keepHashKey }
+      return { findHashKeys: subjects().findHashKeys, addMissingHashKeys: hashKeyWriter.addMissingHashKeys }
     },
     openAnotherChunkStore,
     revision: async () => Number((await query('SELECT value FROM revision'))[0]!.value),

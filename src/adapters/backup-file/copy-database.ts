@@ -7,14 +7,14 @@ import Database from 'better-sqlite3'
 const allPages = 0x7fffffff
 
 /** An open database, which stays readable even when its file is removed or replaced. */
-export type HeldDatabase = Database.Database
+export type OpenDatabase = Database.Database
 
 /**
  * Opens the database read-only if it has a side file with content, so that the file stays unchanged: SQLite may not see all
  * of it. Otherwise opens it read-write, since a read-only connection would leave its own side files.
  * @throws SqliteError
  */
-export function openDatabaseForCopying(path: string): HeldDatabase {
+export function openDatabaseForCopying(path: string): OpenDatabase {
   const readonly = (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0
   const database = new Database(path, { readonly, fileMustExist: true, timeout: 10_000 })
   try {
@@ -29,6 +29,6 @@ export function openDatabaseForCopying(path: string): HeldDatabase {
 }
 
 /** Blocks the event loop while it copies. @throws SqliteError */
-export async function copyDatabase(database: HeldDatabase, path: string): Promise<void> {
+export async function copyDatabase(database: OpenDatabase, path: string): Promise<void> {
   await database.backup(path, { progress: () => allPages })
 }

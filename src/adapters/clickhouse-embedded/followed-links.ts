@@ -7,7 +7,7 @@ import { basename, join, relative } from 'node:path'
 import { engineFolderOf } from './engine-endpoint.ts'
 
 /** The message is a line for operators. */
-export class FollowedLinkError extends Error {}
+export class ReplacedLinkError extends Error {}
 
 /**
  * Removes folders in the place of links, after finding each of their files in the link's target. Call it only while no
@@ -38,7 +38,7 @@ function requireSameFiles(target: string, place: string): void {
   for (const path of listFilesBelow(place)) {
     const original = statSync(join(target, relative(place, path)), { throwIfNoEntry: false })
     if (original?.size !== statSync(path).size)
-      throw new FollowedLinkError(
+      throw new ReplacedLinkError(
         `${place} is a folder instead of a symbolic link of the event store, and ${relative(place, path)} in it is not in ${target}. Copy the data folder again with its links: cp -a.`,
       )
   }

@@ -1,7 +1,7 @@
 // The event store on ClickHouse, embedded or a server. Connects the queries and inserts of this folder to the ports, one
 // function per port, and bounds how many queries a project may run.
 
-import { type Ask, createQueryQueue } from '#adapters/clickhouse/connection/query-queue.ts'
+import { createQueryQueue, type RunProjectQuery } from '#adapters/clickhouse/connection/query-queue.ts'
 import type { StoredEvent } from '#core/events/stored-event.ts'
 import type { ProjectQueue } from '#core/project-queue.ts'
 import type { Clock } from '#ports/clock.ts'
@@ -56,9 +56,9 @@ import {
 import { deleteExpiredRows } from './writing/expired-rows.ts'
 import { arrivalColumns, listDaysOfFlagCalls, writeFlagCallDayRow } from './writing/flag-arrivals.ts'
 import { deduplicatedColumns, findFlagCalls, writeDeduplicatedRow } from './writing/flag-calls.ts'
-import { findHeldRows, writeStoreMark } from './writing/held-rows.ts'
+import { findRowRanges, writeStoreMark } from './writing/held-rows.ts'
 import { deleteSharedJobRows, discardJobPartitions, publishJobPartitions } from './writing/import-partitions.ts'
-import { createRowInserter, type RowInserter, type RowsOfTable } from './writing/insert-rows.ts'
+import { createRowInserter, type RowInserter, type TableRows } from './writing/insert-rows.ts'
 import { addKnownProperties, countPendingDistinctIds } from './writing/known-properties.ts'
 import { createSubjectMirror } from './writing/mirror-rows.ts'
 
@@ -102,7 +102,7 @@ export function createClickHouseEventStore(options: ClickHouseEventStoreOptions)
   const clients = createClickHouseClients({ endpoint: options.endpoint, queryTimeoutSeconds })
   const inserter = createRowInserter(clients)
   const askIn =
-    (queue: ProjectQueue): Ask =>
+    (queue: ProjectQueue): RunProjectQuery =>
     (projectId, signal, query) =>
       queue.run(projectId, signal, () => clients.read(query, signal))
   const ask = askIn(createQueryQueue(queueLimits))
@@ -147,10 +147,10 @@ function createWriter(clients: ClickHouseClients, inserter: RowInserter, clock: 
       // Never decreases: otherwise, after a clock correction, a later copy of a row would lose to the earlier copy.
       const insertedAtMs = Math.max(clock.nowMs(), lastInsertedAtMs)
       lastInsertedAtMs = insertedAtMs
-      const insert = <Row>(table: string, columns: string, rows: readonly Row[], write: RowsOfTable<Row>['write']) =>
+      const insert = <Row>(table: string, columns: string, rows: readonly Row[], write: TableRows<Row>['write']) =>
         inserter.insert({ table, columns, rows, write })
       const countErasures = ({ projectId }: { readonly projectId: number }) => erasures?.get(projectId) ?? 0
-      const writeEvent: RowsOfTable<StoredEvent>['write'] = (to, row) =>
+      const writeEvent: TableRows<StoredEvent>['write'] = (to, row) =>
         writeEventRow(to, row, insertedAtMs, { isRestored: areRestored, erasures: countErasures(row) })
       const refusedEvents = await insert('events', eventColumns, events, writeEvent)
       const refusedPending = await insert('events_pending', eventColumns, pendingEvents, writeEvent)
@@ -183,14 +183,14 @@ function createWriter(clients: ClickHouseClients, inserter: RowInserter, clock: 
       addKnownProperties({ clients, inserter }, importJobId, share, knownOf, signal),
     publishJob: importJobId => publishJobPartitions(clients, importJobId),
     discardJob: importJobId => discardJobPartitions(clients, importJobId),
-    discardDay: importJobId => deleteSharedJobRows(clients, importJobId),
+    deleteSharedJobRows: importJobId => deleteSharedJobRows(clients, importJobId),
   }
 }
 
 function createUpkeep(clients: ClickHouseClients, migration: MigrateOptions): EventStoreUpkeep {
   return {
     migrate: () => migrateEventStore(clients, migration),
-    findHeldRows: (instance, markId) => findHeldRows(clients, instance, markId),
+    findRowRanges: (instance, markId) => findRowRanges(clients, instance, markId),
     findErasureCounts: () => findErasureCounts(clients),
     writeMark: mark => writeStoreMark(clients, mark),
     deleteExpired: async by => {
@@ -204,7 +204,7 @@ function createFlagUsageUpkeep(clients: ClickHouseClients): FlagUsageUpkeep {
   return {
     listBusyFlags: (projectId, since, signal) =>
       clients.count((client, stop) => listBusyFlags(client, projectId, since, stop), signal),
-    listMovedDays: (projectId, movedFromMs, signal) =>
+    listDaysOfMovedIds: (projectId, movedFromMs, signal) =>
       clients.count((client, stop) => listDaysOfMovedIds(client, projectId, movedFromMs, stop), signal),
     listCachedUsage: (query, signal) => clients.count((client, stop) => findCachedUsage(client, query, stop), signal),
     cacheUsage: (query, signal) => cacheUsage(clients, query, signal),
@@ -212,7 +212,7 @@ function createFlagUsageUpkeep(clients: ClickHouseClients): FlagUsageUpkeep {
 }
 
 /** Wraps a query so that it waits until its project may run another query. */
-function limitPerProject(ask: Ask) {
+function limitPerProject(ask: RunProjectQuery) {
   return <Query extends { readonly projectId: number }, Answer>(
     run: (client: ClickHouseClient, query: Query, signal: AbortSignal) => Promise<Answer>,
   ) =>
@@ -220,7 +220,7 @@ function limitPerProject(ask: Ask) {
       ask(query.projectId, signal, (client, either) => run(client, query, either))
 }
 
-function createQueries(ask: Ask): EventQueries {
+function createQueries(ask: RunProjectQuery): EventQueries {
   const turn = limitPerProject(ask)
   return {
     listEvents: turn(listEvents),
@@ -233,7 +233,7 @@ function createQueries(ask: Ask): EventQueries {
   }
 }
 
-function createInsights(ask: Ask): InsightQueries {
+function createInsights(ask: RunProjectQuery): InsightQueries {
   const turn = limitPerProject(ask)
   return {
     findFirstEventTime: turn(findFirstEventTime),
@@ -243,7 +243,7 @@ function createInsights(ask: Ask): InsightQueries {
   }
 }
 
-function createRejects(ask: Ask, inserter: RowInserter): RejectStore {
+function createRejects(ask: RunProjectQuery, inserter: RowInserter): RejectStore {
   const turn = limitPerProject(ask)
   return {
     listRejected: turn(listRejectedEvents),
@@ -254,7 +254,7 @@ function createRejects(ask: Ask, inserter: RowInserter): RejectStore {
   }
 }
 
-function createRecordings(ask: Ask): RecordingStore {
+function createRecordings(ask: RunProjectQuery): RecordingStore {
   return {
     listRecordings: limitPerProject(ask)(listRecordings),
     findRecording: (projectId, uuid, signal) =>

@@ -16,39 +16,42 @@ function keysIn(folder: string, over: Partial<Parameters<typeof openEncryptionKe
 describe('encryption keys', () => {
   it('are generated only once, however many processes need one at the same time', async t => {
     const folder = tempDir(t)
-    const made = await Promise.all(Array.from({ length: 20 }, () => keysIn(folder).current()))
+    const made = await Promise.all(Array.from({ length: 20 }, () => keysIn(folder).getCurrentKey()))
     const ids = new Set(made.map(key => (key.ok ? key.value.id : key.error)))
     assert.equal(ids.size, 1)
     assert.match([...ids][0]!, /^[0-9a-f]{16}$/)
     assert.deepEqual(readdirSync(folder), ['encryption.key'])
-    assert.deepEqual((await keysIn(folder).find([...ids][0]!))?.bytes.length, 32)
+    assert.deepEqual((await keysIn(folder).findKey([...ids][0]!))?.bytes.length, 32)
   })
 
   it('in the settings are preferred to the file, which can still decrypt older data', async t => {
     const folder = tempDir(t)
-    const fromFile = await keysIn(folder).current()
+    const fromFile = await keysIn(folder).getCurrentKey()
     const keys = keysIn(folder, { given: [hex('1'), hex('2')] })
-    const [current, second] = [await keys.current(), await keysIn(folder, { given: [hex('2')] }).current()]
+    const [current, second] = [await keys.getCurrentKey(), await keysIn(folder, { given: [hex('2')] }).getCurrentKey()]
     assert.ok(fromFile.ok && current.ok && second.ok)
     assert.deepEqual(Buffer.from(current.value.bytes).toString('hex'), hex('1'))
-    for (const { value } of [fromFile, current, second]) assert.deepEqual(await keys.find(value.id), value)
-    assert.equal(await keys.find('0'.repeat(16)), null)
+    for (const { value } of [fromFile, current, second]) assert.deepEqual(await keys.findKey(value.id), value)
+    assert.equal(await keys.findKey('0'.repeat(16)), null)
   })
 
   it('are found in a file that another process has created in the meantime', async t => {
     const folder = tempDir(t)
     const early = keysIn(folder)
-    assert.equal(await early.find('0'.repeat(16)), null)
-    const made = await keysIn(folder).current()
+    assert.equal(await early.findKey('0'.repeat(16)), null)
+    const made = await keysIn(folder).getCurrentKey()
     assert.ok(made.ok)
-    assert.deepEqual(await early.find(made.value.id), made.value)
+    assert.deepEqual(await early.findKey(made.value.id), made.value)
   })
 
   it('are not generated where that is not allowed, and a file without a key is refused unchanged', async t => {
     const folder = tempDir(t)
-    assert.deepEqual(await keysIn(folder, { missingKeyReason: 'not here' }).current(), { ok: false, error: 'not here' })
+    assert.deepEqual(await keysIn(folder, { missingKeyReason: 'not here' }).getCurrentKey(), {
+      ok: false,
+      error: 'not here',
+    })
     assert.deepEqual(readdirSync(folder), [])
     writeFileSync(join(folder, 'encryption.key'), 'half a k')
-    await assert.rejects(keysIn(folder).current(), /encryption\.key does not contain an encryption key/)
+    await assert.rejects(keysIn(folder).getCurrentKey(), /encryption\.key does not contain an encryption key/)
   })
 })

@@ -25,14 +25,14 @@ export function openEncryptionKeys(options: EncryptionKeysOptions): EncryptionKe
   let fromFile: EncryptionKey | null = null
 
   return {
-    async current() {
+    async getCurrentKey() {
       const first = given[0] ?? (await readKeyFile())
       if (first !== null) return ok(first)
       if (options.missingKeyReason !== null) return err(options.missingKeyReason)
       await makeKeyFile(options)
       return ok((await readKeyFile())!)
     },
-    async find(id) {
+    async findKey(id) {
       const known = given.find(key => key.id === id)
       if (known !== undefined) return known
       const key = await readKeyFile()

@@ -6,7 +6,7 @@ import { err, ok, type Result } from '#core/result.ts'
 import { closeClientIgnoringErrors } from './end-in-time.ts'
 import { buildClientSettings } from './open-postgres.ts'
 import { toPostgresPortError } from './postgres-errors.ts'
-import { chooseSchema, type FoundSchema, type StateSchema } from './state-schema.ts'
+import { chooseSchema, type SchemaChoice, type VisibleSchema } from './state-schema.ts'
 
 export interface PostgresCheck {
   /** `host:port/database` */
@@ -16,7 +16,7 @@ export interface PostgresCheck {
   /** A replica that follows a primary. */
   readonly isReplica: boolean
   /** The schema that has our tables, or would get them. */
-  readonly state: StateSchema
+  readonly state: SchemaChoice
   /** Whether the role may create tables in that schema and, if the schema is missing, the schema. */
   readonly mayCreate: boolean
 }
@@ -76,7 +76,7 @@ export async function checkPostgres(
     if (Number(number) < majorVersionMin * 10_000)
       return toProblem(`it is version ${version}; Pennon needs ${majorVersionMin} or newer`)
     if (encoding !== 'UTF8') return toProblem(`its encoding is ${encoding}; create the database with ENCODING 'UTF8'`)
-    const { rows: found } = await client.query<FoundSchema>(findSchemas)
+    const { rows: found } = await client.query<VisibleSchema>(findSchemas)
     const state = chooseSchema(path, schema, found)
     let mayCreate = false
     if (!('refusal' in state)) {

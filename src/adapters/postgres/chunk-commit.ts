@@ -6,14 +6,14 @@ import {
   assertRowCount,
   CommitRefused,
   groupWarningsByDay,
-  sharedTexts,
+  sharedStatements,
   toGroupColumns,
   toPersonColumns,
   toWarningSampleRows,
 } from '#adapters/sql/processing/chunk-queries.ts'
 import { encodeChangedSubjects } from '#core/processing/mirror-subjects.ts'
 import type { ChunkChanges, ChunkOutcome, IngestionWarning, Versioned } from '#ports/state/chunk-store.ts'
-import { inserts, lockTexts, toNumberedParametersOfAll, writeTexts } from './chunk-texts.ts'
+import { insertStatements, lockStatements, toNumberedParametersOfAll, writeStatements } from './chunk-texts.ts'
 import { writeVisitors } from './cookieless-visitors.ts'
 import { saveMergedAssignments, writeImportChanges } from './import-commit.ts'
 import type { Session } from './open-postgres.ts'
@@ -22,7 +22,7 @@ import { runStatementForEach, runStatementInSlices } from './write-lists.ts'
 /** Persons as stored within the transaction, by `personKey`. */
 type StoredPersons = Map<string, { readonly id: number; readonly version: number }>
 
-const texts = toNumberedParametersOfAll(sharedTexts)
+const texts = toNumberedParametersOfAll(sharedStatements)
 const countImportUndosText = `
   SELECT count(*)::int AS count FROM unnest($1::bigint[], $2::bigint[]) AS k (id, import_undos)
   JOIN project AS p ON p.id = k.id AND p.import_undos = k.import_undos`
@@ -49,9 +49,9 @@ export async function writeChunkChanges(session: Session, changes: ChunkChanges)
   const cuts = (changes.cuts ?? []).map(cut => {
     return [cut.projectId, cut.distinctId, cut.personUuid, cut.createdAtMs, cut.atMs] as const
   })
-  await runStatementInSlices(session, inserts.cuts, cuts)
+  await runStatementInSlices(session, insertStatements.cuts, cuts)
   const calls = changes.calledFlags.map(({ projectId, flagKey, calledAtMs }) => [projectId, flagKey, calledAtMs])
-  await runStatementInSlices(session, writeTexts.noteCalls, calls)
+  await runStatementInSlices(session, writeStatements.noteCalls, calls)
   const changed = encodeChangedSubjects(changes)
   if (changed !== null) await session.query(texts.noteChangedSubjects, [changed])
   await writeWarnings(session, changes.warnings)
@@ -75,14 +75,14 @@ async function writePersonless(
   const sorted = [...personless, ...never].toSorted((a, b) => a[0] - b[0] || compare(a[1], b[1]))
   const { rows } = await runStatementInSlices<{ project_id: number; distinct_id: string }>(
     session,
-    `${inserts.personless} RETURNING project_id, distinct_id`,
+    `${insertStatements.personless} RETURNING project_id, distinct_id`,
     sorted,
   )
-  assertRowCount((await runStatementInSlices(session, lockTexts.findMapped, personless)).rowCount, 0)
+  assertRowCount((await runStatementInSlices(session, lockStatements.findMapped, personless)).rowCount, 0)
   const entered = new Set(rows.map(row => `${row.project_id} ${row.distinct_id}`))
   for (const [projectId, distinctId] of personless) entered.delete(`${projectId} ${distinctId}`)
   assertRowCount(entered.size, never.length)
-  await runStatementInSlices(session, lockTexts.deletePersonless, never)
+  await runStatementInSlices(session, lockStatements.deletePersonless, never)
 }
 
 async function writePersons(session: Session, changes: ChunkChanges): Promise<StoredPersons> {
@@ -94,7 +94,7 @@ async function writePersons(session: Session, changes: ChunkChanges): Promise<St
   const added = settled.inserts.toSorted(byUuid)
   const inserted = await runStatementForEach<{ id: number; project_id: number; uuid: string }>(
     session,
-    `${inserts.persons} RETURNING id, project_id, uuid`,
+    `${insertStatements.persons} RETURNING id, project_id, uuid`,
     added.map(row => [row.projectId, row.uuid, ...toPersonColumns(row)]),
   )
   for (const { id, project_id, uuid } of inserted) persons.set(personKey(project_id, uuid), { id, version: 0 })
@@ -104,7 +104,7 @@ async function writePersons(session: Session, changes: ChunkChanges): Promise<St
     const { id } = persons.get(personKey(row.projectId, row.uuid))!
     return [id, storedVersion, ...toPersonColumns(row)]
   })
-  await runStatementForEach(session, writeTexts.updatePersons, updated)
+  await runStatementForEach(session, writeStatements.updatePersons, updated)
   for (const row of [...added, ...updates.map(update => update.row)]) {
     const key = personKey(row.projectId, row.uuid)
     persons.set(key, { id: persons.get(key)!.id, version: row.version })
@@ -130,7 +130,7 @@ async function lockPersons(session: Session, changes: ChunkChanges): Promise<Sto
   const names = [...wanted.values()].toSorted((a, b) => compare(a[1], b[1]) || a[0] - b[0])
   const { rows } = await runStatementInSlices<{ id: number; project_id: number; uuid: string; version: number }>(
     session,
-    lockTexts.lockPersons,
+    lockStatements.lockPersons,
     names,
   )
   return new Map(rows.map(({ id, project_id, uuid, version }) => [personKey(project_id, uuid), { id, version }]))
@@ -145,7 +145,7 @@ async function writeMappings(session: Session, { mappings }: ChunkChanges, perso
     .map(({ row }) => [row.projectId, row.distinctId] as const)
   const locked = await runStatementInSlices<{ project_id: number; distinct_id: string; version: number }>(
     session,
-    lockTexts.lockMappings,
+    lockStatements.lockMappings,
     removeRepeats(known, ([projectId, distinctId]) => toKey({ projectId, distinctId })),
   )
   const versions = new Map(
@@ -156,14 +156,14 @@ async function writeMappings(session: Session, { mappings }: ChunkChanges, perso
   const getPersonId = (row: Mapping) => requirePerson(persons, row.projectId, row.personUuid).id
   await runStatementForEach(
     session,
-    inserts.mappings,
+    insertStatements.mappings,
     settled.inserts
       .toSorted((a, b) => a.projectId - b.projectId || compare(a.distinctId, b.distinctId))
       .map(row => [row.projectId, row.distinctId, getPersonId(row), row.version]),
   )
   await runStatementForEach(
     session,
-    writeTexts.updateMappings,
+    writeStatements.updateMappings,
     settled.updates.map(({ row, storedVersion }) => [
       ...[row.projectId, row.distinctId, storedVersion],
       ...[getPersonId(row), row.version],
@@ -187,11 +187,11 @@ async function mergePersons(session: Session, { deletedPersons }: ChunkChanges, 
   }
   const moves = [...heirlooms].flatMap(([survivorId, from]) => from.map(id => [id, survivorId]))
   const pairs = [moves.map(move => move[0]), moves.map(move => move[1])]
-  await session.query(writeTexts.moveOverrides, pairs)
-  await session.query(writeTexts.moveMemberships, pairs)
+  await session.query(writeStatements.moveOverrides, pairs)
+  await session.query(writeStatements.moveMemberships, pairs)
   // A distinct id attached since the load would lose its person, so its foreign key makes the delete fail, which counts as
   // a conflict.
-  await runStatementForEach(session, writeTexts.deletePersons, merged)
+  await runStatementForEach(session, writeStatements.deletePersons, merged)
 }
 
 async function writeGroups(session: Session, { groups }: ChunkChanges): Promise<void> {
@@ -206,7 +206,7 @@ async function writeGroups(session: Session, { groups }: ChunkChanges): Promise<
     version: number
   }>(
     session,
-    lockTexts.lockGroups,
+    lockStatements.lockGroups,
     removeRepeats(known, name => toKey(...name)),
   )
   const versions = new Map(
@@ -215,14 +215,14 @@ async function writeGroups(session: Session, { groups }: ChunkChanges): Promise<
   const settled = toInsertsAndUpdates(groups, row => toKey(row.projectId, row.typeIndex, row.key), versions)
   await runStatementForEach(
     session,
-    inserts.groups,
+    insertStatements.groups,
     settled.inserts
       .toSorted((a, b) => a.projectId - b.projectId || a.typeIndex - b.typeIndex || compare(a.key, b.key))
       .map(row => [row.projectId, row.typeIndex, row.key, ...toGroupColumns(row)]),
   )
   await runStatementForEach(
     session,
-    writeTexts.updateGroups,
+    writeStatements.updateGroups,
     settled.updates.map(({ row, storedVersion }) => [
       ...[row.projectId, row.typeIndex, row.key, storedVersion],
       ...toGroupColumns(row),
@@ -253,7 +253,7 @@ async function writeWarnings(session: Session, warnings: readonly IngestionWarni
   const toKey = (projectId: number, type: string, day: string) => `${projectId} ${day} ${type}`
   const counted = await runStatementInSlices<{ project_id: number; type: string; day: string; warning_count: number }>(
     session,
-    inserts.warningCounts,
+    insertStatements.warningCounts,
     days.map(({ columns }) => columns),
   )
   const counts = new Map(counted.rows.map(row => [toKey(row.project_id, row.type, row.day), row.warning_count]))
@@ -261,7 +261,7 @@ async function writeWarnings(session: Session, warnings: readonly IngestionWarni
     const [projectId, type, day] = ofDay.columns
     return toWarningSampleRows(ofDay, counts.get(toKey(projectId, type, day))!)
   })
-  await runStatementInSlices(session, inserts.warnings, samples)
+  await runStatementInSlices(session, insertStatements.warnings, samples)
 }
 
 async function countOutcomes(session: Session, outcomes: readonly ChunkOutcome[]): Promise<void> {
@@ -272,7 +272,7 @@ async function countOutcomes(session: Session, outcomes: readonly ChunkOutcome[]
   }
   const sorted = [...sums].toSorted(([a], [b]) => compare(a, b)).map(([, sum]) => sum)
   const rows = sorted.map(({ projectId, lane, outcome, reason, count }) => [projectId, lane, outcome, reason, count])
-  await runStatementInSlices(session, inserts.outcomes, rows)
+  await runStatementInSlices(session, insertStatements.outcomes, rows)
 }
 
 /**

@@ -1,7 +1,11 @@
 // The chunk's statements for PostgreSQL: with lists (`unnest`) instead of one statement for each row. Comments list the
 // parameters. Statements for a single row come from `adapters/sql/processing/chunk-queries.ts`, with numbered parameters.
 
-import { buildInsertStatements, type LoadTexts, type WriteTexts } from '#adapters/sql/processing/chunk-queries.ts'
+import {
+  buildInsertStatements,
+  type LoadStatements,
+  type WriteStatements,
+} from '#adapters/sql/processing/chunk-queries.ts'
 
 /** `?` → `$1`, `$2`, … */
 export function toNumberedParameters(text: string): string {
@@ -15,13 +19,13 @@ export function toNumberedParametersOfAll<T extends Readonly<Record<string, stri
   return Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, toNumberedParameters(text)])) as T
 }
 
-export const inserts = buildInsertStatements((table, columns, onConflict = '') => {
+export const insertStatements = buildInsertStatements((table, columns, onConflict = '') => {
   const pairs = columns.split(', ').map(column => column.split(' '))
   const lists = pairs.map(([, type], index) => `$${index + 1}::${type}[]`)
   return `INSERT INTO ${table} (${pairs.map(([name]) => name)}) SELECT * FROM unnest(${lists}) ${onConflict}`
 })
 
-export const loadTexts: LoadTexts<string> = {
+export const loadStatements: LoadStatements<string> = {
   /** project ids */
   projects: `
   SELECT *, (EXISTS (SELECT 1 FROM import_job WHERE state = 'discarding' AND project_id = project.id)
@@ -93,7 +97,7 @@ export const loadTexts: LoadTexts<string> = {
     ON g.project_id = k.project_id AND g.group_type_index = k.type_index AND g.group_key = k.group_key`,
 }
 
-export const writeTexts: WriteTexts = {
+export const writeStatements: WriteStatements = {
   /** ids, versions in the table, then the new values. */
   updatePersons: `
   UPDATE person AS p SET properties = v.properties, property_marks = v.property_marks, created_at = v.created_at,
@@ -164,7 +168,7 @@ export const writeTexts: WriteTexts = {
 }
 
 /** Statements that lock rows, in the same order in all workers, and statements that check existing rows. */
-export const lockTexts = {
+export const lockStatements = {
   /**
    * project ids, uuids. Every worker locks rows in the order of their uuid, so that no two workers wait for each other. Not
    * FOR UPDATE, so that rows that refer to a person, such as a flag assignment that a front writes, need not wait.

@@ -10,7 +10,7 @@ import type {
   VisitorSessionName,
   WantedIdentifies,
 } from '#core/processing/visitors.ts'
-import { inserts } from './chunk-texts.ts'
+import { insertStatements } from './chunk-texts.ts'
 import type { Session } from './open-postgres.ts'
 import { runStatementInSlices } from './write-lists.ts'
 
@@ -64,12 +64,12 @@ export async function loadVisitorSessions(
 export async function writeVisitors(session: Session, { identifies, sessions }: VisitorChanges): Promise<void> {
   await runStatementInSlices(
     session,
-    inserts.identifies,
+    insertStatements.identifies,
     identifies.map(identify => Object.values(toResourceRow(visitorIdentify, identify))),
   )
   await runStatementInSlices(
     session,
-    inserts.sessions,
+    insertStatements.sessions,
     sessions.map(each => Object.values(toResourceRow(visitorSession, each))),
   )
 }

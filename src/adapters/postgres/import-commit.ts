@@ -1,15 +1,15 @@
 // Writes what a chunk changed for import jobs, inside the chunk's transaction.
 
-import { createAssignmentRecords, importTexts } from '#adapters/sql/imports/import-texts.ts'
+import { createAssignmentRecords, importStatements } from '#adapters/sql/imports/import-texts.ts'
 import { assertRowCount } from '#adapters/sql/processing/chunk-queries.ts'
 import { toJsonText, toSqlBoolean } from '#adapters/sql/tables/rows.ts'
 import { type ImportChanges, noteSampleCountMax } from '#core/imports/import-changes.ts'
 import type { ChunkChanges } from '#ports/state/chunk-store.ts'
-import { inserts, lockTexts, toNumberedParametersOfAll, writeTexts } from './chunk-texts.ts'
+import { insertStatements, lockStatements, toNumberedParametersOfAll, writeStatements } from './chunk-texts.ts'
 import type { Session } from './open-postgres.ts'
 import { runStatementForEach, runStatementInSlices } from './write-lists.ts'
 
-const texts = toNumberedParametersOfAll(importTexts)
+const texts = toNumberedParametersOfAll(importStatements)
 
 // Statements with lists, since a chunk may concern very many jobs and each statement is a round trip. Comments list the
 // parameters.
@@ -68,7 +68,7 @@ export async function writeImportChanges(session: Session, changes: ImportChange
   const links = changes.links.map(({ importJobId, distinctId, otherId, dangerously, timestampMs, uuid }) => [
     ...[importJobId, distinctId, otherId, toSqlBoolean(dangerously), timestampMs, uuid],
   ])
-  await runStatementInSlices(session, inserts.links, links)
+  await runStatementInSlices(session, insertStatements.links, links)
   await writeNotes(session, changes)
   const named = changes.namedGroupTypes.map(each => [
     each.importJobId,
@@ -76,7 +76,7 @@ export async function writeImportChanges(session: Session, changes: ImportChange
     each.name,
     toSqlBoolean(each.isAdded),
   ])
-  await runStatementInSlices(session, inserts.namedGroupTypes, named)
+  await runStatementInSlices(session, insertStatements.namedGroupTypes, named)
   for (const { importJobId, typeIndex } of changes.leftGroupTypes) {
     await session.query(texts.passOnGroupType, [typeIndex, typeIndex, importJobId])
     await session.query(texts.leaveGroupType, [importJobId, typeIndex])
@@ -100,7 +100,7 @@ export async function writeImportChanges(session: Session, changes: ImportChange
   const generated = changes.generated.map(({ projectId, uuid, timestampMs, importJobId }) => [
     ...[projectId, uuid, timestampMs, importJobId],
   ])
-  await runStatementInSlices(session, inserts.generated, generated)
+  await runStatementInSlices(session, insertStatements.generated, generated)
 }
 
 async function writeNotes(session: Session, { notes }: ImportChanges): Promise<void> {
@@ -119,7 +119,7 @@ async function removePersons(session: Session, { removedPersons }: ImportChanges
     .toSorted((a, b) => (a[1] < b[1] ? -1 : a[1] > b[1] ? 1 : a[0] - b[0]))
   const rows = await runStatementForEach<{ id: number; project_id: number; uuid: string }>(
     session,
-    lockTexts.lockPersons,
+    lockStatements.lockPersons,
     names,
   )
   const ids = new Map(rows.map(row => [`${row.project_id} ${row.uuid}`, row.id]))
@@ -129,7 +129,7 @@ async function removePersons(session: Session, { removedPersons }: ImportChanges
     ids.get(`${projectId} ${uuid}`)!,
     loadedVersion,
   ])
-  await runStatementForEach(session, writeTexts.deletePersons, persons)
+  await runStatementForEach(session, writeStatements.deletePersons, persons)
 }
 
 /**
@@ -155,7 +155,7 @@ export async function saveMergedAssignments(
     ...[importJobId, uuid, survivorUuid],
     ...[JSON.stringify(own), JSON.stringify(taken)],
   ])
-  await runStatementInSlices(session, inserts.assignments, rows)
+  await runStatementInSlices(session, insertStatements.assignments, rows)
 }
 
 async function returnAssignments(session: Session, { returnedAssignments }: ImportChanges): Promise<void> {
@@ -167,7 +167,7 @@ async function returnAssignments(session: Session, { returnedAssignments }: Impo
       ),
     ).values(),
   ].toSorted((a, b) => (a[1] < b[1] ? -1 : 1))
-  const { rows } = await runStatementInSlices<{ id: number; uuid: string }>(session, lockTexts.lockPersons, names)
+  const { rows } = await runStatementInSlices<{ id: number; uuid: string }>(session, lockStatements.lockPersons, names)
   const ids = new Map(rows.map(row => [row.uuid, row.id]))
   for (const { projectId, uuid, assignments, survivorUuid, given } of returnedAssignments) {
     const [id, survivorId] = [ids.get(uuid), ids.get(survivorUuid)]

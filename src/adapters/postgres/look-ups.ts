@@ -6,7 +6,7 @@ import { setImmediate as nextTurn } from 'node:timers'
 import { FairQueue } from '#core/fair-queue.ts'
 import { PortError, QueueFullError } from '#ports/port-error.ts'
 
-export interface LookUps<Name, Found> {
+export interface LookUpBatcher<Name, Found> {
   /** @param key identifies the name. @returns null when it is not found; rejects when the store cannot be reached. */
   find(key: string, name: Name): Promise<Found | null>
 }
@@ -35,7 +35,7 @@ export function createLookUpBatcher<Name, Found>(
   underWayMax: number,
   senderOf: (name: NoInfer<Name>) => string,
   findAll: (names: readonly Name[]) => Promise<readonly (Found | PortError | null)[]>,
-): LookUps<Name, Found> {
+): LookUpBatcher<Name, Found> {
   const queue = new FairQueue<Waiting<Name, Found>>({ jobCountMax: waitingMax, bytesMax: waitingMax })
   const waiting = new Map<string, Waiting<Name, Found>>()
   let isTurnEndAwaited = false

@@ -1,7 +1,7 @@
 // The worker's state on PostgreSQL. A chunk of any size is read and written in a handful of statements with lists. A commit
 // that collides with another commit is a version conflict, after which the worker loads the chunk's state again.
 
-import { CommitRefused, sharedTexts } from '#adapters/sql/processing/chunk-queries.ts'
+import { CommitRefused, sharedStatements } from '#adapters/sql/processing/chunk-queries.ts'
 import { type ChunkReads, loadAsynchronously, loadChunk } from '#adapters/sql/processing/load-chunk.ts'
 import { translateErrors } from '#adapters/sql/tables/wrap-methods.ts'
 import { personDistinctIdCountMax } from '#core/processing/person-merge.ts'
@@ -9,7 +9,7 @@ import { PortError } from '#ports/port-error.ts'
 import type { ChunkStore } from '#ports/state/chunk-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { writeChunkChanges } from './chunk-commit.ts'
-import { loadTexts, toNumberedParametersOfAll } from './chunk-texts.ts'
+import { loadStatements, toNumberedParametersOfAll } from './chunk-texts.ts'
 import { loadIdentifyCounts, loadVisitorSessions } from './cookieless-visitors.ts'
 import { definitionsLock } from './kysely-on-postgres.ts'
 import { openPool, runInTransaction, type Session } from './open-postgres.ts'
@@ -22,7 +22,7 @@ const lockMsMax = 5_000
 const connectMsMax = 5_000
 const beginReading = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY'
 
-const texts = toNumberedParametersOfAll(sharedTexts)
+const texts = toNumberedParametersOfAll(sharedStatements)
 
 /** The state has to be migrated. Opens nothing before the first call. */
 export function openPostgresChunkStore(options: { url: string; logger: Logger; lockMsMax?: number }): ChunkStore {
@@ -87,24 +87,24 @@ function createChunkReads(session: Session): ChunkReads {
     return [pairs.map(([projectId]) => projectId), pairs.map(([, id]) => id)]
   }
   return {
-    projects: ids => readRows(loadTexts.projects, [ids]),
-    groupTypes: projectIds => readRows(loadTexts.groupTypes, [projectIds]),
-    mappedPersons: (ids, textBytes) => readRows(loadTexts.mappedPersons, toLists(ids), textBytes),
-    personTexts: personIds => readRows(loadTexts.personTexts, [personIds]),
+    projects: ids => readRows(loadStatements.projects, [ids]),
+    groupTypes: projectIds => readRows(loadStatements.groupTypes, [projectIds]),
+    mappedPersons: (ids, textBytes) => readRows(loadStatements.mappedPersons, toLists(ids), textBytes),
+    personTexts: personIds => readRows(loadStatements.personTexts, [personIds]),
     personMappings: (personIds, countMax) =>
-      readRows(loadTexts.personMappings, [personIds], personDistinctIdCountMax + 1, countMax + 1),
-    personless: ids => readRows(loadTexts.personless, toLists(ids)),
-    erasedIds: ids => readRows(loadTexts.erasedIds, toLists(ids)),
-    importJobs: ids => readRows(loadTexts.importJobs, [ids]),
+      readRows(loadStatements.personMappings, [personIds], personDistinctIdCountMax + 1, countMax + 1),
+    personless: ids => readRows(loadStatements.personless, toLists(ids)),
+    erasedIds: ids => readRows(loadStatements.erasedIds, toLists(ids)),
+    importJobs: ids => readRows(loadStatements.importJobs, [ids]),
     generated: events =>
-      readRows(loadTexts.generated, [events.map(({ projectId }) => projectId), events.map(({ uuid }) => uuid)]),
+      readRows(loadStatements.generated, [events.map(({ projectId }) => projectId), events.map(({ uuid }) => uuid)]),
     groups: (keys, textBytes) => {
       const lists = [
         keys.map(key => key.project_id),
         keys.map(key => key.group_type_index),
         keys.map(key => key.group_key),
       ]
-      return readRows(loadTexts.groups, lists, textBytes)
+      return readRows(loadStatements.groups, lists, textBytes)
     },
   }
 }

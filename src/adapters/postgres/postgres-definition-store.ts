@@ -46,7 +46,7 @@ export function openPostgresDefinitionStore(options: {
   return {
     ...translateErrors(
       {
-        revision: async () => {
+        readRevision: async () => {
           const { rows } = await pool.query<[number, string]>({
             name: 'revision',
             text: findRevisionText,

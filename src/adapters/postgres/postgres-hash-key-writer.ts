@@ -55,11 +55,12 @@ export function openPostgresHashKeyWriter(options: {
   const run = async (name: string, text: string, values: unknown[]) =>
     (await pool.query<[string, string]>({ name, text, values, rowMode: 'array' })).rows
   return {
-    async keepHashKey({ projectId, distinctId, anonDistinctId, flagKeys }) {
+    async addMissingHashKeys({ projectId, distinctId, anonDistinctId, flagKeys }) {
       // No person can have an id that contains NUL, and the statement would fail for such an id.
       const ids = [distinctId, anonDistinctId].filter(id => !id.includes('\0'))
       if (ids.length === 0) return []
-      const insertHashKey = () => run('keep-hash-key', insertText, [projectId, ids, flagKeys, toStorableText(anonDistinctId)])
+      const insertHashKey = () =>
+        run('keep-hash-key', insertText, [projectId, ids, flagKeys, toStorableText(anonDistinctId)])
       // If the person is merged into another at the same time, the second attempt finds the survivor by its ids.
       await insertHashKey().catch(cause => {
         if (cause instanceof PortError && cause.code === 'conflict') return insertHashKey()

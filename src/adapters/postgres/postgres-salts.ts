@@ -20,7 +20,7 @@ export function openPostgresSalts(options: { readonly url: string; readonly logg
     (await pool.query<[T]>({ text, values, rowMode: 'array' })).rows
   const findSalt = async (day: string) => (await run<Buffer>(findText, [day]))[0]?.[0]
   return {
-    keepSalt: async (day, fresh) => {
+    findOrCreateSalt: async (day, fresh) => {
       const known = await findSalt(day)
       if (known !== undefined) return new Uint8Array(known)
       await run(insertText, [day, Buffer.from(fresh)])

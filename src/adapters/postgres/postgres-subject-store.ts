@@ -7,7 +7,7 @@ import type { VisitorName } from '#core/processing/visitors.ts'
 import type { CookielessVisitors } from '#ports/state/cookieless-visitors.ts'
 import type { HashKeyOverrideReader, HashKeyRow, SubjectStore } from '#ports/state/subject-store.ts'
 import type { Logger } from '#telemetry/log.ts'
-import { createLookUpBatcher, type LookUps } from './look-ups.ts'
+import { createLookUpBatcher, type LookUpBatcher } from './look-ups.ts'
 import { openPool } from './open-postgres.ts'
 
 /**
@@ -95,7 +95,7 @@ export function openPostgresSubjectStore(options: {
     [name, text]: readonly [string, string],
     columnsOf: (name: Name) => readonly unknown[],
     add: (row: Row, found: Found | null) => Found,
-  ): LookUps<Name, Found> =>
+  ): LookUpBatcher<Name, Found> =>
     createLookUpBatcher(
       underWayMax,
       ({ projectId }) => String(projectId),

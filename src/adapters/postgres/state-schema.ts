@@ -5,13 +5,13 @@ const ownSchema = 'pennon'
 const rolePath = '"$user",public'
 
 /** What any role that may connect can see of a schema. */
-export interface FoundSchema {
+export interface VisibleSchema {
   readonly schema: string
   /** All tables, views and sequences except those of extensions. */
   readonly tables: readonly string[]
 }
 
-export type StateSchema =
+export type SchemaChoice =
   /** `isMade`: the schema exists. `hasState`: it has our tables. */
   { readonly schema: string; readonly isMade: boolean; readonly hasState: boolean } | { readonly refusal: string }
 
@@ -35,7 +35,7 @@ export function addSearchPath(url: string, schema: string | null): string {
  * @param current `current_schema()`; null when no schema of the path exists.
  * @param found the existing schemas of the path.
  */
-export function chooseSchema(path: string, current: string | null, found: readonly FoundSchema[]): StateSchema {
+export function chooseSchema(path: string, current: string | null, found: readonly VisibleSchema[]): SchemaChoice {
   const [first = ''] = path.split(',').map(name => name.trim().replace(/^"(.*)"$/, '$1'))
   // If the URL sets a search path, its first schema is used.
   const wanted = first === '$user' ? (current ?? 'public') : first

@@ -9,7 +9,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
-import type { BrowserScript, BrowserScripts, ScriptPacking } from '#ports/browser-scripts.ts'
+import type { BrowserScript, BrowserScripts, ScriptCompression } from '#ports/browser-scripts.ts'
 import { PortError } from '#ports/port-error.ts'
 
 export interface InstalledScriptsOptions {
@@ -43,7 +43,7 @@ export function openInstalledScripts(options: InstalledScriptsOptions = {}): Bro
 
   return {
     version,
-    find: name => {
+    findScript: name => {
       const known = opened.get(name)
       if (known !== undefined) return known
       const stub = stubs.get(name)
@@ -87,12 +87,12 @@ function shareFileReads(path: string): () => Promise<Buffer> {
 
 async function buildScript(bytes: () => Promise<Buffer>, budget: { bytes: number }): Promise<BrowserScript> {
   const contents = await bytes()
-  const packings = new Map<ScriptPacking, Promise<Buffer | null>>()
+  const packings = new Map<ScriptCompression, Promise<Buffer | null>>()
   return {
-    bytes,
+    readBytes: bytes,
     byteCount: contents.length,
     hash: createHash('sha256').update(contents).digest('base64url').slice(0, 22),
-    packed: packing => {
+    readCompressed: packing => {
       let packed = packings.get(packing)
       if (packed === undefined) {
         if (budget.bytes <= 0) return Promise.resolve(null)
@@ -113,7 +113,7 @@ const brotliQuality = 9
 /** Null when the result exceeds the budget. No file is compressed twice, and memory stays within the limit. */
 async function compressWithinBudget(
   whole: Buffer,
-  packing: ScriptPacking,
+  packing: ScriptCompression,
   budget: { bytes: number },
 ): Promise<Buffer | null> {
   const packed =

@@ -16,7 +16,7 @@ const saltName = /^\.?(\d{4}-\d\d-\d\d)/
 export function openSaltFiles(dataFolder: string): CookielessSalts {
   const folder = join(dataFolder, 'salts')
   return {
-    keepSalt: (day, fresh) => rethrowAsPortErrors(() => readOrCreateSalt(folder, day, fresh)),
+    findOrCreateSalt: (day, fresh) => rethrowAsPortErrors(() => readOrCreateSalt(folder, day, fresh)),
     deleteSaltsExcept: kept => rethrowAsPortErrors(() => deleteSaltsExcept(folder, kept)),
     close: async () => undefined,
   }

@@ -16,15 +16,15 @@ describe('a log opened at the state’s position', () => {
   it('starts at the state’s position: it has no lag while empty, and its first record gets that offset', async t => {
     const folder = tempDir(t)
     const reader = openedReader(t, folder)
-    assert.deepEqual(await reader.status('main', 50), { endOffset: 50, appendedAtMs: null })
+    assert.deepEqual(await reader.readStreamStatus('main', 50), { endOffset: 50, appendedAtMs: null })
     assert.equal((await reader.read('main', 50, all)).nextOffset, 50)
     const { writer } = await openedWriter(t, { firstOffsets: { main: 50, historical: 7 } }, folder)
-    assert.equal((await reader.status('main', 50)).endOffset, 50)
+    assert.equal((await reader.readStreamStatus('main', 50)).endOffset, 50)
     await writer.append('live', encodedEvents([aCapturedEvent(1)]))
     const chunk = await reader.read('main', 50, all)
     assert.deepEqual([chunk.missing, offsetsOf(chunk), chunk.nextOffset], [null, [50], 51])
 
-    assert.equal((await reader.status('historical', 7)).endOffset, 7)
+    assert.equal((await reader.readStreamStatus('historical', 7)).endOffset, 7)
     await writer.append('import', encodedEvents([aCapturedEvent(2, { lane: 'historical' })]))
     assert.equal((await reader.read('historical', 7, all)).nextOffset, 8)
   })
@@ -75,7 +75,7 @@ describe('a log opened at the state’s position', () => {
     segment.exec('UPDATE segment SET next_offset = 90')
     segment.close()
     await openedWriter(t, { firstOffsets: { main: 90 } }, folder)
-    assert.equal((await openedReader(t, folder).status('main', 90)).endOffset, 90)
+    assert.equal((await openedReader(t, folder).readStreamStatus('main', 90)).endOffset, 90)
   })
 })
 

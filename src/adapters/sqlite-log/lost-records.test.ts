@@ -17,31 +17,31 @@ it('the list of lost records stores thousands of losses in one write, without re
       ...{ file: null, noticedAtMs: 1_790_000_000_000, body: 'x'.repeat(500) },
     }),
   )
-  await reader.keepLoss(...losses.slice(0, 3_000))
-  await reader.keepLoss(...losses.slice(2_000))
+  await reader.recordLosses(...losses.slice(0, 3_000))
+  await reader.recordLosses(...losses.slice(2_000))
   const { size } = statSync(join(folder, lostRecordsFile))
-  await reader.keepLoss(...losses)
-  assert.deepEqual(await reader.losses(), losses)
+  await reader.recordLosses(...losses)
+  assert.deepEqual(await reader.listLosses(), losses)
   assert.equal(statSync(join(folder, lostRecordsFile)).size, size)
 })
 
 it('the list of lost records counts records without reading the file again until it changes', async t => {
   const folder = tempDir(t)
   const reader = openedReader(t, folder)
-  await reader.keepLoss(...lossesOf('main', 0, 2_000))
-  assert.equal(await reader.lostCount(), 2_000)
+  await reader.recordLosses(...lossesOf('main', 0, 2_000))
+  assert.equal(await reader.countLostRecords(), 2_000)
   const parses = parsesDuring(t)
-  for (let probe = 0; probe < 5; probe++) assert.equal(await reader.lostCount(), 2_000)
+  for (let probe = 0; probe < 5; probe++) assert.equal(await reader.countLostRecords(), 2_000)
   assert.equal(parses(), 0)
 
   appendFileSync(
     join(folder, lostRecordsFile),
     '{"lane":"main","fromOffset":5000,"toOffset":5003,"file":null,"noticedAtMs":1790000000000}\n',
   )
-  assert.deepEqual([await reader.lostCount(), await reader.lostCount()], [2_003, 2_003])
+  assert.deepEqual([await reader.countLostRecords(), await reader.countLostRecords()], [2_003, 2_003])
   assert.equal(parses(), 2_001 + 1, 'each line once, and the empty one behind the last')
   rmSync(join(folder, lostRecordsFile))
-  assert.equal(await reader.lostCount(), 0)
+  assert.equal(await reader.countLostRecords(), 0)
 })
 
 it('the list of lost records is bounded: the newest losses in full and older ones as totals, without repeats', t => {

@@ -109,11 +109,11 @@ describe('a log of segments', () => {
 
   it('deletes only whole segments that are processed and old enough, and never the newest', async t => {
     const { writer, reader } = await openedWith60(t)
-    assert.deepEqual(await reader.deleteBehind('main', 0, 9_000), { deletedSegmentCount: 0 })
-    assert.deepEqual(await reader.deleteBehind('main', 60, 1_000), { deletedSegmentCount: 0 })
+    assert.deepEqual(await reader.deleteBefore('main', 0, 9_000), { deletedSegmentCount: 0 })
+    assert.deepEqual(await reader.deleteBefore('main', 60, 1_000), { deletedSegmentCount: 0 })
 
     const before = await bytes(reader)
-    const { deletedSegmentCount } = await reader.deleteBehind('main', 30, 9_000)
+    const { deletedSegmentCount } = await reader.deleteBefore('main', 30, 9_000)
     assert.ok(deletedSegmentCount >= 1)
     assert.ok((await bytes(reader)) < before)
     const oldest = await reader.read('main', 0, { recordCountMax: 1, bytesMax: 1 })
@@ -123,17 +123,17 @@ describe('a log of segments', () => {
     assert.deepEqual(oldest.missing, { recordCount: offset, fromOffset: 0, toOffset: offset, file: null })
     assert.equal(distinctIds(await readAll(reader, 'main', 100, 30)).at(0), 'person-30')
 
-    await reader.deleteBehind('main', 60, 9_000)
+    await reader.deleteBefore('main', 60, 9_000)
     const kept = await reader.read('main', 0, all)
     assert.ok(kept.records.length > 0)
     assert.equal(kept.nextOffset, 60)
     await writer.append('live', encodedEvents([padded(60, 10)]))
-    assert.equal((await reader.status('main', 0)).endOffset, 61)
+    assert.equal((await reader.readStreamStatus('main', 0)).endOffset, 61)
   })
 
   it('deletes only old segments before an offset, oldest first', async t => {
     const { reader } = await openedWith60(t)
-    await reader.deleteBehind('main', 60, 1_030)
+    await reader.deleteBefore('main', 60, 1_030)
     const oldest = await oldestOf(reader, 'main')
     assert.ok(oldest > 0 && oldest <= 30, `kept from ${oldest}`)
   })
@@ -145,9 +145,9 @@ describe('a log of segments', () => {
     assert.deepEqual([refused.code, refused.retryable], ['full', false])
     assert.ok(appended.live > 10)
     assert.equal((await readAll(reader, 'main', 100)).length, appended.live)
-    await reader.deleteBehind('main', appended.live, Number.MAX_SAFE_INTEGER)
+    await reader.deleteBefore('main', appended.live, Number.MAX_SAFE_INTEGER)
     await untilTaken(writer)
-    assert.equal((await reader.status('main', 0)).endOffset, appended.live + 1)
+    assert.equal((await reader.readStreamStatus('main', 0)).endOffset, appended.live + 1)
   })
 
   it('deletes processed segments of any age while space is short, oldest first, but no unprocessed ones', async t => {
@@ -200,7 +200,7 @@ describe('a log of segments', () => {
       await writer.append('live', encodedEvents(events.slice(n, n + 3)))
     }
     const before = await bytes(reader)
-    const { packedSegmentCount } = await reader.pack(new AbortController().signal)
+    const { packedSegmentCount } = await reader.compressSegments(new AbortController().signal)
     if (packedSegmentCount > 0) assert.ok(before - (await bytes(reader)) > 300_000)
     const expected = recordsAt(events.map(event => ({ kind: 'event', event })))
     for (const recordCountMax of [1, 7, 1_000])
@@ -215,11 +215,11 @@ describe('a log of segments', () => {
       inRuns.filter(({ offset }) => offset >= 5),
       expected.slice(5),
     )
-    const { appendedAtMs, endOffset } = await reader.status('main', 60)
+    const { appendedAtMs, endOffset } = await reader.readStreamStatus('main', 60)
     assert.equal(endOffset, 120)
     assert.ok(appendedAtMs! <= 3_100 && appendedAtMs! > 2_100, `appended at ${appendedAtMs}`)
     await writer.append('live', encodedEvents([aCapturedEvent(120)]))
-    assert.equal((await reader.status('main', 0)).endOffset, 121)
+    assert.equal((await reader.readStreamStatus('main', 0)).endOffset, 121)
   })
 })
 

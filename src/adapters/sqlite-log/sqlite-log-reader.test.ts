@@ -65,7 +65,7 @@ describe('sqlite-log reader', () => {
     utimesSync(segments[0]!.path, 1_000, 1_000)
     const reader = openedReader(t, folder)
     const behind = segments[1]!.firstOffset
-    assert.deepEqual(await reader.deleteBehind('main', behind, 2_000_000), { deletedSegmentCount: 1 })
+    assert.deepEqual(await reader.deleteBefore('main', behind, 2_000_000), { deletedSegmentCount: 1 })
     assert.equal(existsSync(segments[0]!.path), false)
   })
 
@@ -126,7 +126,7 @@ describe('sqlite-log reader', () => {
     const reader = openedReader(t, folder)
     await reader.read('main', 0, { recordCountMax: 1, bytesMax: 1 })
     const kept = segments.at(-1)!.firstOffset
-    await openedReader(t, folder).deleteBehind('main', kept, Number.MAX_SAFE_INTEGER)
+    await openedReader(t, folder).deleteBefore('main', kept, Number.MAX_SAFE_INTEGER)
     const chunk = await reader.read('main', segments[1]!.firstOffset, { recordCountMax: 1, bytesMax: 1 })
     assert.equal(chunk.records[0]!.offset, kept)
   })

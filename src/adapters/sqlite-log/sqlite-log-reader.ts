@@ -44,7 +44,7 @@ export function openSqliteLogReader(options: SqliteLogReaderOptions): SqliteLogR
     return known
   }
   return {
-    streams: async () => embeddedStreams,
+    listStreams: async () => embeddedStreams,
     read: (stream, fromOffset, options) =>
       waits.read(stream, fromOffset, options, () =>
         retryPatiently(() => getStreamReader(stream).read(fromOffset, options)),
@@ -52,12 +52,12 @@ export function openSqliteLogReader(options: SqliteLogReaderOptions): SqliteLogR
     wakeUp: stream => waits.wakeUp(stream),
     readRuns: (stream, fromOffset, bytesMax) =>
       retryPatiently(() => getStreamReader(stream).readRuns(fromOffset, bytesMax)),
-    status: (stream, offset) => retryPatiently(() => getStreamReader(stream).status(offset)),
-    deleteBehind: (stream, offset, olderThanMs) =>
-      retryPatiently(() => getStreamReader(stream).deleteBehind(offset, olderThanMs)),
-    keepLoss: async (...losses) => rethrowAsPortErrors(() => lost.keep(losses)),
-    losses: async () => rethrowAsPortErrors(() => lost.list()),
-    lostCount: async () => rethrowAsPortErrors(() => lost.count()),
+    readStreamStatus: (stream, offset) => retryPatiently(() => getStreamReader(stream).status(offset)),
+    deleteBefore: (stream, offset, olderThanMs) =>
+      retryPatiently(() => getStreamReader(stream).deleteSegmentsBefore(offset, olderThanMs)),
+    recordLosses: async (...losses) => rethrowAsPortErrors(() => lost.keep(losses)),
+    listLosses: async () => rethrowAsPortErrors(() => lost.list()),
+    countLostRecords: async () => rethrowAsPortErrors(() => lost.count()),
     measureSpace: async () => rethrowAsPortErrors(() => measureLogSpace(limits)),
     reclaimSpace: processed =>
       retryPatiently(() => {
@@ -72,7 +72,7 @@ export function openSqliteLogReader(options: SqliteLogReaderOptions): SqliteLogR
         }
         return { deletedSegmentCount }
       }),
-    pack: async signal => {
+    compressSegments: async signal => {
       let packedSegmentCount = 0
       for (const stream of embeddedStreamNames) packedSegmentCount += await getStreamReader(stream).pack(signal)
       return { packedSegmentCount }

@@ -39,7 +39,7 @@ describe('sqlite-log writer', () => {
     const append = writer.append('live', encodedEvents([aCapturedEvent(1)])).then(() => {
       resolved = true
     })
-    await eventually(() => writer.waitingRecords().get('main') === 1)
+    await eventually(() => writer.countWaitingRecords().get('main') === 1)
     await new Promise(resolve => setTimeout(resolve, 100))
     assert.equal(resolved, false)
     holder.release()
@@ -112,7 +112,7 @@ describe('sqlite-log writer', () => {
     const refused = settled.filter(result => result.status === 'rejected')
     assert.ok(refused.length > 5 && refused.length < 20)
     for (const { reason } of refused) assert.equal((reason as PortError).code, 'unavailable')
-    assert.equal(writer.waitingRecords().get('main'), 0)
+    assert.equal(writer.countWaitingRecords().get('main'), 0)
     const reader = openedReader(t, folder)
     const accepted = settled.flatMap((result, n) => (result.status === 'fulfilled' ? [`person-${n}`] : []))
     assert.deepEqual(distinctIds(await readAll(reader, 'main', 100)), accepted)
@@ -158,9 +158,9 @@ describe('sqlite-log writer', () => {
       ['timeout', 'unavailable'],
     )
     await assert.rejects(writer.append('live', encodedEvents([aCapturedEvent(3)])), { code: 'unavailable' })
-    assert.equal(writer.condition().state, 'unavailable')
+    assert.equal(writer.getCondition().state, 'unavailable')
     holder.release()
-    await eventually(() => writer.condition().state === 'ok')
+    await eventually(() => writer.getCondition().state === 'ok')
     await writer.append('live', encodedEvents([aCapturedEvent(4)]))
     const reader = openedReader(t, folder)
     assert.deepEqual(distinctIds(await readAll(reader, 'main', 100)), ['person-1', 'person-4'])
@@ -216,7 +216,7 @@ describe('sqlite-log writer', () => {
   it('reports a full disk even without appends, and cannot be opened on a bad folder', async t => {
     const { writer } = await openedWriter(t, { minFreeBytes: Number.MAX_SAFE_INTEGER })
     await assert.rejects(writer.append('live', encodedEvents([aCapturedEvent(1)])), { code: 'full', retryable: false })
-    assert.equal(writer.condition().state, 'full')
+    assert.equal(writer.getCondition().state, 'full')
 
     const file = join(tempDir(t), 'file')
     writeFileSync(file, '')
@@ -233,7 +233,7 @@ describe('sqlite-log writer', () => {
       for (let n = 0; n < 50; n++) await writer.append('import', encodedEvents([large]))
     }
     await assert.rejects(fill(), { code: 'full' })
-    assert.equal(writer.condition().state, 'imports_full')
+    assert.equal(writer.getCondition().state, 'imports_full')
     await writer.append('live', encodedEvents([aCapturedEvent(2)]))
   })
 
@@ -241,9 +241,9 @@ describe('sqlite-log writer', () => {
     const folder = tempDir(t)
     const { writer } = await openedWriter(t, {}, folder)
     assert.equal(existsSync(join(folder, 'historical')), false)
-    assert.equal(writer.condition().state, 'ok')
+    assert.equal(writer.getCondition().state, 'ok')
     const appends = [0, 1, 2].map(n => writer.append('import', encodedEvents([aCapturedEvent(n)])))
-    assert.equal(writer.waitingRecords().get('historical'), 3)
+    assert.equal(writer.countWaitingRecords().get('historical'), 3)
     await Promise.all(appends)
     const reader = openedReader(t, folder)
     assert.deepEqual(distinctIds(await readAll(reader, 'historical', 100)), ['person-0', 'person-1', 'person-2'])
@@ -261,9 +261,9 @@ describe('sqlite-log writer', () => {
     const { writer } = await openedWriter(t, {}, folder)
     writeFileSync(join(folder, 'historical'), 'no folder')
     await assert.rejects(writer.append('import', encodedEvents([aCapturedEvent(0)])), { code: 'unavailable' })
-    await eventually(() => writer.condition().state === 'unavailable')
+    await eventually(() => writer.getCondition().state === 'unavailable')
     rmSync(join(folder, 'historical'))
-    await eventually(() => writer.condition().state === 'ok')
+    await eventually(() => writer.getCondition().state === 'ok')
     await writer.append('import', encodedEvents([aCapturedEvent(1)]))
     assert.deepEqual(distinctIds(await readAll(openedReader(t, folder), 'historical', 100)), ['person-1'])
   })
@@ -318,7 +318,7 @@ describe('sqlite-log writer', () => {
     const folder = tempDir(t)
     await filledStream(t, folder)
     const newest = listSegments(join(folder, 'main')).at(-1)!
-    const end = (await openedReader(t, folder).status('main', 0)).endOffset
+    const end = (await openedReader(t, folder).readStreamStatus('main', 0)).endOffset
     const db = new Database(newest.path)
     db.prepare('UPDATE segment SET next_offset = ?').run(end)
     db.close()

@@ -11,9 +11,9 @@ import type { Logger } from '#telemetry/log.ts'
 import { embeddedStreams, findStreamForTraffic } from './embedded-streams.ts'
 import type { LogThreadOptions } from './log-writer-thread.ts'
 import { damagedSegmentLine, listSegments } from './segment-file.ts'
-import { StreamWriter, type Synced } from './stream-writer.ts'
+import { StreamWriter, type SyncReport } from './stream-writer.ts'
 
-export type { Synced }
+export type { SyncReport as Synced }
 
 export interface SqliteLogWriterOptions {
   /** `<PENNON_DATA>/log`; each stream has a folder in it. */
@@ -40,7 +40,7 @@ export interface SqliteLogWriterOptions {
   readonly busyTimeoutMs?: number
   readonly logger?: Pick<Logger, 'error' | 'warn'>
   /** Called after each sync, before the appends that it covers resolve. */
-  readonly onSynced?: (synced: Synced) => void
+  readonly onSynced?: (synced: SyncReport) => void
 }
 
 const MiB = 1024 * 1024
@@ -73,8 +73,8 @@ export async function openSqliteLogWriter(options: SqliteLogWriterOptions): Prom
   }
   return {
     append: (traffic: Traffic, records: EncodedRecords) => streams.get(findStreamForTraffic(traffic))!.append(records),
-    waitingRecords: () => new Map([...streams].map(([stream, writer]) => [stream, writer.waitingRecords])),
-    condition: () => {
+    countWaitingRecords: () => new Map([...streams].map(([stream, writer]) => [stream, writer.waitingRecords])),
+    getCondition: () => {
       const conditions = all.map(writer => writer.condition)
       const worst = worstFirst.find(state => conditions.some(condition => condition.state === state))
       return conditions.find(({ state }) => state === worst) ?? { state: 'ok' }

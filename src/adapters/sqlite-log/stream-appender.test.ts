@@ -177,8 +177,8 @@ async function twoAppenders(t: TestContext, segmentBytesMax = 1) {
     ...{ streamFolder, gaps, damages, still, other, open, reader },
     completeAndTakeAway: async (what: 'packed' | 'deleted') => {
       for (const n of [1, 2, 3]) appendTo(other, n)
-      if (what === 'packed') await reader.pack(new AbortController().signal)
-      else await reader.deleteBehind('main', 3, Number.POSITIVE_INFINITY)
+      if (what === 'packed') await reader.compressSegments(new AbortController().signal)
+      else await reader.deleteBefore('main', 3, Number.POSITIVE_INFINITY)
       assert.ok(listSegments(streamFolder).every(({ form, firstOffset }) => form !== 'plain' || firstOffset === 3))
     },
   }

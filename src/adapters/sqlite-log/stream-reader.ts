@@ -115,7 +115,7 @@ export class StreamReader {
     )
   }
 
-  deleteBehind(offset: number, olderThanMs: number): { deletedSegmentCount: number } {
+  deleteSegmentsBefore(offset: number, olderThanMs: number): { deletedSegmentCount: number } {
     for (let deletedSegmentCount = 0; ; deletedSegmentCount++) {
       const oldest = this.oldestProcessed(offset)
       const isOld =

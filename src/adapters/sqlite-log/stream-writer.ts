@@ -25,7 +25,7 @@ export interface StreamWriterOptions {
   readonly queueCountMax: number
   /** After this long without an answer, appends fail with `timeout`, and new appends are refused until the answer comes. */
   readonly commitTimeoutMs: number
-  readonly onSynced?: (synced: Synced) => void
+  readonly onSynced?: (synced: SyncReport) => void
   readonly onTrouble?: (what: string) => void
   /** The stream ended at `endOffset` and continues at the later `firstOffset`. */
   readonly onGap?: (gap: StreamGap) => void
@@ -33,7 +33,7 @@ export interface StreamWriterOptions {
 }
 
 /** Passed to `onSynced` when a commit's answer arrives, before any of its appends resolves. */
-export interface Synced {
+export interface SyncReport {
   readonly stream: LogStream
   readonly unitCount: number
   readonly recordCount: number

@@ -5,7 +5,7 @@ import {
   assertRowCount,
   CommitRefused,
   groupWarningsByDay,
-  sharedTexts,
+  sharedStatements,
   toGroupColumns,
   toPersonColumns,
   toWarningSampleRows,
@@ -14,17 +14,17 @@ import { toResourceRow } from '#adapters/sql/tables/resource-rows.ts'
 import { visitorIdentify, visitorSession } from '#adapters/sql/tables/schema.ts'
 import { encodeChangedSubjects } from '#core/processing/mirror-subjects.ts'
 import type { ChunkChanges, IngestionWarning } from '#ports/state/chunk-store.ts'
-import { inserts, rowTexts } from './chunk-texts.ts'
+import { insertStatements, rowStatements } from './chunk-texts.ts'
 import { prepareAssignmentWriter, prepareImportWriter } from './import-commit.ts'
 import { prepareStatements, type SqliteDatabase } from './open-sqlite.ts'
 
 /** @throws CommitRefused, or what SQLite throws. */
 export function prepareChunkWriter(database: SqliteDatabase): (changes: ChunkChanges) => void {
-  const sql = prepareStatements(database, { ...sharedTexts, ...rowTexts })
-  const insert = prepareStatements(database, inserts)
-  const findPersonId = database.prepare<[number, string], number>(rowTexts.findPersonId).pluck()
-  const bumpRevision = database.prepare<[], number>(sharedTexts.bumpRevision).pluck()
-  const countWarnings = database.prepare<unknown[], number>(inserts.warningCounts).pluck()
+  const sql = prepareStatements(database, { ...sharedStatements, ...rowStatements })
+  const insert = prepareStatements(database, insertStatements)
+  const findPersonId = database.prepare<[number, string], number>(rowStatements.findPersonId).pluck()
+  const bumpRevision = database.prepare<[], number>(sharedStatements.bumpRevision).pluck()
+  const countWarnings = database.prepare<unknown[], number>(insertStatements.warningCounts).pluck()
   const keepAssignments = prepareAssignmentWriter(database)
   const writeImports = prepareImportWriter(database)
 

@@ -12,7 +12,7 @@ import type {
 import type { ChunkReads, ErasedIdRow, ImportJobRow, LoadedProjectRow } from '#adapters/sql/processing/load-chunk.ts'
 import type { GroupTypeTable, StateSchema } from '#adapters/sql/tables/schema.ts'
 import { personDistinctIdCountMax } from '#core/processing/person-merge.ts'
-import { loadTexts } from './chunk-texts.ts'
+import { loadStatements } from './chunk-texts.ts'
 import type { SqliteDatabase } from './open-sqlite.ts'
 
 /** How many rows of other ids the first query requests; persons usually have few. */
@@ -21,16 +21,19 @@ const sparePersonMappings = 1_000
 
 /** Every read is synchronous. */
 export function prepareChunkReads(database: SqliteDatabase): ChunkReads {
-  const mappedPersons = prepareListQuery<MappedPersonRow>(database, loadTexts.mappedPersons)
-  const personTexts = prepareListQuery<PersonTextRow>(database, loadTexts.personTexts)
-  const personMappings = prepareListQuery<PersonMappingRow>(database, loadTexts.personMappings)
-  const personless = prepareListQuery<{ distinct_id: string; next_version: number }>(database, loadTexts.personless)
-  const erasedIds = prepareListQuery<ErasedIdRow>(database, loadTexts.erasedIds)
-  const importJobs = prepareListQuery<ImportJobRow>(database, loadTexts.importJobs)
-  const generated = prepareListQuery<StateSchema['import_generated']>(database, loadTexts.generated)
-  const projects = prepareListQuery<LoadedProjectRow>(database, loadTexts.projects)
-  const groupTypes = prepareListQuery<Selectable<GroupTypeTable>>(database, loadTexts.groupTypes)
-  const groups = prepareListQuery<LoadedGroupRow>(database, loadTexts.groups)
+  const mappedPersons = prepareListQuery<MappedPersonRow>(database, loadStatements.mappedPersons)
+  const personTexts = prepareListQuery<PersonTextRow>(database, loadStatements.personTexts)
+  const personMappings = prepareListQuery<PersonMappingRow>(database, loadStatements.personMappings)
+  const personless = prepareListQuery<{ distinct_id: string; next_version: number }>(
+    database,
+    loadStatements.personless,
+  )
+  const erasedIds = prepareListQuery<ErasedIdRow>(database, loadStatements.erasedIds)
+  const importJobs = prepareListQuery<ImportJobRow>(database, loadStatements.importJobs)
+  const generated = prepareListQuery<StateSchema['import_generated']>(database, loadStatements.generated)
+  const projects = prepareListQuery<LoadedProjectRow>(database, loadStatements.projects)
+  const groupTypes = prepareListQuery<Selectable<GroupTypeTable>>(database, loadStatements.groupTypes)
+  const groups = prepareListQuery<LoadedGroupRow>(database, loadStatements.groups)
 
   return {
     projects: ids => projects([], ids),

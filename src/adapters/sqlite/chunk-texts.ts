@@ -1,13 +1,17 @@
 // The chunk's statements for SQLite: each is for one row, or for a list of ids with one parameter for each id.
 
-import { buildInsertStatements, type LoadTexts, type WriteTexts } from '#adapters/sql/processing/chunk-queries.ts'
+import {
+  buildInsertStatements,
+  type LoadStatements,
+  type WriteStatements,
+} from '#adapters/sql/processing/chunk-queries.ts'
 
 /** `(?, ?, …)` */
 function placeholders(count: number): string {
   return `(${Array(count).fill('?').join(', ')})`
 }
 
-export const loadTexts: LoadTexts<(count: number) => string> = {
+export const loadStatements: LoadStatements<(count: number) => string> = {
   /** Parameters: project ids. */
   projects: count => `
   SELECT *, EXISTS (SELECT 1 FROM import_job WHERE state = 'discarding' AND project_id = project.id)
@@ -68,13 +72,13 @@ export const loadTexts: LoadTexts<(count: number) => string> = {
   FROM "group" WHERE project_id = ? AND group_type_index = ? AND group_key IN ${placeholders(count)}`,
 }
 
-export const inserts = buildInsertStatements((table, columns, onConflict = '') => {
+export const insertStatements = buildInsertStatements((table, columns, onConflict = '') => {
   const names = columns.split(', ').map(column => column.split(' ')[0])
   return `INSERT INTO ${table} (${names}) VALUES ${placeholders(names.length)} ${onConflict}`
 })
 
 /** Statements for single rows, with checks and clean-up that PostgreSQL does within lists. Comments list the parameters. */
-export const rowTexts = {
+export const rowStatements = {
   /** the new values, then project_id, uuid, loaded version */
   updatePersons: `
   UPDATE person SET properties = ?, property_marks = ?, created_at = ?, is_identified = ?, version = ?, last_seen_at = ?
@@ -127,4 +131,4 @@ export const rowTexts = {
 
   /** id, import_undos */
   hasImportUndos: `SELECT 1 FROM project WHERE id = ? AND import_undos = ?`,
-} satisfies WriteTexts & Record<string, string>
+} satisfies WriteStatements & Record<string, string>

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { ReadChanges } from '#adapters/sql/definitions/held-definitions.ts'
+import type { DefinitionDelta } from '#adapters/sql/definitions/held-definitions.ts'
 import { type JsonObject, parseJson } from '#core/json.ts'
 import { aCohort, aNewFlag, aProject } from '../../../tests/support/values.ts'
-import { type PackedChanges, packDefinitions, unpackDefinitions } from './definition-texts.ts'
+import { type EncodedDelta, packDefinitions, unpackDefinitions } from './definition-texts.ts'
 
-function changesOf(flagCount: number, filters: string): ReadChanges {
+function changesOf(flagCount: number, filters: string): DefinitionDelta {
   const flags = Array.from({ length: flagCount }, (_, index) => ({
     ...aNewFlag({ key: `f${index}`, filters: parseJson(filters) as JsonObject }),
     ...{ id: index + 1, version: 1, deleted: false, hasExperiment: false, createdBy: null },
@@ -25,8 +25,8 @@ function changesOf(flagCount: number, filters: string): ReadChanges {
 }
 
 /** As between threads. */
-function sent(changes: ReadChanges): PackedChanges {
-  return parseJson(JSON.stringify(packDefinitions(changes))) as unknown as PackedChanges
+function sent(changes: DefinitionDelta): EncodedDelta {
+  return parseJson(JSON.stringify(packDefinitions(changes))) as unknown as EncodedDelta
 }
 
 describe('definitions from a state thread', () => {

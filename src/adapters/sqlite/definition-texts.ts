@@ -2,33 +2,38 @@
 // parses thousands of them in short time slices, and a kept number literal slows down the parsing of its own flag only.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { ReadChanges, ReadProject } from '#adapters/sql/definitions/held-definitions.ts'
+import type { DefinitionDelta, ProjectDelta } from '#adapters/sql/definitions/held-definitions.ts'
 import { parseJson } from '#core/json.ts'
 
-type Read = ReadProject['read']
+type Read = ProjectDelta['read']
 type Lists = Pick<Read, 'flags' | 'cohorts' | 'surveys'>
 type Packed<T extends readonly unknown[]> = { readonly [I in keyof T]: string }
-type PackedProject = Omit<ReadProject, 'read'> & {
+type PackedProject = Omit<ProjectDelta, 'read'> & {
   readonly read: Omit<Read, keyof Lists> & { readonly [K in keyof Lists]: Packed<Lists[K]> }
 }
 
-export type PackedChanges = Omit<ReadChanges, 'projects'> & { readonly projects: readonly PackedProject[] }
+export type EncodedDelta = Omit<DefinitionDelta, 'projects'> & { readonly projects: readonly PackedProject[] }
 
 /** How long one time slice on the main thread may last. */
 const sliceMs = 10
 
-export function packDefinitions(changes: ReadChanges): PackedChanges {
+export function packDefinitions(changes: DefinitionDelta): EncodedDelta {
   const toJsonTexts = (items: readonly object[]) => items.map(item => JSON.stringify(item))
   return {
     ...changes,
     projects: changes.projects.map(({ read, gone }) => ({
-      read: { ...read, flags: toJsonTexts(read.flags), cohorts: toJsonTexts(read.cohorts), surveys: toJsonTexts(read.surveys) },
+      read: {
+        ...read,
+        flags: toJsonTexts(read.flags),
+        cohorts: toJsonTexts(read.cohorts),
+        surveys: toJsonTexts(read.surveys),
+      },
       gone,
     })),
   }
 }
 
-export async function unpackDefinitions(changes: PackedChanges): Promise<ReadChanges> {
+export async function unpackDefinitions(changes: EncodedDelta): Promise<DefinitionDelta> {
   let sliceEndMs = performance.now() + sliceMs
   const unpack = async <T>(texts: readonly string[]): Promise<T[]> => {
     const items: T[] = []
@@ -40,7 +45,7 @@ export async function unpackDefinitions(changes: PackedChanges): Promise<ReadCha
     }
     return items
   }
-  const projects: ReadProject[] = []
+  const projects: ProjectDelta[] = []
   for (const { read, gone } of changes.projects) {
     const flags = await unpack<Read['flags'][number]>(read.flags)
     const cohorts = await unpack<Read['cohorts'][number]>(read.cohorts)

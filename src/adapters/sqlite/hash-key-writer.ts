@@ -43,7 +43,7 @@ export function openHashKeyWriter(options: { dataFolder: string }): HashKeyOverr
   let waiting: Waiting[] = []
 
   return {
-    keepHashKey(assignment) {
+    addMissingHashKeys(assignment) {
       const { promise, resolve, reject } = Promise.withResolvers<readonly HashKeyRow[]>()
       waiting.push({ assignment, resolve, reject })
       // Runs when all calls from one batch of messages are in the list.

@@ -1,19 +1,19 @@
 // Writes what a chunk changed for import jobs, inside the chunk's transaction.
 
-import { createAssignmentRecords, importTexts } from '#adapters/sql/imports/import-texts.ts'
+import { createAssignmentRecords, importStatements } from '#adapters/sql/imports/import-texts.ts'
 import { assertRowCount } from '#adapters/sql/processing/chunk-queries.ts'
 import { toJsonText, toSqlBoolean } from '#adapters/sql/tables/rows.ts'
 import { type ImportChanges, noteSampleCountMax } from '#core/imports/import-changes.ts'
 import type { ChunkChanges } from '#ports/state/chunk-store.ts'
-import { inserts, rowTexts } from './chunk-texts.ts'
+import { insertStatements, rowStatements } from './chunk-texts.ts'
 import { prepareStatements, type SqliteDatabase } from './open-sqlite.ts'
 
 /** @throws CommitRefused, or what SQLite throws, as does `prepareAssignmentWriter`. */
 export function prepareImportWriter(database: SqliteDatabase): (changes: ImportChanges) => void {
-  const sql = prepareStatements(database, { ...importTexts, ...rowTexts })
-  const insert = prepareStatements(database, inserts)
-  const countNotes = database.prepare<unknown[], number>(importTexts.countNotes).pluck()
-  const findPersonId = database.prepare<unknown[], number>(rowTexts.findPersonId).pluck()
+  const sql = prepareStatements(database, { ...importStatements, ...rowStatements })
+  const insert = prepareStatements(database, insertStatements)
+  const countNotes = database.prepare<unknown[], number>(importStatements.countNotes).pluck()
+  const findPersonId = database.prepare<unknown[], number>(rowStatements.findPersonId).pluck()
 
   function returnAssignments({ returnedAssignments }: ImportChanges): void {
     for (const { projectId, uuid, assignments, survivorUuid, given } of returnedAssignments) {
@@ -68,10 +68,10 @@ export function prepareImportWriter(database: SqliteDatabase): (changes: ImportC
 
 /** Stores the assignments of the persons that the changes merge away; call it before the merge. */
 export function prepareAssignmentWriter(database: SqliteDatabase): (changes: ChunkChanges) => void {
-  const findPersonId = database.prepare<unknown[], number>(rowTexts.findPersonId).pluck()
-  const listHashKeys = database.prepare<unknown[], [string, string]>(importTexts.listHashKeys).raw()
-  const listMemberships = database.prepare<unknown[], number>(importTexts.listMemberships).pluck()
-  const saveAssignments = database.prepare<unknown[]>(inserts.assignments)
+  const findPersonId = database.prepare<unknown[], number>(rowStatements.findPersonId).pluck()
+  const listHashKeys = database.prepare<unknown[], [string, string]>(importStatements.listHashKeys).raw()
+  const listMemberships = database.prepare<unknown[], number>(importStatements.listMemberships).pluck()
+  const saveAssignments = database.prepare<unknown[]>(insertStatements.assignments)
 
   return ({ imports, deletedPersons }) => {
     if (imports == null || imports.keepsAssignmentsFor === null) return

@@ -129,7 +129,7 @@ test('the worker’s search for waiting work uses an index', async t => {
   await work.listImportWork()
   await work.clearImportJob(2, 'everything')
   await work.findAssignments(2, ['a', 'b'])
-  for (const kind of ['links', 'ids', 'personlessIds', 'groups'] as const) await work.listStaged(2, kind, 9, 'a')
+  for (const kind of ['links', 'ids', 'personlessIds', 'groups'] as const) await work.listStagedItems(2, kind, 9, 'a')
   const run = texts.filter(text => /^\s*(select|delete)/i.test(text))
   assert.ok(run.length > 10)
   for (const text of run)

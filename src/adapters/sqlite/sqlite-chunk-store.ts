@@ -3,7 +3,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import Database from 'better-sqlite3'
-import { CommitRefused, sharedTexts } from '#adapters/sql/processing/chunk-queries.ts'
+import { CommitRefused, sharedStatements } from '#adapters/sql/processing/chunk-queries.ts'
 import { loadChunk, loadSynchronously } from '#adapters/sql/processing/load-chunk.ts'
 import { translateErrors } from '#adapters/sql/tables/wrap-methods.ts'
 import { PortError } from '#ports/port-error.ts'
@@ -25,9 +25,9 @@ export function openSqliteChunkStore(options: { dataFolder: string; busyTimeoutM
   )
   const visitors = prepareVisitorReads(database)
   const write = prepareChunkWriter(database)
-  const claim = database.prepare<[string, string], number>(sharedTexts.claimPosition).pluck()
-  const findOwn = database.prepare<[string, string], number>(sharedTexts.findOwnPosition).pluck()
-  const advance = database.prepare<[number, number, string, string, number | null]>(sharedTexts.advancePosition)
+  const claim = database.prepare<[string, string], number>(sharedStatements.claimPosition).pluck()
+  const findOwn = database.prepare<[string, string], number>(sharedStatements.findOwnPosition).pluck()
+  const advance = database.prepare<[number, number, string, string, number | null]>(sharedStatements.advancePosition)
 
   const commit = database.transaction(
     (changes: ChunkChanges, { fromOffset, offset, committedAtMs, stream, ownerId }: ChunkPosition): void => {

@@ -22,7 +22,7 @@ export function openSqliteDefinitionStore(
   let revision = 0
   return translateErrors(
     {
-      async revision() {
+      async readRevision() {
         // Reads SQLite's change counter before the revision: a commit in between is then seen twice, instead of never.
         const current = dataVersion.get()
         if (current !== seenDataVersion) {

@@ -5,10 +5,10 @@ import {
   loadDefinitionChanges,
   readDefinitionChanges,
 } from '#adapters/sql/definitions/definition-queries.ts'
-import type { HeldVersions, ReadChanges } from '#adapters/sql/definitions/held-definitions.ts'
+import type { DefinitionDelta, DefinitionVersions } from '#adapters/sql/definitions/held-definitions.ts'
 import { createSqlManagementStore } from '#adapters/sql/sql-management-store.ts'
 import { translateErrors } from '#adapters/sql/tables/wrap-methods.ts'
-import type { DefinitionStore, HeldDefinitions } from '#ports/state/definition-store.ts'
+import type { DefinitionStore, GetHeldDefinitions } from '#ports/state/definition-store.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
 import { createSqliteKysely } from './kysely-on-sqlite.ts'
 import { openStateForReading, openStateForWriting, toStatePortError, writerWaitMs } from './open-sqlite.ts'
@@ -37,7 +37,10 @@ export interface DefinitionReader {
   /** The changed projects that exist, by id. */
   listChangedProjects(revision: number): Promise<readonly number[]>
   /** @param held by project id; a project that is missing from it is read completely. */
-  readChanges(revision: number, held: readonly (readonly [projectId: number, HeldVersions])[]): Promise<ReadChanges>
+  readChanges(
+    revision: number,
+    held: readonly (readonly [projectId: number, DefinitionVersions])[],
+  ): Promise<DefinitionDelta>
 }
 
 export interface DefinitionLoader extends Pick<DefinitionStore, 'loadChanges'>, DefinitionReader {
@@ -52,7 +55,7 @@ export function openDefinitionLoader(options: { dataFolder: string }): Definitio
   const db = createSqliteKysely(openStateForReading(options.dataFolder), 'deferred')
   return translateErrors(
     {
-      loadChanges: (revision: number, held?: HeldDefinitions) => loadDefinitionChanges(db, revision, held),
+      loadChanges: (revision: number, held?: GetHeldDefinitions) => loadDefinitionChanges(db, revision, held),
       listChangedProjects: (revision: number) => listChangedProjectIds(db, revision),
       readChanges: (revision, held) => {
         const versions = new Map(held)

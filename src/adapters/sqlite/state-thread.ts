@@ -9,7 +9,7 @@ import type { Logger } from '#telemetry/log.ts'
 import {
   decodeStateAnswer,
   encodeStateCall,
-  type Failure,
+  type StateFailure,
   type StateMethod,
   type StateThreadData,
   type StateThreadStart,
@@ -120,7 +120,7 @@ export function startStateThread(options: Omit<StateThreadData, 'isFirst'> & { l
   }
 }
 
-function toStartError(failure: Failure): Error {
+function toStartError(failure: StateFailure): Error {
   return failure.name === 'UnfitSchemaError' ? new UnfitSchemaError(failure.message) : toStateError(failure)
 }
 

@@ -7,7 +7,7 @@ import type { DefinitionStore } from '#ports/state/definition-store.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
 import type { HashKeyOverrideWriter } from '#ports/state/subject-store.ts'
 import type { Logger } from '#telemetry/log.ts'
-import { type PackedChanges, unpackDefinitions } from './definition-texts.ts'
+import { type EncodedDelta, unpackDefinitions } from './definition-texts.ts'
 import { writerWaitMs } from './open-sqlite.ts'
 import { type StateThread, startStateThread } from './state-thread.ts'
 import { type StateCalls, type StateMethod, searchMethods } from './state-writer-protocol.ts'
@@ -57,7 +57,7 @@ export async function openStateWriter(options: {
       const versions = [...ofChanged].flatMap(([id, found]) =>
         found === null ? [] : [[id, listDefinitionVersions(found)] as const],
       )
-      const packed = (await readChanges(revision, versions)) as unknown as PackedChanges
+      const packed = (await readChanges(revision, versions)) as unknown as EncodedDelta
       return addUnchangedDefinitions(await unpackDefinitions(packed), projectId => ofChanged.get(projectId) ?? null)
     },
     async close() {

@@ -1,7 +1,7 @@
 // Messages between a front's main thread and its state threads: calls by the name of a method, and their answers.
 // They are JSON text, because a kept number literal (`1.0`, a 64-bit id) does not survive structured clone.
 
-import type { ReadChanges } from '#adapters/sql/definitions/held-definitions.ts'
+import type { DefinitionDelta } from '#adapters/sql/definitions/held-definitions.ts'
 import type { StateMigration } from '#adapters/sql/known-migrations.ts'
 import { type JsonValue, parseJson } from '#core/json.ts'
 import { PortError, type PortErrorCode } from '#ports/port-error.ts'
@@ -54,9 +54,9 @@ export interface StateThreadData {
  */
 export type StateThreadStart =
   | { readonly ready: true; readonly methods: readonly StateMethod[]; readonly migration: StateMigration | null }
-  | { readonly ready: false; readonly failure: Failure }
+  | { readonly ready: false; readonly failure: StateFailure }
 
-export interface Failure {
+export interface StateFailure {
   readonly name: string
   readonly message: string
   /** Present when the error was a PortError, as is `code`. */
@@ -70,7 +70,7 @@ export function encodeStateCall(id: number, method: StateMethod, args: readonly 
 
 export type StateAnswer =
   | { readonly id: number; readonly value: unknown }
-  | { readonly id: number; readonly failure: Failure }
+  | { readonly id: number; readonly failure: StateFailure }
 
 /**
  * Runs a call that `encodeStateCall` made, in a state thread. A call that fails has an answer, too.
@@ -82,7 +82,7 @@ export async function serveStateCall(calls: StateCalls, message: string): Promis
   if (!Object.hasOwn(calls, method)) throw new Error(`no such state method: ${method}`)
   try {
     const found = await (calls[method] as (...args: unknown[]) => Promise<unknown>)(...args)
-    const value = method === 'readChanges' ? packDefinitions(found as ReadChanges) : found
+    const value = method === 'readChanges' ? packDefinitions(found as DefinitionDelta) : found
     return JSON.stringify({ id, value: value ?? null } satisfies StateAnswer)
   } catch (cause) {
     return JSON.stringify({ id, failure: toStateFailure(cause) } satisfies StateAnswer)
@@ -93,14 +93,14 @@ export function decodeStateAnswer(text: string): StateAnswer {
   return parseJson(text) as unknown as StateAnswer
 }
 
-export function toStateFailure(cause: unknown): Failure {
+export function toStateFailure(cause: unknown): StateFailure {
   if (cause instanceof PortError)
     return { name: cause.name, message: cause.message, port: cause.port, code: cause.code }
   if (cause instanceof Error) return { name: cause.name, message: cause.message }
   return { name: 'Error', message: String(cause) }
 }
 
-export function toStateError(failure: Failure): Error {
+export function toStateError(failure: StateFailure): Error {
   const error = new Error(failure.message)
   error.name = failure.name
   return failure.port !== undefined && failure.code !== undefined

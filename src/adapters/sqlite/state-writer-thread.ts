@@ -30,7 +30,7 @@ try {
     ...store,
     listChangedProjects: definitions.listChangedProjects,
     readChanges: definitions.readChanges,
-    keepHashKey: hashKeys?.keepHashKey ?? rejectWrite,
+    addMissingHashKeys: hashKeys?.addMissingHashKeys ?? rejectWrite,
   }
   port.on('message', (message: string | null) => {
     if (message !== null) void serveStateCall(calls, message).then(answer => port.postMessage(answer))

@@ -17,7 +17,7 @@ export interface PrivateApiOptions {
   readonly signal?: AbortSignal
 }
 
-export type Query = Readonly<Record<string, string | number | readonly string[] | undefined>>
+export type UrlQuery = Readonly<Record<string, string | number | readonly string[] | undefined>>
 
 /** Why a command cannot continue. `exitCode` 2: repeating it changes nothing; 1: it failed during its work. */
 export class ClientError extends Error {
@@ -56,7 +56,7 @@ export class PrivateApi {
   }
 
   /** @param path below the project, such as `/feature_flags/`. @throws ClientError */
-  async get(path: string, query: Query = {}): Promise<JsonObject> {
+  async get(path: string, query: UrlQuery = {}): Promise<JsonObject> {
     return this.#object(await this.#send(path, query, { method: 'GET', signal: this.#limited() }))
   }
 
@@ -69,21 +69,21 @@ export class PrivateApi {
   }
 
   /** @throws ClientError */
-  post(path: string, body: JsonObject, query: Query = {}): Promise<JsonObject> {
+  post(path: string, body: JsonObject, query: UrlQuery = {}): Promise<JsonObject> {
     return this.#write('POST', path, body, query)
   }
 
   /** @throws ClientError */
-  patch(path: string, body: JsonObject, query: Query = {}): Promise<JsonObject> {
+  patch(path: string, body: JsonObject, query: UrlQuery = {}): Promise<JsonObject> {
     return this.#write('PATCH', path, body, query)
   }
 
-  async #write(method: string, path: string, body: JsonObject, query: Query): Promise<JsonObject> {
+  async #write(method: string, path: string, body: JsonObject, query: UrlQuery): Promise<JsonObject> {
     return this.#object(await this.#send(path, query, { ...buildJsonRequest(method, body), signal: this.#limited() }))
   }
 
   /** Has no time limit, since the response may take long. @returns its last JSON line. @throws ClientError */
-  async postForLastLine(path: string, body: JsonObject, query: Query = {}): Promise<JsonObject> {
+  async postForLastLine(path: string, body: JsonObject, query: UrlQuery = {}): Promise<JsonObject> {
     const init = { ...buildJsonRequest('POST', body), ...(this.#stop && { signal: this.#stop }) }
     const response = await this.#send(path, query, init)
     const last = parseAnswer((await this.#text(response)).trimEnd().split('\n').at(-1)!)
@@ -98,12 +98,12 @@ export class PrivateApi {
   }
 
   /** For long downloads, so there is no time limit. @returns the response with an unread body. @throws ClientError */
-  open(path: string, query: Query = {}, signal?: AbortSignal): Promise<Response> {
+  open(path: string, query: UrlQuery = {}, signal?: AbortSignal): Promise<Response> {
     return this.#send(path, query, { method: 'GET', ...(signal === undefined ? {} : { signal }) })
   }
 
   /** All results of a list in pages, up to `countMax`. @throws ClientError */
-  async list(path: string, query: Query = {}, countMax = Number.POSITIVE_INFINITY): Promise<JsonObject[]> {
+  async list(path: string, query: UrlQuery = {}, countMax = Number.POSITIVE_INFINITY): Promise<JsonObject[]> {
     const results: JsonObject[] = []
     let limit = pageRowsMax
     for (;;) {
@@ -127,7 +127,7 @@ export class PrivateApi {
     return this.#stop === undefined ? limit : AbortSignal.any([this.#stop, limit])
   }
 
-  #send(path: string, query: Query, init: RequestInit): Promise<Response> {
+  #send(path: string, query: UrlQuery, init: RequestInit): Promise<Response> {
     const project = encodeURIComponent(this.project)
     return this.#ask(`${this.instance}/api/projects/${project}${path}${formatQuery(query)}`, init)
   }
@@ -234,7 +234,7 @@ function parseAnswer(text: string): JsonValue | undefined {
   }
 }
 
-function formatQuery(query: Query): string {
+function formatQuery(query: UrlQuery): string {
   const params = new URLSearchParams()
   for (const [name, value] of Object.entries(query)) {
     if (value === undefined) continue

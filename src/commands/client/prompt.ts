@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline/promises'
 import { toPrintable } from '#core/printable.ts'
 
 /** Answers questions; tests replace it. */
-export interface Person {
+export interface Prompter {
   canAsk(): boolean
   /** @returns the answer without blanks around it; the default for an empty one. */
   ask(question: string, byDefault?: string): Promise<string>
@@ -38,7 +38,7 @@ export async function askQuestion(question: string, byDefault = ''): Promise<str
   }
 }
 
-export const personAtTerminal: Person = {
+export const terminalPrompter: Prompter = {
   canAsk: canAskQuestions,
   ask: askQuestion,
   print: line => void process.stdout.write(`${toPrintable(line)}\n`),

@@ -5,7 +5,7 @@ import { openLogReader } from '#compose/log/log.ts'
 import { openExistingManagementStore } from '#compose/stores/existing-state.ts'
 import type { Config } from '#config.ts'
 import type { LogStream } from '#core/events/log-stream.ts'
-import { isTimeTrusted, standingMs, type TrustedTime, wasTimeEverTrusted } from '#core/retention-time.ts'
+import { clockSettleMs, isTimeTrusted, type TrustedTime, wasTimeEverTrusted } from '#core/retention-time.ts'
 import { dayMs } from '#core/time.ts'
 import { inDocs, pennonCommand } from '#distribution.ts'
 import type { EventLogReader } from '#ports/log/event-log.ts'
@@ -76,7 +76,7 @@ export function checkDeferredProjects(config: Config, nowMs: number): Promise<re
     const log = openLogReader(config, { isAsFound: true })
     try {
       const found: Finding[] = []
-      for (const { stream } of await log.streams()) {
+      for (const { stream } of await log.listStreams()) {
         const finding = await checkStream(stream, management, log, nowMs)
         if (finding !== null) found.push(finding)
       }
@@ -90,7 +90,7 @@ export function checkDeferredProjects(config: Config, nowMs: number): Promise<re
 async function checkStream(
   stream: LogStream,
   management: ManagementStore,
-  log: Pick<EventLogReader, 'status'>,
+  log: Pick<EventLogReader, 'readStreamStatus'>,
   nowMs: number,
 ): Promise<Finding | null> {
   const { offset, doneOffset, deferral } = await findStreamProgress(management, stream)
@@ -103,7 +103,7 @@ async function checkStream(
   })
   const found = `${stream}: ${(await Promise.all(names)).join(', ')}; up to ${offset - doneOffset} records behind the other projects`
   try {
-    const { appendedAtMs } = await log.status(stream, doneOffset)
+    const { appendedAtMs } = await log.readStreamStatus(stream, doneOffset)
     // A log that was created anew does not contain these records, so their age is unknown.
     const age = appendedAtMs === null ? '' : `, the oldest ${Math.round((nowMs - appendedAtMs) / 1000)} s old`
     return createWarningFinding(deferred, found + age, deferredRemedy)
@@ -124,7 +124,7 @@ export function checkTrustedTime(config: Config): Promise<readonly Finding[]> {
 export function toTrustedTimeFinding(time: TrustedTime | null): Finding {
   const what = 'deletion by age'
   const ranHours = time === null ? '0' : (time.stoodMs / 3_600_000).toFixed(1)
-  const confirmed = `by running for a day (so far ${ranHours} of ${standingMs / 3_600_000} h)`
+  const confirmed = `by running for a day (so far ${ranHours} of ${clockSettleMs / 3_600_000} h)`
   if (time === null || !wasTimeEverTrusted(time))
     return createGoodFinding(
       what,

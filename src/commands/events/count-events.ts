@@ -17,7 +17,7 @@ export interface CountOptions extends ClientOptions {
   readonly interval: 'hour' | 'day' | 'week' | 'month'
 }
 
-export interface EventCounts {
+export interface EventCountAnswer {
   /** The starts of the buckets. */
   readonly days: readonly string[]
   /** The most frequent first. `event` is null for all events together, which come last. */
@@ -56,13 +56,13 @@ export function countEvents(options: CountOptions): Promise<void> {
   return runClient(options, scopes, runCommand, optionOfField)
 }
 
-async function fetchCounts(api: PrivateApi, options: CountOptions): Promise<EventCounts> {
+async function fetchCounts(api: PrivateApi, options: CountOptions): Promise<EventCountAnswer> {
   const { names, namesLeftOut } =
     options.event === undefined
       ? await fetchEventNames(api, options.importJob)
       : { names: [...new Set(options.event)], namesLeftOut: 0 }
   const asked: (string | null)[] = [...names, null]
-  const results: EventCounts['results'][number][] = []
+  const results: EventCountAnswer['results'][number][] = []
   let days: readonly string[] = []
   for (let start = 0; start < asked.length; start += seriesPerQuery) {
     const batch = asked.slice(start, start + seriesPerQuery)
@@ -83,7 +83,7 @@ async function fetchCounts(api: PrivateApi, options: CountOptions): Promise<Even
   return { days, results: [...results.filter(isNamedOrFound), all!], namesLeftOut }
 
   /** Names given with --event are shown even without events. */
-  function isNamedOrFound({ count }: EventCounts['results'][number]): boolean {
+  function isNamedOrFound({ count }: EventCountAnswer['results'][number]): boolean {
     return count > 0 || options.event !== undefined
   }
 }
@@ -115,7 +115,7 @@ interface Row {
 }
 
 export function formatEventCounts(
-  { days, results, namesLeftOut }: EventCounts,
+  { days, results, namesLeftOut }: EventCountAnswer,
   interval: string,
   terminal: Terminal,
 ): string[] {

@@ -1,6 +1,6 @@
 // `pennon events export`: a download that can be resumed, and whose file gets its name only when it is complete.
 
-import type { PrivateApi, Query } from '../client/private-api.ts'
+import type { PrivateApi, UrlQuery } from '../client/private-api.ts'
 import { ClientError } from '../client/private-api.ts'
 import { type ClientOptions, runClient } from '../client/run-client.ts'
 import { formatBytes } from '../readable-bytes.ts'
@@ -97,7 +97,7 @@ function createRequest(file: string, options: ExportOptions, api: PrivateApi): E
     to,
   }))
     if (value === '') throw new ClientError(`--${name} must not be empty.`)
-  const query: Query = {
+  const query: UrlQuery = {
     ...{ event, distinct_id: distinctId, person_id: personId, uuid, after: from, before: to },
     properties: options.property === undefined ? undefined : JSON.stringify(options.property.map(parsePropertyOption)),
     orderBy: options.oldestFirst === true ? 'timestamp' : undefined,

@@ -2,7 +2,7 @@
 
 import { constants, existsSync, readFileSync } from 'node:fs'
 import { type FileHandle, open, rename, rm, writeFile } from 'node:fs/promises'
-import { ClientError, type Query } from '../client/private-api.ts'
+import { ClientError, type UrlQuery } from '../client/private-api.ts'
 import { RowScanner } from './row-scanner.ts'
 
 export type FileFormat = 'jsonl' | 'csv' | 'parquet'
@@ -13,7 +13,7 @@ export interface ExportRequest {
   readonly project: string
   readonly format: FileFormat
   /** Without cursor and limit; time bounds are instants. */
-  readonly query: Query
+  readonly query: UrlQuery
   readonly limit: number | null
 }
 

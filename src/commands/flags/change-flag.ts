@@ -1,7 +1,7 @@
 // `pennon flags enable`, `disable`, `rollout`, `archive` and `restore`: shows the change and the number of affected persons,
 // asks for confirmation, and changes nothing else.
 
-import { archive, disable, enable, type NarrowWrite, unarchive } from '#core/flags/definitions/narrow-writes.ts'
+import { archive, disable, enable, type SingleFlagChange, unarchive } from '#core/flags/definitions/narrow-writes.ts'
 import type { JsonObject } from '#core/json.ts'
 import { toPrintableName } from '#core/printable.ts'
 import type { FlagJson } from '#wire/management/flags/flags.ts'
@@ -16,7 +16,7 @@ import { printJson, printLines } from './output.ts'
 /** A change: its action in the private API, and the function that computes its effect. */
 export interface FlagChange {
   readonly action: string
-  readonly write: NarrowWrite
+  readonly write: SingleFlagChange
   /** The request body of the action. */
   readonly body?: JsonObject
 }

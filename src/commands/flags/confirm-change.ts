@@ -1,10 +1,10 @@
 // Confirmation of a change to a flag: shows the difference and the affected persons, and asks yes or no.
 
-import type { NarrowFlag } from '#core/flags/definitions/narrow-writes.ts'
+import type { ChangeableFlag } from '#core/flags/definitions/narrow-writes.ts'
 import type { JsonObject } from '#core/json.ts'
 import { toPrintableName } from '#core/printable.ts'
 import { ClientError, type PrivateApi } from '../client/private-api.ts'
-import { type Person, personAtTerminal } from '../client/prompt.ts'
+import { type Prompter, terminalPrompter } from '../client/prompt.ts'
 import type { ClientOptions } from '../client/run-client.ts'
 import { createTerminal } from '../client/terminal.ts'
 import { formatAffectedCounts, formatDiff } from './flag-diff.ts'
@@ -18,8 +18,8 @@ export interface ChangeOptions extends ClientOptions {
 export interface PlannedChange {
   readonly title: string
   /** Null for a new flag. */
-  readonly before: NarrowFlag | null
-  readonly after: NarrowFlag
+  readonly before: ChangeableFlag | null
+  readonly after: ChangeableFlag
   /** For counting the affected persons: the changed fields, and the id of an existing flag. */
   readonly definition: JsonObject
 }
@@ -44,20 +44,20 @@ export async function confirmChange(
       ...formatDiff(before, after, createTerminal(process.stdout)).map(line => `  ${line}`),
     ])
   if (yes === true) return true
-  const canAsk = personAtTerminal.canAsk()
+  const canAsk = terminalPrompter.canAsk()
   if (canAsk) printLines(['Counting affected persons. Ctrl-C cancels without changes.'])
   printLines([toPrintableName(await describeAffectedPersons(api, definition))])
   if (!canAsk)
     throw new ClientError(
       'Nothing was changed: there is no terminal to ask for confirmation. Add --yes to change without asking.',
     )
-  if (await askYesOrNo(personAtTerminal, before === null ? 'Make it' : 'Change it')) return true
+  if (await askYesOrNo(terminalPrompter, before === null ? 'Make it' : 'Change it')) return true
   printLines(['Nothing was changed.'])
   return false
 }
 
 /** Anything but a plain yes means no. */
-export async function askYesOrNo(person: Pick<Person, 'ask'>, what: string): Promise<boolean> {
+export async function askYesOrNo(person: Pick<Prompter, 'ask'>, what: string): Promise<boolean> {
   const answer = await person.ask(`${what}? y or n`, 'n')
   return ['y', 'yes'].includes(answer.toLowerCase())
 }

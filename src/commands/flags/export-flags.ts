@@ -95,7 +95,8 @@ function listOmissionNotes({ flags }: ApiLists, file: FlagFile, isWhole: boolean
   const listKeys = (is: (flag: JsonObject) => boolean) => flags.filter(is).map(({ key }) => String(key))
   const encrypted = isWhole ? listKeys(flag => isNotDeleted(flag) && flag.has_encrypted_payloads === true) : []
   const surveys = isWhole ? listKeys(flag => isNotDeleted(flag) && isSurveyFlagKey(String(flag.key))) : []
-  const listKeysInFile = (is: (flag: JsonObject) => boolean) => listKeys(flag => inFile.has(String(flag.key)) && is(flag))
+  const listKeysInFile = (is: (flag: JsonObject) => boolean) =>
+    listKeys(flag => inFile.has(String(flag.key)) && is(flag))
   const hasAny = (field: string) => (flag: JsonObject) => Array.isArray(flag[field]) && flag[field].length > 0
   const hasExperiment = (flag: JsonObject) =>
     hasAny('experiment_set')(flag) ||

@@ -1,6 +1,6 @@
 // Describes a change of a flag in lines: the difference, and the number of persons who get another value.
 
-import type { NarrowFlag } from '#core/flags/definitions/narrow-writes.ts'
+import type { ChangeableFlag } from '#core/flags/definitions/narrow-writes.ts'
 import { formatCount } from '#core/format-count.ts'
 import type { JsonObject } from '#core/json.ts'
 import { toPrintableName } from '#core/printable.ts'
@@ -8,13 +8,13 @@ import type { Terminal } from '../client/terminal.ts'
 import { describeConditions, formatVariantLines } from './describe-rollout.ts'
 
 /** The flag after the write, which also switches off an archived flag. */
-export function applyFlagFields(flag: NarrowFlag, fields: Partial<NarrowFlag>): NarrowFlag {
+export function applyFlagFields(flag: ChangeableFlag, fields: Partial<ChangeableFlag>): ChangeableFlag {
   const { archived = flag.archived, active = flag.active, filters = flag.filters } = fields
   return { archived, active: active && !archived, filters }
 }
 
 /** @param before null for a new flag. */
-export function formatDiff(before: NarrowFlag | null, after: NarrowFlag, terminal: Terminal): string[] {
+export function formatDiff(before: ChangeableFlag | null, after: ChangeableFlag, terminal: Terminal): string[] {
   const old = before === null ? [] : listFacts(before)
   const now = listFacts(after)
   return [
@@ -23,7 +23,7 @@ export function formatDiff(before: NarrowFlag | null, after: NarrowFlag, termina
   ]
 }
 
-function listFacts({ active, archived, filters }: NarrowFlag): string[] {
+function listFacts({ active, archived, filters }: ChangeableFlag): string[] {
   const conditions = describeConditions(filters)
   return [
     active ? 'enabled' : 'disabled',

@@ -6,7 +6,7 @@ import type { ClientOptions } from '../client/run-client.ts'
 import type { ChangeOptions } from './confirm-change.ts'
 import type { CreateOptions } from './create-flag.ts'
 import type { ExplainOptions } from './explain-flag.ts'
-import type { ImportOptions } from './import-flags.ts'
+import type { ImportFlagsOptions } from './import-flags.ts'
 import type { ListOptions } from './list-flags.ts'
 import type { RolloutOptions } from './roll-out.ts'
 import type { UsageOptions } from './show-usage.ts'
@@ -214,7 +214,7 @@ the counts, and all scopes for flags with rules.
   $ pennon flags import flags.json --project 2 --yes --json
   $ pennon flags import page1.json page2.json --cohorts cohorts.json --group-types types.json`,
     )
-    .action(async (paths: string[], options: ImportOptions) =>
+    .action(async (paths: string[], options: ImportFlagsOptions) =>
       (await import('./import-flags.ts')).importFlags(paths, options),
     )
 }

@@ -7,7 +7,7 @@ import { type JsonObject, type JsonValue, toCompactJson } from '#core/json.ts'
 import type { JsonChange } from '#core/json-diff.ts'
 import { toPrintableName } from '#core/printable.ts'
 import { ClientError, type PrivateApi } from '../client/private-api.ts'
-import { personAtTerminal } from '../client/prompt.ts'
+import { terminalPrompter } from '../client/prompt.ts'
 import { runClient } from '../client/run-client.ts'
 import { createTerminal, type Terminal } from '../client/terminal.ts'
 import { askYesOrNo, type ChangeOptions, describeAffectedPersons } from './confirm-change.ts'
@@ -16,10 +16,10 @@ import { formatDiff } from './flag-diff.ts'
 import { printJson, printLines } from './output.ts'
 import {
   buildWriteBody,
-  type FlagWrite,
+  type FlagImportPlan,
   formatDefinitionTitle,
   hasFlagRules,
-  type ImportPlan,
+  type PlannedFlagWrite,
   type PlannedWrite,
   planFlagImport,
   type ReferenceIds,
@@ -27,7 +27,7 @@ import {
 import { type ListFiles, readFlagFiles } from './read-flag-files.ts'
 import { formatWriteCounts, writePlannedFlags } from './write-import.ts'
 
-export interface ImportOptions extends ChangeOptions, ListFiles {
+export interface ImportFlagsOptions extends ChangeOptions, ListFiles {
   /** Only show what would be written. */
   readonly dryRun?: boolean
 }
@@ -35,7 +35,7 @@ export interface ImportOptions extends ChangeOptions, ListFiles {
 /** The most flags whose reach is counted, since each count reads all persons. */
 const countedFlagsMax = 20
 
-export function importFlags(paths: readonly string[], options: ImportOptions): Promise<void> {
+export function importFlags(paths: readonly string[], options: ImportFlagsOptions): Promise<void> {
   return runClient(options, 'feature_flag:write, cohort:write and group:read', api =>
     importFlagsByApi(api, paths, options),
   )
@@ -45,7 +45,7 @@ export function importFlags(paths: readonly string[], options: ImportOptions): P
 export async function importFlagsByApi(
   api: PrivateApi,
   paths: readonly string[],
-  options: ImportOptions,
+  options: ImportFlagsOptions,
 ): Promise<void> {
   const { json = false, yes = false, dryRun = false } = options
   if (json && !yes && !dryRun) throw new ClientError('--json cannot ask for confirmation: add --yes or --dry-run.')
@@ -86,7 +86,7 @@ export async function importFlagsByApi(
 }
 
 /** Rules keep their seeds only if written without validation, which requires a key with all scopes. */
-async function findRightsProblems(api: PrivateApi, { writes }: ImportPlan): Promise<string[]> {
+async function findRightsProblems(api: PrivateApi, { writes }: FlagImportPlan): Promise<string[]> {
   const ofRules = writes.find(write => write.kind === 'flag' && hasFlagRules(write))
   if (ofRules === undefined) return []
   const { scopes } = await api.ownKey()
@@ -97,18 +97,18 @@ async function findRightsProblems(api: PrivateApi, { writes }: ImportPlan): Prom
       ]
 }
 
-async function isConfirmed(api: PrivateApi, plan: ImportPlan): Promise<boolean> {
-  if (!personAtTerminal.canAsk())
+async function isConfirmed(api: PrivateApi, plan: FlagImportPlan): Promise<boolean> {
+  if (!terminalPrompter.canAsk())
     throw new ClientError(
       'Nothing was written: there is no terminal to ask for confirmation. Add --yes to write without asking.',
     )
   printLines(['Counting affected persons. Ctrl-C cancels without changes.', ...(await describeReachOfPlan(api, plan))])
-  const isYes = await askYesOrNo(personAtTerminal, `Write ${formatWriteCounts(plan.writes)}`)
+  const isYes = await askYesOrNo(terminalPrompter, `Write ${formatWriteCounts(plan.writes)}`)
   if (!isYes) printLines(['Nothing was written.'])
   return isYes
 }
 
-export function formatPlanLines({ writes, same, ids }: ImportPlan, terminal: Terminal): string[] {
+export function formatPlanLines({ writes, same, ids }: FlagImportPlan, terminal: Terminal): string[] {
   const lines = writes.flatMap(write => {
     const [first, ...rest] = formatDefinitionTitle(write)
     const title = toPrintableName(first!.toUpperCase() + rest.join(''))
@@ -124,7 +124,7 @@ export function formatPlanLines({ writes, same, ids }: ImportPlan, terminal: Ter
   return same.length === 0 ? lines : [...lines, `Already up to date: ${formatWriteCounts(same)}.`]
 }
 
-function formatNewFlag(write: FlagWrite, ids: ReferenceIds, terminal: Terminal): string[] {
+function formatNewFlag(write: PlannedFlagWrite, ids: ReferenceIds, terminal: Terminal): string[] {
   const { active, archived, filters } = write.wanted
   // A condition is described by its group type's index, but by the names of cohorts and flags. Rules have none of these.
   const groupType = (name: JsonValue) => ids.find('group_type', name) ?? name
@@ -148,7 +148,7 @@ function formatValue(value: JsonValue): string {
 }
 
 /** A line for each flag that is or will be on. */
-async function describeReachOfPlan(api: PrivateApi, plan: ImportPlan): Promise<string[]> {
+async function describeReachOfPlan(api: PrivateApi, plan: FlagImportPlan): Promise<string[]> {
   const flags = plan.writes
     .filter(write => write.kind === 'flag')
     .filter(({ wanted, before }) => wanted.active || before?.active === true)
@@ -160,7 +160,7 @@ async function describeReachOfPlan(api: PrivateApi, plan: ImportPlan): Promise<s
   return lines.map(toPrintableName)
 }
 
-async function describeReach(api: PrivateApi, write: FlagWrite, { ids }: ImportPlan): Promise<string> {
+async function describeReach(api: PrivateApi, write: PlannedFlagWrite, { ids }: FlagImportPlan): Promise<string> {
   if (!ids.areKnown(write.wanted.filters))
     return 'it uses objects that this import creates, so affected persons cannot be counted yet.'
   const { version: _, ...fields } = buildWriteBody(write, ids)
@@ -170,7 +170,7 @@ async function describeReach(api: PrivateApi, write: FlagWrite, { ids }: ImportP
   })
 }
 
-function buildResults({ writes, same }: ImportPlan, written: ReadonlyMap<PlannedWrite, JsonObject>) {
+function buildResults({ writes, same }: FlagImportPlan, written: ReadonlyMap<PlannedWrite, JsonObject>) {
   const unchanged = new Set(same)
   const toResult = (write: PlannedWrite): JsonObject => {
     const { kind, name, before, changes } = write

@@ -31,11 +31,11 @@ interface Write {
   /** Empty if `before` is null. */
   readonly changes: readonly JsonChange[]
 }
-export type FlagWrite = Write & { readonly kind: 'flag'; readonly wanted: FileFlag }
-export type CohortWrite = Write & { readonly kind: 'cohort'; readonly wanted: FileCohort }
-export type PlannedWrite = FlagWrite | CohortWrite
+export type PlannedFlagWrite = Write & { readonly kind: 'flag'; readonly wanted: FileFlag }
+export type PlannedCohortWrite = Write & { readonly kind: 'cohort'; readonly wanted: FileCohort }
+export type PlannedWrite = PlannedFlagWrite | PlannedCohortWrite
 
-export interface ImportPlan {
+export interface FlagImportPlan {
   /** Each definition comes after the definitions that it refers to. */
   readonly writes: readonly PlannedWrite[]
   /** Definitions that the project already has unchanged. */
@@ -45,7 +45,7 @@ export interface ImportPlan {
   readonly ids: ReferenceIds
 }
 
-export async function planFlagImport(file: FlagFile, existing: ApiLists): Promise<ImportPlan> {
+export async function planFlagImport(file: FlagFile, existing: ApiLists): Promise<FlagImportPlan> {
   const naming = createReferenceNamer(existing)
   const flagsThere = new Map(existing.flags.filter(isNotDeleted).map(flag => [String(flag.key), flag]))
   const cohortsThere = new Map<string, JsonObject[]>()
@@ -54,7 +54,7 @@ export async function planFlagImport(file: FlagFile, existing: ApiLists): Promis
     cohortsThere.set(name, [...(cohortsThere.get(name) ?? []), cohort])
   }
   const problems: string[] = []
-  const cohorts = file.cohorts.map((wanted): CohortWrite => {
+  const cohorts = file.cohorts.map((wanted): PlannedCohortWrite => {
     const found = cohortsThere.get(wanted.name) ?? []
     if (found.length > 1)
       problems.push(`cohort "${wanted.name}": the project has ${found.length} cohorts with this name.`)
@@ -64,7 +64,7 @@ export async function planFlagImport(file: FlagFile, existing: ApiLists): Promis
       problems.push(`cohort "${wanted.name}": is_static is ${named.is_static} in the project, and cannot be changed.`)
     return { kind: 'cohort', name: wanted.name, wanted, before, changes: listChanges(named, wanted) }
   })
-  const flags = file.flags.map((wanted): FlagWrite => {
+  const flags = file.flags.map((wanted): PlannedFlagWrite => {
     const before = flagsThere.get(wanted.key) ?? null
     const changes = listChanges(before === null ? null : naming.flag(before), wanted)
     return { kind: 'flag', name: wanted.key, wanted, before, changes }
@@ -254,7 +254,7 @@ function sortByReferences(
 }
 
 /** Rules are stored unchanged, since their seeds decide who gets which value. */
-export function hasFlagRules({ wanted }: FlagWrite): boolean {
+export function hasFlagRules({ wanted }: PlannedFlagWrite): boolean {
   return readConfigVersion(wanted.filters) === 2
 }
 

@@ -17,7 +17,7 @@ export interface UsageOptions extends ClientOptions {
 }
 
 /** The response of the private API. Calls and persons are per bucket; a bucket is named by its start. */
-export interface FlagUsage {
+export interface FlagUsageAnswer {
   readonly last_called_at: string | null
   readonly results: readonly {
     readonly value: string
@@ -35,7 +35,7 @@ export function showUsage(key: string, options: UsageOptions): Promise<void> {
     if (options.json === true) printJson(usage)
     else {
       const isOpen = to === undefined
-      printLines(formatUsage(usage as unknown as FlagUsage, interval, createTerminal(process.stdout), isOpen))
+      printLines(formatUsage(usage as unknown as FlagUsageAnswer, interval, createTerminal(process.stdout), isOpen))
     }
   }
   return runClient(options, 'feature_flag:read', runCommand, { date_from: '--from', date_to: '--to' })
@@ -59,7 +59,12 @@ interface Row {
 }
 
 /** @param isOpen whether the last bucket still runs, so that its bar may grow. */
-export function formatUsage(usage: FlagUsage, interval: 'day' | 'hour', terminal: Terminal, isOpen = false): string[] {
+export function formatUsage(
+  usage: FlagUsageAnswer,
+  interval: 'day' | 'hour',
+  terminal: Terminal,
+  isOpen = false,
+): string[] {
   const lastCall = usage.last_called_at === null ? 'no call recorded' : `last called ${usage.last_called_at}`
   if (usage.results.length === 0)
     return [

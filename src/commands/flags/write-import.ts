@@ -6,9 +6,9 @@ import { ClientError, type PrivateApi } from '../client/private-api.ts'
 import { buildFlagPath } from './find-flag.ts'
 import {
   buildWriteBody,
+  type FlagImportPlan,
   formatDefinitionTitle,
   hasFlagRules,
-  type ImportPlan,
   type PlannedWrite,
 } from './plan-import.ts'
 
@@ -18,7 +18,7 @@ import {
  */
 export async function writePlannedFlags(
   api: PrivateApi,
-  plan: ImportPlan,
+  plan: FlagImportPlan,
   wrote: (write: PlannedWrite, answer: JsonObject) => void,
 ): Promise<void> {
   for (const [index, write] of plan.writes.entries()) {
@@ -33,7 +33,7 @@ export async function writePlannedFlags(
   }
 }
 
-async function writeOne(api: PrivateApi, write: PlannedWrite, { ids }: ImportPlan): Promise<JsonObject> {
+async function writeOne(api: PrivateApi, write: PlannedWrite, { ids }: FlagImportPlan): Promise<JsonObject> {
   const body = buildWriteBody(write, ids)
   const query =
     write.kind === 'flag' && hasFlagRules(write) && body.filters !== undefined ? { skip_validation: 'true' } : {}

@@ -7,7 +7,7 @@ import type { JsonObject } from '#core/json.ts'
 import { toPrintable } from '#core/printable.ts'
 import { ByteReader } from '#importer/read/byte-reader.ts'
 import { detectCsvShape, headerBytesMax } from '#importer/read/csv-shape.ts'
-import { type ParsedRecord, parseJsonLine } from '#importer/read/parse-record.ts'
+import { type ParsedSourceRecord, parseJsonLine } from '#importer/read/parse-record.ts'
 import { recordBytesMax, splitRecords } from '#importer/read/split-records.ts'
 import { createRowParser, parseRawRecord } from '#importer/read/text-records.ts'
 import { convertRecord } from '#importer/records/convert-record.ts'
@@ -83,13 +83,13 @@ function prepareOrRefuse(prepare: () => RecordConverter): RecordConverter {
 }
 
 /** Leaves out the detail of a reject, which the test vectors do not compare. */
-function toAnswer(outcome: Exclude<ParsedRecord, { value: JsonObject }>): Answer {
+function toAnswer(outcome: Exclude<ParsedSourceRecord, { value: JsonObject }>): Answer {
   if ('skipped' in outcome) return outcome
   const { reason, field } = outcome.rejected
   return { rejected: { reason, field } }
 }
 
-async function* parseRecords(stdin: AsyncIterable<Buffer>, format: 'json' | 'csv'): AsyncGenerator<ParsedRecord> {
+async function* parseRecords(stdin: AsyncIterable<Buffer>, format: 'json' | 'csv'): AsyncGenerator<ParsedSourceRecord> {
   const input = new ByteReader(stdin)
   if (format === 'json') warnOfWrongFormat(await input.peekLine(headerBytesMax))
   const shape = format === 'csv' ? await detectCsvShape(input) : plainCsv

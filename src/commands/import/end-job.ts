@@ -10,8 +10,8 @@ import { readCheckpoint } from '#importer/send/checkpoint.ts'
 import type { ServiceApi } from '#importer/send/job-api.ts'
 import { openRetries } from '#importer/send/retried-records.ts'
 import {
-  type Ending,
   endServiceJob,
+  type JobEnding,
   readJobEndTime,
   readServiceJob,
   readServiceState,
@@ -42,7 +42,7 @@ interface EndOptions {
   readonly unverified?: boolean
 }
 
-type How = Ending['how']
+type How = JobEnding['how']
 
 export async function publishOrDiscardImport(how: How, path: string, options: EndOptions): Promise<void> {
   const request: Request = { state: 'not sent' }
@@ -131,7 +131,7 @@ async function endJob(job: Job, how: How, options: EndOptions, request: Request,
 /** Also updates the report, which people pass on. */
 async function recordEnding({ folder, plan }: Job, serviceJobId: string, how: How, api: ServiceApi): Promise<void> {
   const at = await readJobEndTime(api, serviceJobId, how)
-  const ending: Ending = { serviceJobId, how, isDone: true, ...(at !== null && { at }) }
+  const ending: JobEnding = { serviceJobId, how, isDone: true, ...(at !== null && { at }) }
   storeEnding(folder, ending)
   updateReport(folder, plan)
 }

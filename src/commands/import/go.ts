@@ -2,7 +2,7 @@
 
 import { existsSync } from 'node:fs'
 import { isJobFolder } from '#importer/job/job-folder.ts'
-import { canAskQuestions, personAtTerminal } from '../client/prompt.ts'
+import { canAskQuestions, terminalPrompter } from '../client/prompt.ts'
 import { refuse } from '../refuse.ts'
 import { publishOrDiscardImport } from './end-job.ts'
 import { findSourceOrRefuse } from './job/open-job.ts'
@@ -23,7 +23,7 @@ export async function importFiles(files: readonly string[], { folder, ...given }
       `there is no terminal to ask at. Use instead: pennon import plan ${at} ${files.map(quotePath).join(' ')} --source ${given.source ?? 'NAME'}; pennon import run ${at}, and again with the --yes that it prints; pennon import publish ${at} --project NAME`,
     )
   }
-  const { name: source } = findSourceOrRefuse(given.source ?? (await askForSource(personAtTerminal)))
+  const { name: source } = findSourceOrRefuse(given.source ?? (await askForSource(terminalPrompter)))
   const path = folder ?? findUnusedPath(`import-${new Date().toISOString().slice(0, 10)}-${source}`)
   if (existsSync(path) && isJobFolder(path))
     refuse(`${path} already contains an import. To continue it: pennon import run ${quotePath(path)}`)

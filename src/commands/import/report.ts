@@ -4,7 +4,7 @@
 import { truncateList } from '#core/format-count.ts'
 import { toPrintable } from '#core/printable.ts'
 import type { JobFolder } from '#importer/job/job-folder.ts'
-import { readRehearsal, reportNames, type Sent } from '#importer/stages/report/import-report.ts'
+import { readRehearsal, reportNames, type SentSummary } from '#importer/stages/report/import-report.ts'
 import { createReportSections, describeJob, type Section } from '#importer/stages/report/report-sections.ts'
 import { readSamples, type Sample } from '#importer/stages/report/samples.ts'
 import { readSentSummary } from '#importer/verify/sent.ts'
@@ -48,7 +48,7 @@ async function printReport(job: Job, options: ReportOptions): Promise<void> {
 }
 
 /** The service's answer comes first: the job may have been published or discarded from elsewhere. */
-function addEnding(sent: Sent | null, service: ServiceAnswer): Sent | null {
+function addEnding(sent: SentSummary | null, service: ServiceAnswer): SentSummary | null {
   if (sent === null || service === null || 'unknownBecause' in service) return sent
   const { state, publishedAt, discardedAt } = service
   const how = state === 'published' ? 'publish' : state === 'discarded' ? 'discard' : null

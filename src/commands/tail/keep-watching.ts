@@ -3,7 +3,7 @@
 
 import type { LiveViewEnd } from './live-view.ts'
 
-export interface KeepWatchingOptions {
+export interface ReconnectOptions {
   /** Runs one view, from its request to its end. */
   readonly watch: (onReady: () => void) => Promise<LiveViewEnd>
   /** Called once each time the view breaks; `onBack` is called once when the view is back. */
@@ -22,7 +22,7 @@ const soonMs = 60_000
 const steadyAfterMs = 10_000
 
 /** @returns why retrying is pointless, and whether a view was ever open. */
-export async function watchWithReconnects(options: KeepWatchingOptions): Promise<{ reason: string; wasOpen: boolean }> {
+export async function watchWithReconnects(options: ReconnectOptions): Promise<{ reason: string; wasOpen: boolean }> {
   const { watch, monotonicNowMs } = options
   let wasOpen = false
   /** When the view was lost: at its last byte, if that is known. Null while it is not lost. */

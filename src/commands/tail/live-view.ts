@@ -5,13 +5,13 @@ import { isJsonObject, type JsonObject, parseJson } from '#core/json.ts'
 import { isUnknownPathDetail } from '#wire/wire-error.ts'
 
 /** Numbers keep the form in which they were sent, because 64-bit ids do not fit into a double. */
-export type Data = Readonly<JsonObject>
+export type LiveMessageData = Readonly<JsonObject>
 
 export interface LiveViewOptions {
   readonly url: URL
   readonly personalKey: string
   /** The first message has the kind `ready`. */
-  readonly onMessage: (kind: string, data: Data) => void
+  readonly onMessage: (kind: string, data: LiveMessageData) => void
   /** An instance sends something every 15 s; after this long without a byte, the connection counts as broken. */
   readonly silentAfterMs: number
   readonly monotonicNowMs: () => number
@@ -62,7 +62,11 @@ export async function watchLiveView({
     return { isFinal: false, reason: wasClosed }
   } catch (cause) {
     const isSilent = leaving.signal.aborted
-    return { isFinal: false, reason: describeCause(cause), ...(isSilent && { silentMs: monotonicNowMs() - lastByteAtMs }) }
+    return {
+      isFinal: false,
+      reason: describeCause(cause),
+      ...(isSilent && { silentMs: monotonicNowMs() - lastByteAtMs }),
+    }
   } finally {
     clearInterval(watch)
     leaving.abort()
@@ -124,7 +128,7 @@ function readDetail(text: string): string | null {
 async function* readMessages(
   body: ReadableStream<Uint8Array>,
   onBytes: () => void,
-): AsyncGenerator<{ kind: string; data: Data }> {
+): AsyncGenerator<{ kind: string; data: LiveMessageData }> {
   const decoder = new TextDecoder()
   let rest = ''
   for await (const chunk of body) {
@@ -152,7 +156,7 @@ function readField(message: string, name: string): string | undefined {
 }
 
 /** @throws Error if the text is not a JSON object. */
-function parseObject(text: string): Data {
+function parseObject(text: string): LiveMessageData {
   const value = parseJson(text)
   if (!isJsonObject(value)) throw new Error('received an invalid live view message')
   return value

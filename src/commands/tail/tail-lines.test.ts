@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { parseJson } from '#core/json.ts'
 import { plainTerminal } from '../client/terminal.ts'
-import type { Data } from './live-view.ts'
+import type { LiveMessageData } from './live-view.ts'
 import { formatJsonLine, formatLine } from './tail-lines.ts'
 
 const at = '2026-11-22T01:02:27.290Z'
 
 /** A line without its padding. */
 function line(kind: string, json: string, isJson = false): string {
-  const data = parseJson(json) as Data
+  const data = parseJson(json) as LiveMessageData
   return isJson ? formatJsonLine(kind, data) : formatLine(kind, data).replaceAll(/ {3,}/g, '  ')
 }
 

@@ -4,14 +4,14 @@
 import { toPrintable } from '#core/printable.ts'
 import { plainTerminal, type Terminal } from '../client/terminal.ts'
 import { measureTextWidth, truncateToWidth } from '../client/text-width.ts'
-import type { Data } from './live-view.ts'
+import type { LiveMessageData } from './live-view.ts'
 
 /** @returns the whole message as JSON. */
-export function formatJsonLine(kind: string, data: Data): string {
+export function formatJsonLine(kind: string, data: LiveMessageData): string {
   return toPrintable(JSON.stringify({ type: kind, ...data }))
 }
 
-export function formatLine(kind: string, data: Data, terminal: Terminal = plainTerminal): string {
+export function formatLine(kind: string, data: LiveMessageData, terminal: Terminal = plainTerminal): string {
   switch (kind) {
     case 'ready':
       return terminal.paint('bold', formatRow(['TIME', 'EVENT', 'DISTINCT ID', 'PROPERTIES'], terminal))
@@ -53,7 +53,7 @@ function toEventCells({
   properties,
   cut,
   ...others
-}: Data): string[] {
+}: LiveMessageData): string[] {
   const set = ['$set', '$set_once'].filter(name => name in others)
   const parts = [
     ...(isImport === true ? [`historical ${timestamp}`] : []),
@@ -74,7 +74,7 @@ function toRejectCells({
   field,
   distinct_id: distinctId,
   body,
-}: Data): string[] {
+}: LiveMessageData): string[] {
   const text = String(body)
   const shown = text.length > bodyCharsMax ? `${text.slice(0, bodyCharsMax)}…` : text
   const at = field === '' || field === null || field === undefined ? '' : ` (${field})`

@@ -35,7 +35,7 @@ describe('a backup', () => {
     mkdirSync(unpacked)
     await unpackBackup(file, unpacked)
     const streamFolder = join(unpacked, 'log', 'main')
-    const { endOffset } = await openedReader(t, join(unpacked, 'log')).status('main', 0)
+    const { endOffset } = await openedReader(t, join(unpacked, 'log')).readStreamStatus('main', 0)
     assert.equal(listSegments(streamFolder).length, 1)
     assert.ok(readStreamMark(streamFolder) > 0 && readStreamMark(streamFolder) <= endOffset)
   })
@@ -43,7 +43,7 @@ describe('a backup', () => {
   it('does not contain the salts of cookieless visitors', async t => {
     const { folder, file, backUpNow, appender } = await instance(t)
     append(appender, 0)
-    await openSaltFiles(join(folder, 'data')).keepSalt('2026-11-28', Buffer.from('salt of that day'))
+    await openSaltFiles(join(folder, 'data')).findOrCreateSalt('2026-11-28', Buffer.from('salt of that day'))
     assert.ok((await backUpNow()).ok)
     const unpacked = join(folder, 'unpacked')
     mkdirSync(unpacked)
@@ -78,7 +78,7 @@ describe('a backup', () => {
     const before = listSegments(join(logFolder, 'main'))
     const reader = openSqliteLogReader({ folder: logFolder })
     t.after(() => reader.close())
-    await reader.pack(new AbortController().signal)
+    await reader.compressSegments(new AbortController().signal)
     let looks = 0
     const held = new HeldSegments(logFolder, streamFolder => (looks++ === 0 ? before : listSegments(streamFolder)))
     t.after(() => held.close())

@@ -35,7 +35,7 @@ export interface VerifyReport {
 
 type Counts = Readonly<Record<string, number>>
 
-export interface VerifyOptions {
+export interface VerifyBackupOptions {
   readonly onProgress: (bytes: number, bytesInAll: number) => void
   readonly signal: AbortSignal
   /** The program whose `engine` command runs the event store. */
@@ -53,7 +53,7 @@ const engineStartsMax = 3
 export async function verifyBackupFile(
   config: Config,
   file: string,
-  options: VerifyOptions,
+  options: VerifyBackupOptions,
 ): Promise<Result<VerifyReport, string>> {
   if (statSync(file, { throwIfNoEntry: false }) === undefined) return err(`${file} does not exist.`)
   try {
@@ -85,7 +85,7 @@ export async function verifyBackupFile(
 async function inspectBackup(
   config: Config,
   { description, fileCount }: { readonly description: BackupDescription; readonly fileCount: number },
-  options: VerifyOptions,
+  options: VerifyBackupOptions,
 ): Promise<VerifyReport> {
   const { dataFolder } = config
   const differences: string[] = []
@@ -121,7 +121,8 @@ async function readLogEndOffsets(config: Config): Promise<Counts> {
   const reader = openLogReader(config)
   try {
     const ends: Record<string, number> = {}
-    for (const { stream } of await reader.streams()) ends[stream] = (await reader.status(stream, 0)).endOffset
+    for (const { stream } of await reader.listStreams())
+      ends[stream] = (await reader.readStreamStatus(stream, 0)).endOffset
     return ends
   } finally {
     await reader.close()
@@ -131,7 +132,7 @@ async function readLogEndOffsets(config: Config): Promise<Counts> {
 /** @returns null if the engine does not start. @throws PortError, the signal's reason. */
 async function countEvents(
   dataFolder: string,
-  { mainPath, environment, signal }: VerifyOptions,
+  { mainPath, environment, signal }: VerifyBackupOptions,
 ): Promise<Counts | null> {
   const answers = Promise.withResolvers<boolean>()
   let endCount = 0

@@ -6,7 +6,7 @@ import type { Config } from '#config.ts'
 import { createPooledRandomUint32, type RandomUint32 } from '#core/capture/event-uuid.ts'
 import type { LogStream, Traffic } from '#core/events/log-stream.ts'
 import type { ProcessedUntil } from '#core/events/processed-until.ts'
-import { createStateOutageLogger, type NoteStateAway } from '#http/shared/state-away.ts'
+import { createStateOutageLogger, type LogStateOutage } from '#http/shared/state-away.ts'
 import type { Clock, Timers } from '#ports/clock.ts'
 import type { Geoip } from '#ports/geoip.ts'
 import type { ProcessingState } from '#processes/messages.ts'
@@ -52,7 +52,7 @@ export interface Machine extends Timers {
 
 export interface FrontContext extends FrontSurroundings, Machine {
   readonly trustedProxies: TrustedProxies
-  readonly noteStateAway: NoteStateAway
+  readonly noteStateAway: LogStateOutage
 }
 
 /** @param over for tests: replaces parts of the machine. */

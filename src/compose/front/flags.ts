@@ -27,7 +27,7 @@ export function composeFlags(
   const decide = createDecideService({
     findProject,
     subjects: state.subjects,
-    hashKeys: { findHashKeys: state.subjects.findHashKeys, keepHashKey: management.keepHashKey },
+    hashKeys: { findHashKeys: state.subjects.findHashKeys, addMissingHashKeys: management.addMissingHashKeys },
     salts: parts.salts,
     visitors: state.subjects,
     writesAtOnceMax: state.loginWritesAtOnceMax,

@@ -20,7 +20,7 @@ function createHealthDeps({ config, definitions, stores, counters, eventLog, met
   return {
     readiness: async () => {
       const lostCount = await countLost(logReader)
-      const condition = eventLog.condition()
+      const condition = eventLog.getCondition()
       const stateMissing = state.missing()
       return {
         flags: definitions.isServing() ? 'ok' : 'definitions_not_loaded',
@@ -49,9 +49,9 @@ function toEventsCode(isAway: boolean, missingSpanCount: number): string {
 }
 
 /** 0 while the disk does not answer, since the losses are unknown then; `capture` reports the disk. */
-async function countLost(log: Pick<EventLogReader, 'lostCount'>): Promise<number> {
+async function countLost(log: Pick<EventLogReader, 'countLostRecords'>): Promise<number> {
   try {
-    return await log.lostCount()
+    return await log.countLostRecords()
   } catch (error) {
     if (error instanceof PortError) return 0
     throw error

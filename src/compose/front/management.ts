@@ -1,7 +1,7 @@
 // Composes the private API, and the description of every path of a front.
 
 import { openParquetFile } from '#adapters/parquet-thread/parquet-file.ts'
-import type { BaseUrlOf } from '#http/management/kit/base-url.ts'
+import type { GetBaseUrl } from '#http/management/kit/base-url.ts'
 import type { ManagementRoute } from '#http/management/kit/endpoint.ts'
 import { openApiRoutes } from '#http/management/kit/openapi.ts'
 import { managementRoutes } from '#http/management/management-routes.ts'
@@ -17,7 +17,7 @@ export interface ManagementFeatures {
   readonly rejects: RejectReplay
   /** The version of Pennon that the description states. */
   readonly version: string
-  readonly addressBase: BaseUrlOf
+  readonly addressBase: GetBaseUrl
   /** Routes to describe in addition to the private API. */
   readonly otherRoutes: readonly Route[]
 }

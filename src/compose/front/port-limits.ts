@@ -6,13 +6,13 @@ import { readOpenFilesMax } from '#adapters/system/open-files.ts'
 import { readTcpQueues } from '#adapters/system/tcp-queues.ts'
 import {
   AnswerBudget,
-  type AnswerEnd,
+  type AnswerEndReason,
   adminAnswerBudgetBytes,
   answerBudgetBytes,
   eventsAnswerBudgetBytes,
 } from '#http/answers/answer-budget.ts'
-import { adminBodyLimits, BodyBudget, bodyLimits, type EndedBody } from '#http/bodies/request-bodies.ts'
-import { type ConnectionEnd, Connections, computeConnectionsMax, unansweredMax } from '#http/connections.ts'
+import { adminBodyLimits, BodyBudget, type BodyEndReason, bodyLimits } from '#http/bodies/request-bodies.ts'
+import { type ConnectionEndReason, Connections, computeConnectionsMax, unansweredMax } from '#http/connections.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { createLogLimiter } from '#telemetry/log-limiter.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
@@ -45,7 +45,7 @@ export function composePortLimits(options: PortLimitsOptions): {
   const adminBound = hasAdminPort ? Math.ceil(bound / 8) : 0
   const atBound = createLogLimiter(monotonicNowMs)
   const atPipelining = createLogLimiter(monotonicNowMs)
-  const onConnectionEnd = (reason: ConnectionEnd) => {
+  const onConnectionEnd = (reason: ConnectionEndReason) => {
     metrics.connectionsEnded.inc({ why: reason })
     if (reason === 'pipelined')
       atPipelining(times =>
@@ -62,11 +62,11 @@ export function composePortLimits(options: PortLimitsOptions): {
         ),
       )
   }
-  const logReaders: Record<AnswerEnd, ReturnType<typeof createLogLimiter>> = {
+  const logReaders: Record<AnswerEndReason, ReturnType<typeof createLogLimiter>> = {
     stalled: createLogLimiter(monotonicNowMs),
     no_room: createLogLimiter(monotonicNowMs),
   }
-  const onAnswerEnd = (reason: AnswerEnd) => {
+  const onAnswerEnd = (reason: AnswerEndReason) => {
     metrics.answersEnded.inc({ why: reason })
     logReaders[reason](times => logger.warn({ times, why: reason }, answerEndTexts[reason]))
   }
@@ -83,7 +83,7 @@ export function composePortLimits(options: PortLimitsOptions): {
     admin: createAnswerBudget(adminAnswerBudgetBytes),
     events: createAnswerBudget(eventsAnswerBudgetBytes),
   }
-  const onEnded = (reason: EndedBody) => metrics.requestBodiesEnded.inc({ why: reason })
+  const onEnded = (reason: BodyEndReason) => metrics.requestBodiesEnded.inc({ why: reason })
   const limits = {
     publicLimits: {
       bodyBudget: new BodyBudget({ limits: bodyLimits, onEnded }),
@@ -104,7 +104,7 @@ export function composePortLimits(options: PortLimitsOptions): {
   return { ...limits, eventsConnections }
 }
 
-const answerEndTexts: Record<AnswerEnd, string> = {
+const answerEndTexts: Record<AnswerEndReason, string> = {
   stalled: 'aborting responses whose clients stopped reading',
   no_room:
     'memory budget for responses exhausted; aborting those of the slowest readers, first of the address with the most. Use a proxy that buffers responses to shield Pennon from slow clients',

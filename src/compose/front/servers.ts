@@ -19,7 +19,7 @@ export interface ServerParts extends FrontContext {
 }
 
 /** Routes and streams of a front's servers. */
-export interface Served {
+export interface ServedRoutes {
   readonly publicRoutes: readonly Route[]
   /** Null without a separate port for the private API. */
   readonly adminRoutes: readonly Route[] | null
@@ -42,7 +42,7 @@ export function composeAuthorizer({
 
 export function composeServers(
   parts: ServerParts,
-  { publicRoutes, adminRoutes, streams, eventsServer: composeEventsServer }: Served,
+  { publicRoutes, adminRoutes, streams, eventsServer: composeEventsServer }: ServedRoutes,
   opened: AsyncDisposableStack,
 ) {
   const { config, logger, metrics } = parts

@@ -4,7 +4,7 @@ import { howToInstall, missingPackage, packageFolder } from '#distribution.ts'
 import { createApiSource } from '#importer/fetch/apis/api-sources.ts'
 import type { FetchConfig } from '#importer/fetch/fetch-config.ts'
 import { FetchStop } from '#importer/fetch/fetch-faults.ts'
-import { type Environment, findSecret } from '#importer/fetch/fetch-secrets.ts'
+import { type FetchEnvironment, findSecret } from '#importer/fetch/fetch-secrets.ts'
 import type { FetchSource } from '#importer/fetch/fetch-source.ts'
 import { createHttpListSource } from '#importer/fetch/http-list.ts'
 import { createObjectFetchSource } from '#importer/fetch/object-parts.ts'
@@ -18,7 +18,7 @@ const anyRegion = 'us-east-1'
  */
 export async function openFetchSource(
   config: FetchConfig,
-  env: Environment,
+  env: FetchEnvironment,
   nowMs: number,
   isPlan = false,
 ): Promise<FetchSource> {

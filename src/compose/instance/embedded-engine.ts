@@ -7,7 +7,7 @@ import {
   removeEngineEndpoint,
   writeEngineEndpoint,
 } from '#adapters/clickhouse-embedded/engine-endpoint.ts'
-import { FollowedLinkError, removeFoldersReplacingLinks } from '#adapters/clickhouse-embedded/followed-links.ts'
+import { ReplacedLinkError, removeFoldersReplacingLinks } from '#adapters/clickhouse-embedded/followed-links.ts'
 import { prepareEngineStart } from '#adapters/clickhouse-embedded/start-engine.ts'
 import type { Config } from '#config.ts'
 import { err, ok, type Result } from '#core/result.ts'
@@ -99,7 +99,7 @@ export function repairCopiedEngineFolder({ clickhouseUrl, dataFolder }: Config, 
       )
     return ok(null)
   } catch (cause) {
-    if (cause instanceof FollowedLinkError) return err(cause.message)
+    if (cause instanceof ReplacedLinkError) return err(cause.message)
     throw cause
   }
 }

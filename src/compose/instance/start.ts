@@ -7,7 +7,7 @@ import type { Result } from '#core/result.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
 import type { ReturnedState } from '#ports/state/worker-state.ts'
-import { type Bootstrapped, checkFirstStart, completeFirstStart } from '#services/manage/first-start.ts'
+import { checkFirstStart, completeFirstStart, type FirstStartResult } from '#services/manage/first-start.ts'
 import { bindLog, findLogMismatch } from '#services/progress/bind-log.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { openLogReader, prepareLog, readLogId } from '../log/log.ts'
@@ -23,7 +23,7 @@ export function bootstrapInstance(
   clock: Clock,
   management: ManagementStore,
   beforeKeys?: () => void,
-): Promise<Bootstrapped> {
+): Promise<FirstStartResult> {
   const { projectKey, personalKey } = config
   return completeFirstStart({
     management,
@@ -71,8 +71,8 @@ export async function checkStateAfterOutage(config: Config, found: ReturnedState
   try {
     return await findLogMismatch(found, {
       id: readLogId(config),
-      streams: (await reader.streams()).map(({ stream }) => stream),
-      endOffset: async (stream, position) => (await reader.status(stream, position)).endOffset,
+      streams: (await reader.listStreams()).map(({ stream }) => stream),
+      endOffset: async (stream, position) => (await reader.readStreamStatus(stream, position)).endOffset,
     })
   } finally {
     await reader.close()

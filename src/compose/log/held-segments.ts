@@ -2,7 +2,7 @@
 
 import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import { copyDatabase, type HeldDatabase, openDatabaseForCopying } from '#adapters/backup-file/copy-database.ts'
+import { copyDatabase, type OpenDatabase, openDatabaseForCopying } from '#adapters/backup-file/copy-database.ts'
 import type { BackupWriter } from '#adapters/backup-file/write-backup.ts'
 import { embeddedStreamNames } from '#adapters/sqlite-log/embedded-streams.ts'
 import { listSegments, type SegmentName } from '#adapters/sqlite-log/segment-file.ts'
@@ -14,7 +14,7 @@ import { getLogFolder } from './log.ts'
 interface HeldSegment {
   readonly segment: SegmentName
   /** Null for a damaged segment, which is copied as it is. */
-  readonly database: HeldDatabase | null
+  readonly database: OpenDatabase | null
   readonly reason: string | null
 }
 

@@ -21,7 +21,10 @@ export type LogDamage =
 /** @throws any error that is not damage. */
 export function findLogDamage(config: Config): readonly LogDamage[] {
   const folder = getLogFolder(config)
-  return [...findIdentityDamage(folder), ...embeddedStreamNames.flatMap(stream => findStreamDamage(join(folder, stream)))]
+  return [
+    ...findIdentityDamage(folder),
+    ...embeddedStreamNames.flatMap(stream => findStreamDamage(join(folder, stream))),
+  ]
 }
 
 function findStreamDamage(streamFolder: string): LogDamage[] {

@@ -44,7 +44,7 @@ export async function openLogWriter(options: LogWriterOptions, opened: AsyncDisp
   })
   const log = opened.adopt(writer, each => each.close())
   metrics.onCollect(() => {
-    for (const [stream, recordCount] of log.waitingRecords()) metrics.logQueueRecords.set({ stream }, recordCount)
+    for (const [stream, recordCount] of log.countWaitingRecords()) metrics.logQueueRecords.set({ stream }, recordCount)
   })
   return log
 }

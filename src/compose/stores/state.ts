@@ -3,7 +3,7 @@
 // loaded only when it is used.
 
 import type { InstanceLock } from '#adapters/postgres/instance-lock.ts'
-import { addSearchPath, type StateSchema } from '#adapters/postgres/state-schema.ts'
+import { addSearchPath, type SchemaChoice } from '#adapters/postgres/state-schema.ts'
 import { openStateWriter } from '#adapters/sqlite/state-writer-client.ts'
 import type { Config } from '#config.ts'
 import { ok, type Result } from '#core/result.ts'
@@ -21,7 +21,7 @@ const replicaConnectMsMax = 3_000
 /** For the private API, for loading definitions, and for the writes of evaluations. */
 export type StateWriter = ManagementStore & Pick<DefinitionStore, 'loadChanges'> & HashKeyOverrideWriter
 
-type FoundState = Exclude<StateSchema, { refusal: string }>
+type FoundState = Exclude<SchemaChoice, { refusal: string }>
 
 /** Brings the state up to the newest schema. @throws with a message for the operator if it cannot be opened. */
 export async function openManagementStore(config: Config, logger: Logger): Promise<StateWriter> {
@@ -112,7 +112,7 @@ async function openPostgresState(url: string, found: FoundState, logger: Logger)
   const close = async () => {
     await Promise.all([management.close(), hashKeys.close()])
   }
-  return { ...management, keepHashKey: hashKeys.keepHashKey, close }
+  return { ...management, addMissingHashKeys: hashKeys.addMissingHashKeys, close }
 }
 
 /** @throws an Error with a line for the operator instead of a PortError. */

@@ -9,12 +9,12 @@ import type { Clock } from '#ports/clock.ts'
 import type { Geoip } from '#ports/geoip.ts'
 import { createImplicitJobFinder } from '#services/imports/implicit-jobs.ts'
 import { createImportWorker } from '#services/imports/run-import-work.ts'
-import { createEventProcessor, type ProcessingState } from '#services/processing/process-events.ts'
+import { createEventProcessor, type WorkerProcessingState } from '#services/processing/process-events.ts'
 import { restrictClaimsToLog } from '#services/progress/bind-log.ts'
 import { createDailySaltCache } from '#services/shared/daily-salts.ts'
 import { runPeriodically, type Schedule } from '#services/shared/run-periodically.ts'
 import { createSerialQueue } from '#services/shared/serializer.ts'
-import { UnderWay } from '#services/shared/under-way.ts'
+import { RunningCalls } from '#services/shared/under-way.ts'
 import { createFlagUsageRefresher } from '#services/worker/cache-flag-usage.ts'
 import { createOldCountsCleanup } from '#services/worker/count-retention.ts'
 import { createErasureWorker } from '#services/worker/erase-persons.ts'
@@ -32,14 +32,14 @@ import { openLogReader, readLogId } from '../log/log.ts'
 import { openWorkerState } from '../stores/state.ts'
 import { openEventStore, openSalts } from '../stores/stores.ts'
 
-export interface WorkerOptions {
+export interface ComposeWorkerOptions {
   readonly config: Config
   readonly clock: Clock
   /** Null without a GeoIP database; events then get no location. */
   readonly geoip: Geoip | null
   readonly logger: Logger
   readonly metrics: Metrics
-  readonly onStateChange: (state: ProcessingState) => void
+  readonly onStateChange: (state: WorkerProcessingState) => void
   readonly onProcessedUntil: (traffic: Traffic, until: ProcessedUntil) => void
 }
 
@@ -50,7 +50,7 @@ export interface ComposedWorker extends Worker {
 }
 
 /** Requires a state that `serve` has migrated. */
-export async function composeWorker(options: WorkerOptions): Promise<ComposedWorker> {
+export async function composeWorker(options: ComposeWorkerOptions): Promise<ComposedWorker> {
   const { config, clock, geoip, logger, metrics, onStateChange, onProcessedUntil } = options
   const { chunks, management } = await openWorkerState(config, logger)
   const followedLogId = readLogId(config)
@@ -78,7 +78,7 @@ export async function composeWorker(options: WorkerOptions): Promise<ComposedWor
   const flagUsage = createFlagUsageRefresher({ events, projects: management, clock, logger, mayRun })
   const mirror = createSubjectMirrorUpdater({ state: management, events, logger, newUuid: randomUUID, mayRun })
   const ownerId = randomUUID()
-  const underWay = new UnderWay()
+  const underWay = new RunningCalls()
   const serialize = createSerialQueue()
   const implicitJobs = createImplicitJobFinder({ jobs: management, clock })
   let hasOtherProjects = false

@@ -5,7 +5,7 @@
 import { cookielessSentinel } from '../cookieless/visitor-hash.ts'
 import type { CapturedEvent } from '../events/captured-event.ts'
 import { isTruthy } from '../events/group-identity.ts'
-import { editMembers, findMembersNamed, findStringEnd, type Member, MemberNames, readKeyAt } from '../json-text.ts'
+import { editMembers, findMembersNamed, findStringEnd, type JsonMember, MemberNames, readKeyAt } from '../json-text.ts'
 import type { SettledVisitor } from '../log/record-codec.ts'
 import type { CookielessMode } from '../project.ts'
 
@@ -86,7 +86,7 @@ const ofVisitor = new MemberNames(visitorNames)
  */
 export function readVisitor(
   propertiesJson: string,
-  members: readonly Member[] = findMembersNamed(propertiesJson, ofVisitor),
+  members: readonly JsonMember[] = findMembersNamed(propertiesJson, ofVisitor),
 ): { readonly facts: VisitorFacts; readonly strippedJson: string } {
   const facts: VisitorFacts = { ip: '', userAgent: '', host: '', extra: '', timezone: '', isGeoipDisabled: false }
   const strippedJson = editMembers(propertiesJson, members, ({ name, valueStart, end }) => {
@@ -122,7 +122,7 @@ export function stripIdentifyingMembers(text: string): string | undefined {
  */
 export function extractVisitor(
   event: CapturedEvent,
-  members?: readonly Member[],
+  members?: readonly JsonMember[],
 ): { readonly event: CapturedEvent; readonly visitor: VisitorFacts } {
   const { setJson, setOnceJson, ip } = event
   const { facts, strippedJson } = readVisitor(event.propertiesJson, members)

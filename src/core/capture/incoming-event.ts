@@ -2,7 +2,7 @@
 // parsers in `wire/capture` and `wire/capture-v1` produce it, and `prepare-events.ts` turns it into records and outcomes.
 
 import type { ClientSdk } from '../events/captured-event.ts'
-import type { Member } from '../json-text.ts'
+import type { JsonMember } from '../json-text.ts'
 
 export type IncomingItem = IncomingEvent | ItemFault | PerformanceEvent
 
@@ -87,7 +87,7 @@ export interface IncomingEvent {
   readonly setJson: string | null
   readonly setOnceJson: string | null
   /** Where in the properties the members of `visitorNames` are, if that is known and the event is cookieless. */
-  readonly visitorMembers?: readonly Member[] | undefined
+  readonly visitorMembers?: readonly JsonMember[] | undefined
 }
 
 export interface IncomingV1Event {

@@ -67,10 +67,10 @@ export function getCookielessDropReason(code: number): CookielessDrop | null {
 }
 
 /** Why an item is refused, in either protocol. */
-export type RejectReason = (typeof eventRefusals)[number] | (typeof v1DropReasons)[number] | 'invalid_shape'
+export type CaptureRejectReason = (typeof eventRefusals)[number] | (typeof v1DropReasons)[number] | 'invalid_shape'
 export const rejectCodes = defineOutcomes(
   'reject',
-  [...new Set<RejectReason>([...eventRefusals, 'invalid_shape', ...v1DropReasons])],
+  [...new Set<CaptureRejectReason>([...eventRefusals, 'invalid_shape', ...v1DropReasons])],
   false,
 )
 

@@ -11,7 +11,7 @@ import {
 } from '../events/captured-event.ts'
 import { findEventDropReason } from '../events/event-drops.ts'
 import { type JsonObject, parsePlainJson } from '../json.ts'
-import type { Member } from '../json-text.ts'
+import type { JsonMember } from '../json-text.ts'
 import { noIngestionSettings } from '../project.ts'
 import { err, type Result } from '../result.ts'
 import { mayHaveVisitors } from './cookieless-body.ts'
@@ -32,11 +32,11 @@ import { type EventContext, normalizeEvent, type RequestContext, refusedFields }
 import { isCookielessV1Event, normalizeV1Event, type V1EventContext } from './normalize-v1-event.ts'
 import { type OutcomeTable, rejectCountMax, TableWriter } from './outcome-table.ts'
 import {
+  type CaptureRejectReason,
   cookielessDropCodes,
   okCode,
   performanceCode,
   personlessCode,
-  type RejectReason,
   rejectCodes,
   warningCodes,
   workerDropCodes,
@@ -70,7 +70,7 @@ export interface ReceivedRequest {
 }
 
 /** Returns what settles the visitors of a key's project; null when no project has the key. */
-export type VisitorsOf = (token: string) => SettleVisitor | null
+export type GetSettleVisitor = (token: string) => SettleVisitor | null
 
 /**
  * Normalises and encodes the items in order, with the project left open (0). A bad item refuses the whole request, with one
@@ -81,7 +81,7 @@ export type VisitorsOf = (token: string) => SettleVisitor | null
 export function prepareEvents(
   request: IncomingRequest,
   received: ReceivedRequest & { readonly random: RandomUint32 },
-  visitorsOf?: VisitorsOf,
+  visitorsOf?: GetSettleVisitor,
 ): OutcomeTable {
   const { historicalMigration, isItemised } = request
   const context: EventContext = {
@@ -97,7 +97,7 @@ export function prepareEvents(
 export function prepareV1Events(
   request: IncomingV1Request,
   received: ReceivedRequest,
-  visitorsOf?: VisitorsOf,
+  visitorsOf?: GetSettleVisitor,
 ): OutcomeTable {
   const { sentAtMs, sdk, aiOnly, captureInternal } = request
   const ip = captureInternal ? '127.0.0.1' : received.ip
@@ -111,7 +111,7 @@ interface Protocol<Event, Context> {
   normalize(item: Event, context: Context): Result<CapturedEvent, Fault>
   isCookieless(item: Event): boolean
   /** `visitorMembers` of an incoming event. */
-  membersOf(item: Event): readonly Member[] | undefined
+  membersOf(item: Event): readonly JsonMember[] | undefined
   /** The outcome of an event that is stored. */
   codeOf(event: CapturedEvent): number
   /** What reading a reject again needs in addition to the fields that both protocols have. */
@@ -119,7 +119,7 @@ interface Protocol<Event, Context> {
 }
 
 interface Fault {
-  readonly reason: RejectReason
+  readonly reason: CaptureRejectReason
   readonly field: string
 }
 
@@ -150,7 +150,7 @@ function prepareItems<Event extends IncomingEvent | IncomingV1Event, Context ext
   request: IncomingItems<Event>,
   context: Context,
   protocol: Protocol<Event, Context>,
-  visitorsOf?: VisitorsOf,
+  visitorsOf?: GetSettleVisitor,
 ): OutcomeTable {
   const { items, historicalMigration } = request
   /** Undefined before the first event of cookieless mode. */
@@ -199,7 +199,7 @@ export function addEventRow(
     readonly isUuidMade: boolean
     readonly isCookieless: boolean
     readonly isImport: boolean
-    readonly members?: readonly Member[] | undefined
+    readonly members?: readonly JsonMember[] | undefined
     readonly settle?: SettleVisitor | null
   },
 ): void {
@@ -276,7 +276,7 @@ class RejectWriter<Event, Context extends RequestContext> {
     return this.#isOfVisitors
   }
 
-  #recordOf(item: ReadableItem, reason: RejectReason, field: string) {
+  #recordOf(item: ReadableItem, reason: CaptureRejectReason, field: string) {
     const { projectId, token, historicalMigration, importJobId, receivedAtMs, capturedAtMs } = this.#context
     const lane: Lane = historicalMigration ? 'historical' : 'main'
     const context = { projectId, token, lane, historicalMigration, importJobId, receivedAtMs, capturedAtMs }

@@ -1,6 +1,6 @@
 // A refused body as the reject store keeps it: truncated, and with what is needed to replay it.
 
-import type { KeptBody, RejectSource } from '../events/captured-event.ts'
+import type { RejectSource, ReplayableBody } from '../events/captured-event.ts'
 import { stripVisitorsFromBody } from './cookieless-body.ts'
 import type { RefusedItem } from './incoming-event.ts'
 
@@ -25,7 +25,7 @@ export function truncateRefusedItem({ uuid, name, distinctId }: RefusedItem): Re
  * Truncates a body and records whether anything was removed. An empty body is marked as not replayable. For a request with
  * cookieless events, neither their visitors nor the sender's address are kept.
  */
-export function toStoredRejectBody(sent: string, source: Omit<RejectSource, 'isCut'>): KeptBody {
+export function toStoredRejectBody(sent: string, source: Omit<RejectSource, 'isCut'>): ReplayableBody {
   const stripped = stripVisitorsFromBody(sent)
   const whole = stripped ?? sent
   const text = truncateRejectBody(whole)
@@ -37,7 +37,7 @@ export function toStoredRejectBody(sent: string, source: Omit<RejectSource, 'isC
 }
 
 /** A body that is kept for reading only and is never replayed. */
-export function toReadOnlyRejectBody(sent: string): KeptBody {
+export function toReadOnlyRejectBody(sent: string): ReplayableBody {
   return toStoredRejectBody(sent, notReadAgain)
 }
 

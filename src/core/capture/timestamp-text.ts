@@ -157,7 +157,9 @@ function parseMailTimestamp(text: string): number | null {
     )
   if (parts === null) return null
   const zone = parts[7]!.toUpperCase()
-  const offsetMs = /^[+-]/.test(zone) ? parseZoneOffsetMs(zone, 0) : (mailZoneHours.get(zone) ?? Number.NaN) * 60 * minuteMs
+  const offsetMs = /^[+-]/.test(zone)
+    ? parseZoneOffsetMs(zone, 0)
+    : (mailZoneHours.get(zone) ?? Number.NaN) * 60 * minuteMs
   const dayMs = dateMs(Number(parts[3]), months.indexOf(parts[2]!.toLowerCase()) + 1, Number(parts[1]))
   return nullIfNaN(dayMs + timeOfDayMs(Number(parts[4]), Number(parts[5]), Number(parts[6] ?? 0)) - offsetMs)
 }

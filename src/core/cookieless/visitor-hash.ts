@@ -26,7 +26,10 @@ const extraLengthMax = 100
  */
 export function computeVisitorHash(salt: Uint8Array, parts: VisitorParts, root: string): Uint8Array<ArrayBuffer> {
   const { projectId, address, userAgent, extra } = parts
-  return computeHash(salt, `${projectId}-${address}-${root}-${userAgent}-0-${truncateToCodePoints(extra, extraLengthMax)}`)
+  return computeHash(
+    salt,
+    `${projectId}-${address}-${root}-${userAgent}-0-${truncateToCodePoints(extra, extraLengthMax)}`,
+  )
 }
 
 /**

@@ -115,13 +115,13 @@ export interface ClientSdk {
 }
 
 /** A refused body, truncated, with the data needed to replay it. */
-export interface KeptBody {
+export interface ReplayableBody {
   readonly text: string
   readonly source: RejectSource
 }
 
 /** A plain string has an unknown source, or is empty. */
-export type RejectedBody = string | KeptBody
+export type RejectedBody = string | ReplayableBody
 
 /**
  * An event or request that the edge refused. It is not processed, but kept in the reject store, so that it can be found.

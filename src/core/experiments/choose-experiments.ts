@@ -63,7 +63,11 @@ export function filterExperiments<T extends ListedExperiment>(
   return chosen.sort((a, b) => direction * compare(rank(a), rank(b)) || b.id - a.id)
 }
 
-function getSortKey(experiment: ListedExperiment, by: (typeof experimentOrders)[number], nowMs: number): string | number {
+function getSortKey(
+  experiment: ListedExperiment,
+  by: (typeof experimentOrders)[number],
+  nowMs: number,
+): string | number {
   const { startDateMs, endDateMs } = experiment
   switch (by) {
     case 'name':

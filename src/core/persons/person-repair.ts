@@ -14,7 +14,7 @@ export const openRepairsMax = 100
  * A distinct id that a split has separated. When the person's history is folded, links with such an id that are older than
  * the split are not made.
  */
-export interface PersonCut {
+export interface SplitDistinctId {
   readonly projectId: number
   readonly distinctId: string
   /** The person that the id has alone after the split. */

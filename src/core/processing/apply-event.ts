@@ -16,13 +16,13 @@ import type { JsonObject } from '../json.ts'
 import { noKeys } from '../persons/profile.ts'
 import type { Project } from '../project.ts'
 import { dayMs } from '../time.ts'
-import { buildStoredEvent, type RowPerson } from './build-stored-event.ts'
+import { buildStoredEvent, type StoredEventPerson } from './build-stored-event.ts'
 import type { ProjectState, WorkingPerson } from './chunk-state.ts'
 import { type DeduplicatedCall, type FlagCalls, isFlagCall, toDeduplicatedCall } from './deduplicate-flag-calls.ts'
 import {
   addAddressAndLocation,
   addPersonSetMaps,
-  type GeoipOf,
+  type LookUpGeoip,
   type ProfileUse,
   type UpdateMaps,
 } from './enrich-event.ts'
@@ -37,7 +37,7 @@ export interface ApplyContext {
   /** The stream of the event's record. */
   readonly stream: LogStream
   readonly warn: RaiseWarning
-  readonly geoipOf: GeoipOf
+  readonly geoipOf: LookUpGeoip
   /** The event's job asked for the location of recorded addresses. */
   readonly looksUpImport: boolean
   /** The event's merge conflicted with other writers on every try, so the event is processed without the merge. */
@@ -111,7 +111,10 @@ function warnOfOddities(event: CapturedEvent, properties: JsonObject, use: Profi
   const { uuid, timestampMs } = event
   const wish = properties.$process_person_profile
   if (wish !== undefined && typeof wish !== 'boolean' && (use === 'full' || use === 'read_only'))
-    warn('invalid_process_person_profile', { ...toEventDetails(event), $process_person_profile: truncateForWarning(wish) })
+    warn('invalid_process_person_profile', {
+      ...toEventDetails(event),
+      $process_person_profile: truncateForWarning(wish),
+    })
   // Imports are not checked, because their uuids may have been generated on the day of the import.
   if (uuid[14] !== '7' || event.historicalMigration) return
   const uuidMs = Number.parseInt(uuid.slice(0, 8), 16) * 65_536 + Number.parseInt(uuid.slice(9, 13), 16)
@@ -144,7 +147,7 @@ function isTooLarge({ lane, propertiesJson, personPropertiesJson, elementsChain 
 const noPersonCreatedAtMs = 5_000
 const upgradeAfterMs = 60_000
 
-function resolvePerson(context: ApplyContext, item: ParsedEvent, use: ProfileUse, maps: UpdateMaps): RowPerson {
+function resolvePerson(context: ApplyContext, item: ParsedEvent, use: ProfileUse, maps: UpdateMaps): StoredEventPerson {
   const { state, warn } = context
   const { event, properties } = item
   if (use === 'full') {
@@ -202,7 +205,11 @@ function readUnsetKeys({ event, properties }: ParsedEvent): readonly string[] {
   return groupEventNames.has(event.name) ? noKeys : parseUnsetKeys(properties.$unset)
 }
 
-function toRowPerson(person: WorkingPerson, mode: RowPerson['mode'], propertiesJson: string): RowPerson {
+function toRowPerson(
+  person: WorkingPerson,
+  mode: StoredEventPerson['mode'],
+  propertiesJson: string,
+): StoredEventPerson {
   return { uuid: person.uuid, createdAtMs: person.createdAtMs, mode, propertiesJson }
 }
 
@@ -213,7 +220,11 @@ function toRowPerson(person: WorkingPerson, mode: RowPerson['mode'], propertiesJ
 function warnOfRefusedGroupType(state: ProjectState, event: CapturedEvent, warn: RaiseWarning): void {
   const refused = state.takeRefusedGroupType()
   if (refused !== null)
-    warn('group_type_refused', { ...toEventDetails(event), groupType: truncateForWarning(refused.name), why: refused.reason })
+    warn('group_type_refused', {
+      ...toEventDetails(event),
+      groupType: truncateForWarning(refused.name),
+      why: refused.reason,
+    })
 }
 
 function identifyGroup({ state, warn }: ApplyContext, { event, properties }: ParsedEvent): void {

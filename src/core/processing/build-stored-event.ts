@@ -17,7 +17,7 @@ import { resolveGroups } from './group-update.ts'
 import type { ParsedEvent } from './parse-chunk.ts'
 import type { RaiseWarning } from './person-step.ts'
 
-export interface RowPerson {
+export interface StoredEventPerson {
   readonly uuid: string
   readonly createdAtMs: number
   readonly mode: StoredEvent['personMode']
@@ -30,7 +30,7 @@ export function buildStoredEvent(
   item: ParsedEvent,
   keys: readonly string[],
   use: ProfileUse,
-  person: RowPerson,
+  person: StoredEventPerson,
   draft: PropertiesDraft,
   linkedId: string,
   logStream: LogStream,

@@ -8,7 +8,7 @@ import type { ImportJobStatus } from '../imports/import-job.ts'
 import type { JsonObject } from '../json.ts'
 import type { ErasedId } from '../persons/erasure.ts'
 import type { DistinctIdMapping, Person } from '../persons/person.ts'
-import type { PersonCut } from '../persons/person-repair.ts'
+import type { SplitDistinctId } from '../persons/person-repair.ts'
 import type { Project } from '../project.ts'
 import type { VisitorChanges } from './visitors.ts'
 
@@ -120,7 +120,7 @@ export interface ChunkChanges {
   /** Absent for a chunk without events of import jobs. */
   readonly imports?: ImportChanges
   /** Distinct ids of a person that these changes split; each replaces an earlier cut of its id. */
-  readonly cuts?: readonly PersonCut[]
+  readonly cuts?: readonly SplitDistinctId[]
   /**
    * By project, the count of discards as loaded. The commit is a conflict if discarding an import job has begun since: the
    * persons and groups in the rows may be gone.

@@ -17,10 +17,10 @@ import type { Project } from '../project.ts'
 import type { ParsedEvent } from './parse-chunk.ts'
 
 /** The properties to add for an address; null when it is unknown. */
-export type GeoipOf = (address: string) => GeoipProperties | null
+export type LookUpGeoip = (address: string) => GeoipProperties | null
 
 /** Looks up each address once. @param lookUp null for an unknown address. */
-export function cacheGeoipLookups(lookUp: (address: string) => GeoipLocation | null): GeoipOf {
+export function cacheGeoipLookups(lookUp: (address: string) => GeoipLocation | null): LookUpGeoip {
   const known = new Map<string, GeoipProperties | null>()
   return address => {
     let properties = known.get(address)
@@ -44,7 +44,7 @@ export type ProfileUse = 'full' | 'read_only' | 'personless' | 'forced_off'
  */
 export function addAddressAndLocation(
   project: Project,
-  { geoipOf, looksUpImport }: { readonly geoipOf: GeoipOf; readonly looksUpImport: boolean },
+  { geoipOf, looksUpImport }: { readonly geoipOf: LookUpGeoip; readonly looksUpImport: boolean },
   item: ParsedEvent,
   draft: PropertiesDraft,
 ): GeoipProperties | null {
@@ -68,7 +68,7 @@ export function addAddressAndLocation(
   return geoip
 }
 
-function lookUpAddress(geoipOf: GeoipOf, address: string): GeoipProperties | null {
+function lookUpAddress(geoipOf: LookUpGeoip, address: string): GeoipProperties | null {
   return address === '' ? null : geoipOf(address)
 }
 

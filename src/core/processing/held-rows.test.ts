@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { findMissingRanges, type HeldRange, mergeRowRanges } from './held-rows.ts'
+import { findMissingRanges, mergeRowRanges, type RowRange } from './held-rows.ts'
 
-function range(from: number, to: number, more: Partial<HeldRange> = {}): HeldRange {
+function range(from: number, to: number, more: Partial<RowRange> = {}): RowRange {
   return { table: 'events', tableId: 'a', partition: '0-202611', from, to, oldestMs: from, newestMs: to, ...more }
 }
 

@@ -3,7 +3,7 @@
 // broken, or is missing in an older copy leaves a gap, however many rows were replaced since.
 
 /** Rows of one partition of a table that were stored with the block numbers `from` to `to`, both included. */
-export interface HeldRange {
+export interface RowRange {
   readonly table: string
   /** Different each time the table is created. */
   readonly tableId: string
@@ -27,14 +27,14 @@ export interface EventStoreMark {
   readonly id: string
   /** The offset in each log stream. */
   readonly positions: Readonly<Record<string, number>>
-  readonly held: readonly HeldRange[]
+  readonly held: readonly RowRange[]
   /** Ranges that were lost and could not be restored; listed until they are back or an operator accepts the loss. */
-  readonly missing: readonly HeldRange[]
+  readonly missing: readonly RowRange[]
 }
 
 /** Sorts ranges and joins those that touch. */
-export function mergeRowRanges(ranges: readonly HeldRange[]): HeldRange[] {
-  const joined: HeldRange[] = []
+export function mergeRowRanges(ranges: readonly RowRange[]): RowRange[] {
+  const joined: RowRange[] = []
   for (const range of [...ranges].sort(comparePlaces)) {
     const last = joined.at(-1)
     if (last !== undefined && isSamePlace(last, range) && range.from <= last.to + 1)
@@ -53,10 +53,10 @@ export function mergeRowRanges(ranges: readonly HeldRange[]): HeldRange[] {
  * The parts of `before` that `now` does not cover. The times of a hole are narrowed by its neighbours on both sides,
  * since rows are stored roughly in the order of their times.
  */
-export function findMissingRanges(before: readonly HeldRange[], now: readonly HeldRange[]): HeldRange[] {
+export function findMissingRanges(before: readonly RowRange[], now: readonly RowRange[]): RowRange[] {
   const covers = mergeRowRanges(now)
   return mergeRowRanges(before).flatMap(range => {
-    const holes: HeldRange[] = []
+    const holes: RowRange[] = []
     let from = range.from
     let oldestMs = range.oldestMs
     for (const cover of covers) {
@@ -76,15 +76,15 @@ export function findMissingRanges(before: readonly HeldRange[], now: readonly He
   })
 }
 
-function mergeTimeSpans(a: number | null, b: number | null): Pick<HeldRange, 'oldestMs' | 'newestMs'> {
+function mergeTimeSpans(a: number | null, b: number | null): Pick<RowRange, 'oldestMs' | 'newestMs'> {
   return { oldestMs: minPresent(a, b), newestMs: maxPresent(a, b) }
 }
 
-function isSamePlace(a: HeldRange, b: HeldRange): boolean {
+function isSamePlace(a: RowRange, b: RowRange): boolean {
   return a.table === b.table && a.tableId === b.tableId && a.partition === b.partition
 }
 
-function comparePlaces(a: HeldRange, b: HeldRange): number {
+function comparePlaces(a: RowRange, b: RowRange): number {
   return (
     compare(a.table, b.table) || compare(a.tableId, b.tableId) || compare(a.partition, b.partition) || a.from - b.from
   )

@@ -61,7 +61,7 @@ export function listWantedIdentifies(events: readonly VisitorEvent[], traffic: T
   return { visitors: [...visitors.values()], events: [...identifies.values()] }
 }
 
-export interface CountedIdentifies {
+export interface IdentifyCounts {
   /** For each event: how many `$identify` events of its visitor count before it; −1 for an id that the page itself set. */
   readonly counts: readonly number[]
   /** The `$identify` events that were not known yet. */
@@ -76,7 +76,7 @@ export function countIdentifyEvents(
   events: readonly VisitorEvent[],
   wanted: WantedIdentifies,
   loaded: LoadedIdentifies,
-): CountedIdentifies {
+): IdentifyCounts {
   const soFar = new Map(
     wanted.visitors.map(({ projectId, hash }, index) => [buildVisitorKey(projectId, hash), loaded.counts[index]!]),
   )
@@ -118,7 +118,7 @@ export function listWantedSessions(
 }
 
 export interface KnownVisitors {
-  readonly counted: CountedIdentifies
+  readonly counted: IdentifyCounts
   readonly sessions: readonly VisitorSession[]
   /** By day. The salt of a missing day has been deleted. */
   readonly salts: ReadonlyMap<string, Uint8Array>

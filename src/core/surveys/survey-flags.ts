@@ -29,6 +29,9 @@ export function isSurveyRunning(survey: Pick<Survey, 'startDateMs' | 'endDateMs'
 export function buildUnansweredSurveyFilters(surveyId: string, iteration: number | null): JsonObject {
   const suffix = iteration === null ? surveyId : `${surveyId}/${iteration}`
   const createNotSetFilter = (key: string) => ({ key, type: 'person', operator: 'is_not_set', value: 'is_not_set' })
-  const properties = [createNotSetFilter(`$survey_dismissed/${suffix}`), createNotSetFilter(`$survey_responded/${suffix}`)]
+  const properties = [
+    createNotSetFilter(`$survey_dismissed/${suffix}`),
+    createNotSetFilter(`$survey_responded/${suffix}`),
+  ]
   return { groups: [{ properties, rollout_percentage: 100 }] }
 }

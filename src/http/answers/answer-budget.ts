@@ -15,7 +15,7 @@ export const adminAnswerBudgetBytes = 64 * MiB
 export const eventsAnswerBudgetBytes = 32 * MiB
 
 /** Why an answer was broken off. `stalled`: its reader took nothing; `no_room`: other answers needed its memory. */
-export type AnswerEnd = 'stalled' | 'no_room'
+export type AnswerEndReason = 'stalled' | 'no_room'
 
 /** Returns how many bytes the system still holds for the peers of some sockets, by the numbers of their open files. */
 export type ReadUnacknowledged = (files: ReadonlySet<number>) => Promise<ReadonlyMap<number, number>>
@@ -24,7 +24,7 @@ export interface AnswerBudgetOptions {
   readonly bytesMax?: number
   /** Identifies the sender: when the budget is full, readers of the sender that holds most are disconnected. */
   readonly senderOf: (request: IncomingMessage) => string
-  readonly onEnded?: (reason: AnswerEnd) => void
+  readonly onEnded?: (reason: AnswerEndReason) => void
   readonly readUnacknowledged?: ReadUnacknowledged
   readonly startTicks?: StartTicks
 }
@@ -79,7 +79,7 @@ export function exemptFromStallLimit(answer: ServerResponse): void {
 export class AnswerBudget {
   readonly #bytesMax: number
   readonly #senderOf: (request: IncomingMessage) => string
-  readonly #onEnded: (reason: AnswerEnd) => void
+  readonly #onEnded: (reason: AnswerEndReason) => void
   readonly #readUnacknowledged: ReadUnacknowledged
   readonly #startTicks: StartTicks
   #stopTicks: (() => void) | null = null
@@ -200,7 +200,7 @@ export class AnswerBudget {
     }
   }
 
-  #end(reader: Reader, reason: AnswerEnd): void {
+  #end(reader: Reader, reason: AnswerEndReason): void {
     reader.isEnded = true
     this.#endedBytes += reader.heldBytes
     this.#onEnded(reason)

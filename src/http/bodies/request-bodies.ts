@@ -44,14 +44,14 @@ export const adminBodyLimits: BodyLimits = {
  * Why the reading of a body was ended. `stalled`: it arrived too slowly. `no_room`: other bodies needed its memory.
  * `tiny_pieces`: it came in countless tiny chunks.
  */
-export type EndedBody = 'stalled' | 'no_room' | 'tiny_pieces'
+export type BodyEndReason = 'stalled' | 'no_room' | 'tiny_pieces'
 
 export interface BodyBudgetOptions {
   readonly limits?: BodyLimits
   readonly slow?: SlowBodies
   readonly drained?: DrainedBodies
   /** Called for each body that was ended before it had arrived. */
-  readonly onEnded?: (reason: EndedBody) => void
+  readonly onEnded?: (reason: BodyEndReason) => void
 }
 
 export class BodyBudget implements ReaderBudget {
@@ -59,7 +59,7 @@ export class BodyBudget implements ReaderBudget {
   readonly #readLimiter = new ReadLimiter()
   readonly #slow: SlowBodies
   readonly #drained: DrainedBodies
-  readonly #onEnded: (reason: EndedBody) => void
+  readonly #onEnded: (reason: BodyEndReason) => void
   #heldBytes = 0
 
   constructor({ limits = bodyLimits, slow, drained, onEnded }: BodyBudgetOptions = {}) {

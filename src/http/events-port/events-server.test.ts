@@ -21,7 +21,7 @@ async function connection(t: TestContext, rows: Buffer) {
     trustedProxies: trustedProxies.value,
   })
   const server = createEventsServer({
-    events: { passSql: async () => ok({ headers: {}, body: Readable.from([rows]) }) },
+    events: { forwardSql: async () => ok({ headers: {}, body: Readable.from([rows]) }) },
     password: 'of-the-dashboards',
     hasProject: () => true,
     connections: eventsConnections,

@@ -19,7 +19,7 @@ import type { Connections } from '../connections.ts'
 import { hasSeveralHosts } from '../shared/several-hosts.ts'
 
 export interface EventsServerOptions {
-  readonly events: Pick<SqlQueries, 'passSql'>
+  readonly events: Pick<SqlQueries, 'forwardSql'>
   readonly password: string
   /** Whether this front serves the project. */
   readonly hasProject: (projectId: number) => boolean
@@ -97,7 +97,7 @@ export function createEventsServer(options: EventsServerOptions): Server {
     const signal = AbortSignal.any([ended.signal, AbortSignal.timeout(timeouts.downloadMs)])
     try {
       const params = selectEngineParams(url, request)
-      const passed = await events.passSql(
+      const passed = await events.forwardSql(
         { projectId, sql, params, acceptEncoding: chooseAcceptedEncoding(request) },
         signal,
       )

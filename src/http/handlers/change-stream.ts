@@ -14,7 +14,7 @@ import {
   readStreamApiKey,
   streamHeartbeat,
 } from '#wire/flags/change-events.ts'
-import type { RawQuery } from '#wire/flags/decide-query.ts'
+import type { RawDecideQuery } from '#wire/flags/decide-query.ts'
 import { type OfrepError, ofrepErrors } from '#wire/flags/ofrep-errors.ts'
 import { streamHeaders } from '../management/kit/stream-answers.ts'
 import type { Route } from '../shared/route.ts'
@@ -50,7 +50,7 @@ function openStream(
   request: FastifyRequest,
   reply: FastifyReply,
 ): OfrepError | null {
-  const query = request.query as RawQuery
+  const query = request.query as RawDecideQuery
   const key = readStreamApiKey(request.headers, query)
   if (key === '') return ofrepErrors.missingKey
   const compiled = findProject(key)

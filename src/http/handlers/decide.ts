@@ -19,7 +19,7 @@ import {
   type DecideEndpoint,
   type DecideQuery,
   parseDecideQuery,
-  type RawQuery,
+  type RawDecideQuery,
 } from '#wire/flags/decide-query.ts'
 import type { DecideContext } from '#wire/flags/decide-request.ts'
 import {
@@ -77,7 +77,7 @@ function answerMinimal(
   reply: FastifyReply,
 ): void {
   const endpoint = findOriginalEndpoint(path, request)
-  const shape = chooseMinimalShape(request.query as RawQuery, endpoint)
+  const shape = chooseMinimalShape(request.query as RawDecideQuery, endpoint)
   const requestId = chooseRequestId(request, newUuid)
   sendJson(reply, 200, encodeMinimalAnswer({ shape, endpoint, requestId, evaluatedAtMs: clock.nowMs() }))
 }
@@ -89,7 +89,7 @@ function answerEvaluation(
   reply: FastifyReply,
 ): void | Promise<void> {
   const endpoint = findOriginalEndpoint(path, request)
-  const query = parseDecideQuery(request.query as RawQuery, endpoint)
+  const query = parseDecideQuery(request.query as RawDecideQuery, endpoint)
   if (!query.ok) return sendAnswer(reply, query)
   const body = toFlagsBody(request, query.value)
   const context = toDecideContext(endpoint, query.value, request)

@@ -6,7 +6,7 @@ import { liveWindowMs } from '#core/events/live-window.ts'
 import { importBatchEventsMax, isJobOpen } from '#core/imports/import-job.ts'
 import type { Project } from '#core/project.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import type { AskedBatch, ImportedRows } from '#ports/events/imported-rows.ts'
+import type { BatchIdentities, ImportedRows } from '#ports/events/imported-rows.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { AnswerCompletion, AnswerReading, CaptureOutcome } from '#services/capture/capture-outcome.ts'
 import type { ImportPace } from '#services/imports/import-pace.ts'
@@ -16,8 +16,8 @@ import { findSenderNetwork } from '#wire/address/client-address.ts'
 import type { VerboseAnswer } from '#wire/capture/capture-verdicts.ts'
 import type { PreparedCapture } from '#wire/capture/decode-capture.ts'
 import {
+  type BatchImportReport,
   encodeImportReport,
-  type ImportReport,
   readEventIdentities,
   readImportReport,
 } from '#wire/capture/import-report.ts'
@@ -28,7 +28,7 @@ export interface ImportRequestDeps {
   readonly findProject: (token: string) => Project | null
   readonly openJobs: OpenJobs
   readonly pace: ImportPace
-  readonly events: Pick<ImportedRows, 'countStored'>
+  readonly events: Pick<ImportedRows, 'countStoredEvents'>
 }
 
 /** The job that a request names. */
@@ -111,7 +111,7 @@ export function createImportReportReader(
   { findProject }: ImportRequestDeps,
   { token, historicalMigration, report }: Extract<PreparedCapture, { readonly kind: 'prepared' }>,
   receivedAtMs: number,
-): AnswerReading<ImportReport> {
+): AnswerReading<BatchImportReport> {
   if (report !== undefined && historicalMigration && findProject(token) !== null) return () => report
   return table => runInSlices(readImportReport(table, computeRecentStartMs(receivedAtMs)))
 }
@@ -128,27 +128,31 @@ export function computeRecentStartMs(receivedAtMs: number): number {
 export function createStoredEventCounter(
   { findProject, events }: ImportRequestDeps,
   { token, historicalMigration, table }: Extract<PreparedCapture, { readonly kind: 'prepared' }>,
-): AnswerCompletion<ImportReport> | undefined {
+): AnswerCompletion<BatchImportReport> | undefined {
   const project = findProject(token)
   if (!historicalMigration || project === null) return undefined
   return async report => {
-    const batch = { summary: report.events, identities: () => runInSlices(readEventIdentities(table)) }
+    const batch = { summary: report.events, listIdentities: () => runInSlices(readEventIdentities(table)) }
     const storedCount = await countStoredEvents(events, project.id, batch)
     return { ...report, duplicates: report.duplicates + storedCount }
   }
 }
 
-export function encodeReportOutcome(outcome: CaptureOutcome<ImportReport>): CaptureOutcome<VerboseAnswer> {
+export function encodeReportOutcome(outcome: CaptureOutcome<BatchImportReport>): CaptureOutcome<VerboseAnswer> {
   return 'answer' in outcome
     ? { ...outcome, answer: { status: 200, body: encodeImportReport(outcome.answer) } }
     : outcome
 }
 
-async function countStoredEvents(events: ImportRequestDeps['events'], projectId: number, batch: AskedBatch): Promise<number> {
+async function countStoredEvents(
+  events: ImportRequestDeps['events'],
+  projectId: number,
+  batch: BatchIdentities,
+): Promise<number> {
   const { count } = batch.summary
   // Limited, since anyone with a project's public key can request this.
   if (count === 0 || count > importBatchEventsMax) return 0
-  return events.countStored(projectId, batch).catch(ignoreStoreFailure)
+  return events.countStoredEvents(projectId, batch).catch(ignoreStoreFailure)
 }
 
 function ignoreStoreFailure(cause: unknown): number {

@@ -11,7 +11,7 @@ import { findGeoipAddress } from '#wire/address/client-address.ts'
 import { readVisitorFromHeaders } from '#wire/address/shown-visitor.ts'
 import type { TrustedProxies } from '#wire/address/trusted-proxies.ts'
 import { computeChangeTag, encodeEventStreams, readChangeEventTag } from '#wire/flags/change-events.ts'
-import type { RawQuery } from '#wire/flags/decide-query.ts'
+import type { RawDecideQuery } from '#wire/flags/decide-query.ts'
 import {
   createOfrepPropertyError,
   createOverQuotaError,
@@ -104,7 +104,7 @@ async function answerEvaluation(
 
 /** Whether the client names a revision that this front does not serve yet: another front may have reported it. */
 function isUnservedRevisionRequested(compiled: CompiledProject | null, request: FastifyRequest): boolean {
-  const heard = readChangeEventTag(request.query as RawQuery)
+  const heard = readChangeEventTag(request.query as RawDecideQuery)
   return heard !== null && compiled !== null && heard !== computeChangeTag(compiled.project.uuid, compiled.revision)
 }
 

@@ -21,7 +21,7 @@ import { wireError } from '#wire/wire-error.ts'
 import { listAcceptedCompressions } from '../shared/accepted-packings.ts'
 import { computeContentHash, matchesEtag } from '../shared/etag.ts'
 import { type Route, sendError, sendJson } from '../shared/route.ts'
-import { javascript, type PackedScript, type ScriptHeaders, sendScript } from './script-answer.ts'
+import { type CompressedScript, javascript, type ScriptHeaders, sendScript } from './script-answer.ts'
 
 export interface RemoteConfigOptions {
   readonly findProject: (token: string) => CompiledProject | null
@@ -54,7 +54,7 @@ export function remoteConfigRoutes(options: RemoteConfigOptions): Route[] {
   const { findProject, scripts, clock, isOverRecordingQuota } = options
   const forRecorded = new WeakMap<ClientConfig, PreparedConfig>()
   const forOthers = new WeakMap<ClientConfig, PreparedConfig>()
-  const bundles = new WeakMap<PreparedConfig, Promise<PackedScript | null>>()
+  const bundles = new WeakMap<PreparedConfig, Promise<CompressedScript | null>>()
   const common = { access: 'project_key', group: 'browser', bodyLimitBytes: 1_024 } as const
   return (['GET', 'HEAD'] as const).flatMap(method => [
     { ...common, method, path: '/array/:token/config', handler: withToken(answerJson) },
@@ -97,7 +97,7 @@ export function remoteConfigRoutes(options: RemoteConfigOptions): Route[] {
   }
 
   async function answerBundle(token: string, request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    const library = await scripts.find(libraryName)!
+    const library = await scripts.findScript(libraryName)!
     const known = getOrPrepareConfig(token, request)
     const config = known ?? prepareConfig(token, offConfig)
     const takesGzip = listAcceptedCompressions(request.headers['accept-encoding']).includes('gzip')
@@ -106,7 +106,7 @@ export function remoteConfigRoutes(options: RemoteConfigOptions): Route[] {
     const answer = packed ?? {
       packing: null,
       byteCount: config.script.length + library.byteCount,
-      pieces: async () => [config.script, await library.bytes()],
+      pieces: async () => [config.script, await library.readBytes()],
     }
     await sendScript(request, reply, answer, toScriptHeaders(`${config.scriptHash}.${library.hash}`, known !== null))
   }
@@ -139,7 +139,7 @@ export function remoteConfigRoutes(options: RemoteConfigOptions): Route[] {
     }
   }
 
-  function getOrCreateBundle(config: PreparedConfig): Promise<PackedScript | null> {
+  function getOrCreateBundle(config: PreparedConfig): Promise<CompressedScript | null> {
     let bundle = bundles.get(config)
     if (bundle === undefined) {
       bundle = createBundle(config.script)
@@ -149,11 +149,11 @@ export function remoteConfigRoutes(options: RemoteConfigOptions): Route[] {
     return bundle
   }
 
-  async function createBundle(prefix: Buffer): Promise<PackedScript | null> {
-    const library = await scripts.find(libraryName)!
-    const packed = await library.packed('gzip')
+  async function createBundle(prefix: Buffer): Promise<CompressedScript | null> {
+    const library = await scripts.findScript(libraryName)!
+    const packed = await library.readCompressed('gzip')
     if (packed === null) return null
-    const pieces = prependToGzip(prefix, packed, await library.bytes())
+    const pieces = prependToGzip(prefix, packed, await library.readBytes())
     const byteCount = pieces.reduce((sum, { length }) => sum + length, 0)
     return { packing: 'gzip', byteCount, pieces: async () => pieces }
   }

@@ -3,13 +3,13 @@
 
 import type { OutgoingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { BrowserScript, ScriptPacking } from '#ports/browser-scripts.ts'
+import type { BrowserScript, ScriptCompression } from '#ports/browser-scripts.ts'
 import { listAcceptedCompressions } from '../shared/accepted-packings.ts'
 import { matchesEtag } from '../shared/etag.ts'
 
 /** A body in one compression; `packing` is null when the body is uncompressed. */
-export interface PackedScript {
-  readonly packing: ScriptPacking | null
+export interface CompressedScript {
+  readonly packing: ScriptCompression | null
   readonly byteCount: number
   /** The body as a list of buffers that must not change, since all answers share them. */
   readonly pieces: () => Promise<readonly Buffer[]>
@@ -30,7 +30,7 @@ export const javascript = 'application/javascript; charset=utf-8'
 export async function sendScript(
   request: FastifyRequest,
   reply: FastifyReply,
-  script: PackedScript,
+  script: CompressedScript,
   headers: ScriptHeaders,
 ): Promise<void> {
   // The compressed forms of a text differ in bytes, so their strong entity tags must differ, too.
@@ -62,10 +62,13 @@ function sendPieces(reply: FastifyReply, pieces: readonly Buffer[]): void {
 }
 
 /** The smallest available form of the script that the client accepts. */
-export async function chooseCompressedScript(request: FastifyRequest, script: BrowserScript): Promise<PackedScript> {
+export async function chooseCompressedScript(
+  request: FastifyRequest,
+  script: BrowserScript,
+): Promise<CompressedScript> {
   for (const packing of listAcceptedCompressions(request.headers['accept-encoding'])) {
-    const packed = await script.packed(packing)
+    const packed = await script.readCompressed(packing)
     if (packed !== null) return { packing, byteCount: packed.length, pieces: async () => [packed] }
   }
-  return { packing: null, byteCount: script.byteCount, pieces: async () => [await script.bytes()] }
+  return { packing: null, byteCount: script.byteCount, pieces: async () => [await script.readBytes()] }
 }

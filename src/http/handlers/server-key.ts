@@ -22,7 +22,7 @@ import {
   refuseCaller,
 } from '../management/kit/authenticate.ts'
 import type { Route } from '../shared/route.ts'
-import type { NoteStateAway } from '../shared/state-away.ts'
+import type { LogStateOutage } from '../shared/state-away.ts'
 
 export type ServerCaller =
   | { readonly kind: 'personal'; readonly key: PersonalKey }
@@ -32,7 +32,7 @@ export interface ServerKeyDeps {
   readonly keyCheck: PersonalKeyCheck
   /** See `DefinitionCache.findBySecretHash`. */
   readonly findBySecretHash: (secretHash: string) => CompiledProject | null
-  readonly noteStateAway: NoteStateAway
+  readonly noteStateAway: LogStateOutage
 }
 
 /** A handler of a `server_key` route, called with the caller. Errors of the key are answered before it runs. */

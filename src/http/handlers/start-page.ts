@@ -2,14 +2,14 @@
 // that load balancers configured for PostHog check. The page contains no key and no script, and loads nothing.
 
 import { createHash } from 'node:crypto'
-import type { BaseUrlOf } from '../management/kit/base-url.ts'
+import type { GetBaseUrl } from '../management/kit/base-url.ts'
 import type { Route } from '../shared/route.ts'
 
 export interface StartPageOptions {
   readonly version: string
   /** Which APIs the port of this page serves: PostHog's, the private one or both. */
   readonly serves: 'all' | 'wire' | 'private_api'
-  readonly addressBase: BaseUrlOf
+  readonly addressBase: GetBaseUrl
 }
 
 /** Source: docs/wire/ingestion.md 1.1, for clients other than browsers. */

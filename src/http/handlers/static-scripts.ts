@@ -42,7 +42,7 @@ export function staticScriptsRoutes(scripts: BrowserScripts): Route[] {
     request: FastifyRequest,
     reply: FastifyReply,
   ): void | Promise<void> {
-    const found = scripts.find(name)
+    const found = scripts.findScript(name)
     if (found === null) return sendError(reply, notInstalled)
     return found.then(async script => {
       const packed = await chooseCompressedScript(request, script)

@@ -131,7 +131,10 @@ export function experimentsRoutes(deps: ManagementDeps): ManagementRoute[] {
         (body.feature_flag_key ?? flag?.key) === flag?.key
           ? readFields(body, project, current, encodeLinkedFlag(flag, true))
           : err(keepsItsFlag)
-      const updated = toWireResult(await updateExperiment(deps, project.id, item.id, readNewFields, toWriter(call)), body)
+      const updated = toWireResult(
+        await updateExperiment(deps, project.id, item.id, readNewFields, toWriter(call)),
+        body,
+      )
       if (!updated.ok || body.deleted !== true) return updated
       const deleted = await destroy(item, change)
       return deleted.ok ? ok({ ...updated.value, deleted: true as const }) : deleted

@@ -13,7 +13,7 @@ import { flagActionsRoutes } from './flags/flag-actions.ts'
 import { flagReachRoutes } from './flags/flag-reach.ts'
 import { flagUsageRoutes } from './flags/flag-usage.ts'
 import { flagVersionsRoutes } from './flags/flag-versions.ts'
-import { narrowWritesRoutes } from './flags/narrow-writes.ts'
+import { singleFlagChangesRoutes } from './flags/narrow-writes.ts'
 import { testEvaluationRoutes } from './flags/test-evaluation.ts'
 import { importJobsRoutes } from './ingestion/import-jobs.ts'
 import { ingestionReportsRoutes } from './ingestion/ingestion-reports.ts'
@@ -45,7 +45,7 @@ export function managementRoutes(deps: ManagementDeps): ManagementRoute[] {
     ...usersRoutes(deps),
     ...featureFlagsRoutes(deps),
     ...bulkFlagsRoutes(deps),
-    ...narrowWritesRoutes(deps),
+    ...singleFlagChangesRoutes(deps),
     ...flagActionsRoutes(deps),
     ...flagVersionsRoutes(deps),
     ...explainFlagRoutes(deps),

@@ -52,7 +52,11 @@ export function surveyStatsRoutes(deps: ManagementDeps): ManagementRoute[] {
           return refusal(createInvalidInputError('survey_id', 'Must equal the survey id in the path.'))
         const formatOrNull = (epochMs: number | null) => (epochMs === null ? null : formatInstant(epochMs))
         const { startDateMs, endDateMs } = survey
-        return answerCounts(call, [id], { survey_id: id, start_date: formatOrNull(startDateMs), end_date: formatOrNull(endDateMs) })
+        return answerCounts(call, [id], {
+          survey_id: id,
+          start_date: formatOrNull(startDateMs),
+          end_date: formatOrNull(endDateMs),
+        })
       },
     }),
   ]

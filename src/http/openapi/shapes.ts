@@ -278,7 +278,11 @@ const wireShapes: Readonly<Record<string, Json>> = {
   },
   OfrepRequest: objectSchema({
     context: {
-      ...objectSchema({ targetingKey: distinctId, groups: mapSchema(textOrNumber), groupProperties: mapSchema(properties) }),
+      ...objectSchema({
+        targetingKey: distinctId,
+        groups: mapSchema(textOrNumber),
+        groupProperties: mapSchema(properties),
+      }),
       description:
         '`targetingKey` is the distinct id; all other fields are person properties. `$timezone` and `$cookieless_extra` also identify cookieless visitors.',
       required: ['targetingKey'],

@@ -1,9 +1,9 @@
 // Finds which compressions (packings) of precompressed scripts a client accepts.
 
-import type { ScriptPacking } from '#ports/browser-scripts.ts'
+import type { ScriptCompression } from '#ports/browser-scripts.ts'
 
 /** The compressions that an `Accept-Encoding` accepts, smallest result first. `q=0` excludes one. */
-export function listAcceptedCompressions(header: string | string[] | undefined): ScriptPacking[] {
+export function listAcceptedCompressions(header: string | string[] | undefined): ScriptCompression[] {
   const refused = /^\s*(?:br|gzip)\s*;\s*q=0(?:\.0*)?\s*$/i
   const offers = String(header ?? '')
     .split(',')

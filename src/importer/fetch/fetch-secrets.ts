@@ -4,10 +4,10 @@
 import { readFileSync } from 'node:fs'
 import { FetchStop } from './fetch-faults.ts'
 
-export type Environment = Readonly<Record<string, string | undefined>>
+export type FetchEnvironment = Readonly<Record<string, string | undefined>>
 
 /** @throws FetchStop when the file cannot be read. @returns null when neither variable is set. */
-export function findSecret(env: Environment, name: string): string | null {
+export function findSecret(env: FetchEnvironment, name: string): string | null {
   const value = env[name]
   if (value !== undefined && value !== '') return value
   const path = env[`${name}_FILE`]
@@ -19,7 +19,7 @@ export function findSecret(env: Environment, name: string): string | null {
   }
 }
 
-export function requireSecret(env: Environment, name: string, what: string): string {
+export function requireSecret(env: FetchEnvironment, name: string, what: string): string {
   const secret = findSecret(env, name)
   if (secret === null) throw new FetchStop(`Set ${name} (or ${name}_FILE, a file that holds it) to ${what}.`)
   return secret

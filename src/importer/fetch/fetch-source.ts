@@ -8,14 +8,14 @@ export interface FetchPart {
   /** Also the path of its file below `raw/`. */
   readonly id: string
   /** Parameters of its request. Stored in the job folder, so never a secret. */
-  readonly asks: PartAsks
+  readonly asks: PartParams
   /** Null when the source does not say. */
   readonly bytes: number | null
   /** Whether the source now reports neither size nor version, as for an expired link, so that no change can be detected. */
   readonly isUnseen?: boolean
 }
 
-export type PartAsks = Readonly<Record<string, string | number | null>>
+export type PartParams = Readonly<Record<string, string | number | null>>
 
 /** What the stage passes to `fetchPart`. */
 export interface PartTools {

@@ -7,7 +7,7 @@ import { JobFolder } from '../job/job-folder.ts'
 import { isSqliteDamage, SqliteFile } from '../job/sqlite-file.ts'
 import { describeExportMismatch } from './fetch-config.ts'
 import { FetchStop } from './fetch-faults.ts'
-import type { FetchPart, PartAsks } from './fetch-source.ts'
+import type { FetchPart, PartParams } from './fetch-source.ts'
 import { toPartFile } from './part-file.ts'
 
 const stateFile = 'fetch.db'
@@ -178,7 +178,7 @@ export class FetchState extends SqliteFile {
   }
 
   /** Resets a part whose file is gone or whose object has changed. */
-  markWaiting(id: string, { asks, bytes }: { readonly asks: PartAsks; readonly bytes: number | null }): void {
+  markWaiting(id: string, { asks, bytes }: { readonly asks: PartParams; readonly bytes: number | null }): void {
     const again = "UPDATE part SET state = 'waiting', asks = ?, bytes = ?, saved_bytes = 0, sha256 = NULL WHERE id = ?"
     this.#run(again, JSON.stringify(asks), bytes, id)
   }
@@ -254,5 +254,5 @@ export function toStateDamageError(folder: string, error: unknown): unknown {
 }
 
 function toStoredPart({ asks, ...part }: Row): StoredPart {
-  return { ...part, asks: JSON.parse(asks) as PartAsks }
+  return { ...part, asks: JSON.parse(asks) as PartParams }
 }

@@ -5,7 +5,7 @@ import { createServer as createTcpServer, type LookupFunction } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
 import { serve } from '../../../tests/support/local-server.ts'
 import { BrokenAnswer, FetchStop, FetchWait } from './fetch-faults.ts'
-import { createStatusFault, type Reach, readBoundedBody, resolveRedirect, sendRequest } from './http-request.ts'
+import { createStatusFault, type NetworkKind, readBoundedBody, resolveRedirect, sendRequest } from './http-request.ts'
 
 async function serverOf(t: TestContext, listener: RequestListener): Promise<URL> {
   return new URL(await serve(t, listener))
@@ -68,7 +68,7 @@ describe('a request', () => {
 
   it('follows no redirect to this machine or its local network, and warns about a redirect into a private network', () => {
     const warned: string[] = []
-    const from = (url: string, reach: Reach = 'public') => ({
+    const from = (url: string, reach: NetworkKind = 'public') => ({
       ...{ from: new URL(url), reach, lookup: lookupOf({}) },
       warn: (line: string) => void warned.push(line),
     })

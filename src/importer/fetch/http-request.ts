@@ -29,7 +29,7 @@ export interface HttpAnswer {
   /** The body; reading it fails if it ends before the announced length. */
   readonly body: IncomingMessage
   /** The kind of network that the responding address belongs to. */
-  readonly reach: Reach
+  readonly reach: NetworkKind
 }
 
 /** Sources take minutes to send the first byte of a large window. */
@@ -133,9 +133,9 @@ export async function readBoundedBody(body: AsyncIterable<Uint8Array>, bytesMax:
 // Where a redirect may lead: a server must not make the importer send requests that only this machine can send.
 
 /** The kind of network that an address belongs to. */
-export type Reach = 'public' | 'private' | 'loopback' | 'link-local'
+export type NetworkKind = 'public' | 'private' | 'loopback' | 'link-local'
 
-const networks: Readonly<Record<Exclude<Reach, 'public'>, string>> = {
+const networks: Readonly<Record<Exclude<NetworkKind, 'public'>, string>> = {
   // fd00:ec2:: serves AWS's instance metadata and credentials, like 169.254.169.254.
   'link-local': '169.254.0.0/16 fe80::/10 fd00:ec2::/32',
   // `::/96` is `::`, `::1` and the deprecated IPv4-compatible addresses.
@@ -153,11 +153,11 @@ const lists = Object.entries(networks).map(([reach, subnets]) => {
       list.addSubnet(`64:ff9b::${network}`, 96 + Number(bits), 'ipv6')
     }
   }
-  return { reach: reach as Reach, list }
+  return { reach: reach as NetworkKind, list }
 })
 
 /** An IPv4 address within IPv6 counts as that IPv4 address. */
-function classifyAddress(address: string): Reach {
+function classifyAddress(address: string): NetworkKind {
   const family = isIP(address) === 6 ? 'ipv6' : 'ipv4'
   return lists.find(({ list }) => list.check(address, family))?.reach ?? 'public'
 }
@@ -168,11 +168,11 @@ interface Hop {
   readonly lookup: LookupFunction
 }
 
-export interface Redirecting {
+export interface RedirectContext {
   /** The URL that redirects. */
   readonly from: URL
   /** The kind of network of the address that responded for `from`. */
-  readonly reach: Reach
+  readonly reach: NetworkKind
   readonly lookup: LookupFunction
   /** Receives a warning about a redirect to a private address. It is followed, since it may be intended. */
   readonly warn: (line: string) => void
@@ -183,7 +183,7 @@ export interface Redirecting {
  *   name may return other addresses when it is resolved again (DNS rebinding).
  * @throws FetchStop for a redirect that is not followed.
  */
-export function resolveRedirect(location: string, redirecting: Redirecting): Hop {
+export function resolveRedirect(location: string, redirecting: RedirectContext): Hop {
   const { from, lookup } = redirecting
   const url = URL.parse(location, from.href)
   if (url === null) throw new FetchStop(`${from.host} redirects to something that is no address.`)
@@ -211,7 +211,7 @@ export function resolveRedirect(location: string, redirecting: Redirecting): Hop
 function findRedirectRefusal(
   address: string,
   to: URL,
-  { from, reach: fromReach, warn }: Redirecting,
+  { from, reach: fromReach, warn }: RedirectContext,
 ): FetchStop | null {
   const reach = classifyAddress(address)
   // A host may redirect to itself as long as its address stays in the same kind of network.

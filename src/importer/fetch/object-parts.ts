@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto'
 import { open } from 'node:fs/promises'
 import { type ObjectBytes, type ObjectSource, ObjectSourceRefusal, type SourceObject } from '#ports/object-source.ts'
 import { PortError } from '#ports/port-error.ts'
-import { ownFile } from '../read/own-files.ts'
+import { openFlags } from '../read/own-files.ts'
 import { BrokenAnswer, convertToFetchFault, FetchStop, FetchWait } from './fetch-faults.ts'
 import type { FetchPart, FetchSource, PartTools } from './fetch-source.ts'
 import { preparePartFile } from './part-file.ts'
@@ -96,7 +96,7 @@ async function appendToFile(
 ): Promise<void> {
   const { path } = tools.file
   if (startsAt === 0) await preparePartFile(tools.file)
-  const handle = await open(path, startsAt === 0 ? ownFile.create : ownFile.change, 0o600)
+  const handle = await open(path, startsAt === 0 ? openFlags.create : openFlags.change, 0o600)
   let [at, synced] = [startsAt, startsAt]
   const syncAndSave = async () => {
     await handle.sync()

@@ -4,7 +4,7 @@
 import type { JsonObject } from '#core/json.ts'
 import type { RawPosition } from '../read/read-record.ts'
 import { allowNull, type Static, Type } from '../records/file-schema.ts'
-import type { ImportedEvent, RecordNote, RejectReason, SkipReason } from '../records/imported-event.ts'
+import type { ImportedEvent, RecordNote, RecordRejectReason, SkipReason } from '../records/imported-event.ts'
 
 export const stagedPartSchema = Type.Object({
   /**
@@ -47,7 +47,7 @@ export type StagedResult =
     }
   | {
       readonly kind: 'rejected'
-      readonly reason: RejectReason
+      readonly reason: RecordRejectReason
       readonly field: string | null
       readonly detail?: string
     }

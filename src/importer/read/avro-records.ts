@@ -5,7 +5,7 @@ import { crc32, inflateRawSync, zstdDecompressSync } from 'node:zlib'
 import { snappyUncompress } from 'hyparquet'
 import { type JsonValue, parseJson } from '#core/json.ts'
 import { AvroCursor, createAvroReader } from './avro-schema.ts'
-import { type ByteReader, PackingDamage } from './byte-reader.ts'
+import { type ByteReader, CompressionDamage } from './byte-reader.ts'
 import type { ReadRecord } from './read-record.ts'
 import { recordBytesMax } from './split-records.ts'
 import { addRecordPositions, encodeTypedRecord, type TypedRecord } from './typed-records.ts'
@@ -122,9 +122,9 @@ function unpackSnappy(block: Buffer): Buffer {
   return unpacked
 }
 
-function toDamage(error: Error): PackingDamage {
-  if (error instanceof PackingDamage) return error
+function toDamage(error: Error): CompressionDamage {
+  if (error instanceof CompressionDamage) return error
   // A failure of the disk, not damage of the file.
   if ((error as NodeJS.ErrnoException).syscall !== undefined) throw error
-  return new PackingDamage(`${avroFile} cannot be read: ${error.message}`)
+  return new CompressionDamage(`${avroFile} cannot be read: ${error.message}`)
 }

@@ -127,7 +127,11 @@ export function createAvroReader(schema: JsonValue): AvroReader {
       case 'enum':
         return createRegisteredReader(schema, namespace, () => createEnumReader(requireList(schema, 'symbols')))
       case 'fixed':
-        return createRegisteredReader(schema, namespace, () => cursor => toBytesValue(cursor.bytes(requireSize(schema))))
+        return createRegisteredReader(
+          schema,
+          namespace,
+          () => cursor => toBytesValue(cursor.bytes(requireSize(schema))),
+        )
       case 'array':
         return createArrayReader(createReader(requireValue(schema, 'items'), namespace))
       case 'map':
@@ -147,7 +151,11 @@ export function createAvroReader(schema: JsonValue): AvroReader {
     }
   }
 
-  function createRegisteredReader(schema: JsonObject, outer: string, create: (namespace: string) => AvroReader): AvroReader {
+  function createRegisteredReader(
+    schema: JsonObject,
+    outer: string,
+    create: (namespace: string) => AvroReader,
+  ): AvroReader {
     const name = getOwnValue(schema, 'name')
     if (typeof name !== 'string') return create(outer)
     const given = getOwnValue(schema, 'namespace')

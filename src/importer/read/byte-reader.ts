@@ -1,18 +1,18 @@
 // A byte stream with lookahead, reads of any size, and unread.
 
 /** A compressed file is truncated or damaged. Source: docs/wire/import.md §2.6 (bytes). */
-export class PackingDamage extends Error {
+export class CompressionDamage extends Error {
   readonly reason: 'truncated_record' | 'compressed_input'
 
-  constructor(message: string, reason: PackingDamage['reason'] = 'compressed_input') {
+  constructor(message: string, reason: CompressionDamage['reason'] = 'compressed_input') {
     super(message)
     this.reason = reason
   }
 }
 
 /** @param what the name of what ends too early. */
-export function createTruncationError(what: string): PackingDamage {
-  return new PackingDamage(`${what} is cut off`, 'truncated_record')
+export function createTruncationError(what: string): CompressionDamage {
+  return new CompressionDamage(`${what} is cut off`, 'truncated_record')
 }
 
 export class ByteReader {

@@ -3,7 +3,7 @@
 
 import type { Duplex } from 'node:stream'
 import { crc32, createInflateRaw, createZstdDecompress, type Zlib } from 'node:zlib'
-import { type ByteReader, createTruncationError, PackingDamage } from './byte-reader.ts'
+import { type ByteReader, CompressionDamage, createTruncationError } from './byte-reader.ts'
 
 /** An engine loses at most this much decompressed data before damage. */
 const outputBytes = 16 * 1024
@@ -16,13 +16,13 @@ const engines = {
   deflate: () => createInflateRaw({ chunkSize: outputBytes }),
 }
 
-export type Packing = keyof typeof engines
+export type StreamCompression = keyof typeof engines
 
 /**
  * Leaves the bytes after the compressed data in the reader.
  * @throws PackingDamage after yielding all data before the damage.
  */
-export async function* decompressBytes(packed: ByteReader, packing: Packing): AsyncGenerator<Buffer> {
+export async function* decompressBytes(packed: ByteReader, packing: StreamCompression): AsyncGenerator<Buffer> {
   const engine = engines[packing]() as Duplex & Zlib
   let change = Promise.withResolvers<void>()
   for (const event of ['readable', 'end', 'error']) engine.on(event, () => change.resolve())
@@ -61,10 +61,10 @@ export async function* decompressBytes(packed: ByteReader, packing: Packing): As
   }
 }
 
-function toPackingDamage(error: Error & { code?: string }, packing: Packing): PackingDamage {
+function toPackingDamage(error: Error & { code?: string }, packing: StreamCompression): CompressionDamage {
   return error.code === 'Z_BUF_ERROR' || error.message === 'unexpected end of file'
     ? createTruncationError(`the ${packing} data`)
-    : new PackingDamage(`the ${packing} data is damaged: ${error.message}`)
+    : new CompressionDamage(`the ${packing} data is damaged: ${error.message}`)
 }
 
 const gzipMagic = Buffer.from('\x1f\x8b\x08', 'latin1')
@@ -92,7 +92,7 @@ export async function* decompressGzipMembers(packed: ByteReader): AsyncGenerator
     }
     const trailer = await packed.takeExactly(8, gzipData)
     if (trailer.readUInt32LE(0) !== sum || trailer.readUInt32LE(4) !== sizeBytes)
-      throw new PackingDamage('the gzip data is damaged: its checksum does not match')
+      throw new CompressionDamage('the gzip data is damaged: its checksum does not match')
   } while (await hasMoreAfterZeros(packed))
 }
 
@@ -107,7 +107,7 @@ async function hasMoreAfterZeros(packed: ByteReader): Promise<boolean> {
 async function skipHeader(packed: ByteReader): Promise<void> {
   const beginning = await packed.peek(gzipMagic.length)
   if (beginning.length === gzipMagic.length && !beginning.equals(gzipMagic))
-    throw new PackingDamage('data that is not gzip follows the gzip data')
+    throw new CompressionDamage('data that is not gzip follows the gzip data')
   const flags = (await packed.takeExactly(10, gzipData))[3]!
   if (flags & hasExtra) await packed.takeExactly((await packed.takeExactly(2, gzipData)).readUInt16LE(), gzipData)
   for (const text of [hasName, hasComment])

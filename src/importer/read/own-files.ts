@@ -6,7 +6,7 @@ import { appendFileSync, closeSync, constants, openSync, rmSync } from 'node:fs'
 const { O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW, O_RDWR, O_WRONLY } = constants
 
 /** Flags for opening a file; opening fails if the last component of its path is a link. */
-export const ownFile = {
+export const openFlags = {
   /** Fails if the path exists; remove it first. */
   create: O_WRONLY | O_CREAT | O_EXCL,
   /** Fails if the file does not exist. */
@@ -16,7 +16,7 @@ export const ownFile = {
 /** Opens a new file, which replaces any existing one. @returns its descriptor. */
 export function createNewFile(path: string): number {
   rmSync(path, { force: true })
-  return openSync(path, ownFile.create, 0o600)
+  return openSync(path, openFlags.create, 0o600)
 }
 
 export function appendToFile(path: string, data: string | Uint8Array): void {

@@ -10,7 +10,7 @@ import {
   parquetSchema,
   type RowGroup,
 } from 'hyparquet'
-import { PackingDamage } from './byte-reader.ts'
+import { CompressionDamage } from './byte-reader.ts'
 import { yieldToEventLoop } from './event-loop.ts'
 import { checkColumnPages, checkRowGroups, readParquetMetadata } from './parquet-pages.ts'
 import { createRowConverter, toHyparquetSchema } from './parquet-values.ts'
@@ -69,7 +69,7 @@ export async function* readParquetRecords(path: string, object: string): AsyncGe
     // A truncated file lacks the magic number at its end.
     const end = Buffer.from(await file.slice(Math.max(0, file.byteLength - magic.length)))
     const reason = isParquet(end) ? 'compressed_input' : 'truncated_record'
-    return new PackingDamage(`the Parquet file cannot be read: ${error.message}`, reason)
+    return new CompressionDamage(`the Parquet file cannot be read: ${error.message}`, reason)
   })
 }
 

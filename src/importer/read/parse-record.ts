@@ -8,9 +8,9 @@ import { hasMoreValuesThan, isNestedDeeperThan } from '#core/json-text.ts'
 import {
   createSkippedOutcome,
   RecordReject,
-  type Rejected,
-  type RejectReason,
-  type Skipped,
+  type RecordRejectReason,
+  type RejectedRecord,
+  type SkippedRecord,
 } from '../records/imported-event.ts'
 import { recordNestingMax } from '../records/record-fields.ts'
 import { createRowEndFinder, recordValuesMax } from './split-records.ts'
@@ -24,13 +24,13 @@ export interface CsvHeader {
   readonly hasEscapes?: boolean
 }
 
-export type ParsedRecord = { readonly value: JsonObject } | Rejected | Skipped
+export type ParsedSourceRecord = { readonly value: JsonObject } | RejectedRecord | SkippedRecord
 
 /**
  * Parses a line of JSON.
  * @param line with or without its line end.
  */
-export function parseJsonLine(line: Uint8Array): ParsedRecord {
+export function parseJsonLine(line: Uint8Array): ParsedSourceRecord {
   return parseBytes(line, text => {
     const value = parseJsonText(text)
     if (!isJsonObject(value)) throw new RecordReject('json_not_object', null)
@@ -42,7 +42,7 @@ export function parseJsonLine(line: Uint8Array): ParsedRecord {
  * Parses a row of CSV into texts by column, without empty cells.
  * @param row with or without its line end.
  */
-export function parseCsvRow(row: Uint8Array, header: CsvHeader): ParsedRecord {
+export function parseCsvRow(row: Uint8Array, header: CsvHeader): ParsedSourceRecord {
   return parseBytes(row, text => {
     const { columns } = header
     const cells = readCells(text, header)
@@ -92,7 +92,7 @@ function describeColumns({ columns: { length: count }, delimiter = ',' }: CsvHea
 }
 
 /** Parses the header of a CSV file. If it is rejected, no row of the file can be read. */
-export function parseCsvHeader(header: Uint8Array, { delimiter, hasEscapes } = plainCsv): CsvHeader | Rejected {
+export function parseCsvHeader(header: Uint8Array, { delimiter, hasEscapes } = plainCsv): CsvHeader | RejectedRecord {
   return catchReject(() => ({
     columns: makeNamesDistinct(readCells(decodeText(header), { delimiter, hasEscapes })),
     ...(delimiter !== ',' && { delimiter }),
@@ -116,14 +116,14 @@ function makeNamesDistinct(names: readonly string[]): string[] {
   return [...distinct]
 }
 
-function parseBytes(bytes: Uint8Array, read: (text: string) => JsonObject): ParsedRecord {
+function parseBytes(bytes: Uint8Array, read: (text: string) => JsonObject): ParsedSourceRecord {
   return catchReject(() => {
     const text = decodeText(bytes)
     return text.trim() === '' ? createSkippedOutcome('blank_line') : { value: read(text) }
   })
 }
 
-function catchReject<T>(read: () => T): T | Rejected {
+function catchReject<T>(read: () => T): T | RejectedRecord {
   try {
     return read()
   } catch (error) {
@@ -132,7 +132,7 @@ function catchReject<T>(read: () => T): T | Rejected {
   }
 }
 
-export function createParseReject(reason: RejectReason, detail?: string): Rejected {
+export function createParseReject(reason: RecordRejectReason, detail?: string): RejectedRecord {
   return new RecordReject(reason, null, detail).outcome()
 }
 

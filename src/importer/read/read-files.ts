@@ -4,7 +4,7 @@
 import { appendFileSync, closeSync, createReadStream, mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { isAvro, readAvroRecords } from './avro-records.ts'
-import { ByteReader, PackingDamage } from './byte-reader.ts'
+import { ByteReader, CompressionDamage } from './byte-reader.ts'
 import { unlimitedSpace, type WaitForSpace } from './disk-space.ts'
 import { isYieldDue, yieldToEventLoop } from './event-loop.ts'
 import { createNewFile } from './own-files.ts'
@@ -88,7 +88,7 @@ async function* readParquet(unpacked: UnpackedFile, file: RawFile, { spool }: Re
     if (found !== null) throw found
     yield* readParquetRecords(copy, object)
   } catch (error) {
-    if (!(error instanceof PackingDamage)) throw error
+    if (!(error instanceof CompressionDamage)) throw error
     yield createDamagedRecord(object, error, { line: 1, byte: 0 })
   } finally {
     rmSync(copy, { force: true })
@@ -113,7 +113,8 @@ async function unpackToDisk(
         await waitForSpace()
         bytesUntilCheck = checkEveryBytes
       }
-      if (bytesLeft < 0) throw new PackingDamage(`it unpacks to more than ${bytesMax} bytes: give the file unpacked`)
+      if (bytesLeft < 0)
+        throw new CompressionDamage(`it unpacks to more than ${bytesMax} bytes: give the file unpacked`)
       appendFileSync(file, chunk)
     }
   } finally {

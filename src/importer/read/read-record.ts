@@ -1,8 +1,8 @@
 // The interface between readers of raw files, of any format, and staging: every record of a file in order, including those
 // that cannot be parsed, with its position for the user.
 
-import type { PackingDamage } from './byte-reader.ts'
-import { type CsvHeader, createParseReject, type ParsedRecord } from './parse-record.ts'
+import type { CompressionDamage } from './byte-reader.ts'
+import { type CsvHeader, createParseReject, type ParsedSourceRecord } from './parse-record.ts'
 
 /** The position of a record in a file that the user can open. */
 export interface RawPosition {
@@ -25,7 +25,7 @@ export interface ReadRecord {
   /** Size of the record in the file, if `bytes` is only its beginning. */
   readonly cutLength?: number
   /** A blank line is skipped, a broken one rejected; no content of a file stops the reading. */
-  readonly parsed: ParsedRecord
+  readonly parsed: ParsedSourceRecord
   /** The header of the record's CSV file. Absent for records of other formats, and until the header was read. */
   readonly header?: CsvHeader
   /** See `SourceRecord`. */
@@ -61,7 +61,7 @@ export function parseTableName(object: string): string | null {
 /** The reject for damage that ends the reading of a file. */
 export function createDamagedRecord(
   object: string,
-  { reason, message }: PackingDamage,
+  { reason, message }: CompressionDamage,
   place: Omit<RawPosition, 'object'>,
 ): ReadRecord {
   const parsed = createParseReject(reason, message)

@@ -83,7 +83,8 @@ export async function* splitRecords(
     if (start < chunk.length) addPart(Uint8Array.from(chunk.subarray(start)))
   }
   // A list can be open even if its last element is complete.
-  if (length > 0 || (format === 'array' && findEnd.isOpen())) yield takeRecord(findEnd.isOpen() ? 'unclosed' : 'unended')
+  if (length > 0 || (format === 'array' && findEnd.isOpen()))
+    yield takeRecord(findEnd.isOpen() ? 'unclosed' : 'unended')
 }
 
 export function countLineEnds(bytes: Uint8Array, lineEnd: number): number {

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { outcomeOf, unpackedFile } from '../../../tests/support/reading.ts'
-import { PackingDamage } from './byte-reader.ts'
+import { CompressionDamage } from './byte-reader.ts'
 import { detectTextFormat, readTextRecords, type TextFormat } from './text-records.ts'
 
-const damage = new PackingDamage('damaged')
+const damage = new CompressionDamage('damaged')
 
 describe('CSV rows that end in a carriage return alone', () => {
   it('are read like rows with other line ends', async () => {
@@ -343,7 +343,7 @@ describe('a file in arbitrary chunks', () => {
 })
 
 interface Given {
-  readonly damage?: PackingDamage
+  readonly damage?: CompressionDamage
   readonly bytesMax?: number | undefined
   /** Where chunks end. */
   readonly cuts?: readonly number[]

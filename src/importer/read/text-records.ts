@@ -4,14 +4,14 @@
 import { isUtf8 } from 'node:buffer'
 import { ascii } from '#core/ascii.ts'
 import { type CsvShape, plainCsv } from '#core/csv.ts'
-import type { RejectReason } from '../records/imported-event.ts'
-import { PackingDamage } from './byte-reader.ts'
+import type { RecordRejectReason } from '../records/imported-event.ts'
+import { CompressionDamage } from './byte-reader.ts'
 import { detectCsvShape, isSeparatorLine } from './csv-shape.ts'
 import { byteOrderMark, JsonValues } from './json-values.ts'
 import {
   type CsvHeader,
   createParseReject,
-  type ParsedRecord,
+  type ParsedSourceRecord,
   parseCsvHeader,
   parseCsvRow,
   parseJsonLine,
@@ -75,7 +75,7 @@ export async function* readTextRecords(
       if (isCutOff) return
     }
   }
-  const found = damage() ?? (isListOpen ? new PackingDamage('the list is not closed', 'truncated_record') : null)
+  const found = damage() ?? (isListOpen ? new CompressionDamage('the list is not closed', 'truncated_record') : null)
   if (found === null) return
   const end = { line: last.line + countLineEnds(last.bytes, lineEnd), byte: last.byte + last.bytes.length }
   yield createDamagedRecord(object, found, end)
@@ -87,7 +87,7 @@ interface ParsedValue {
   readonly start: number
   readonly bytes: Uint8Array
   /** Null for a value that is not a record, such as the header of CSV. */
-  readonly parsed: ParsedRecord | null
+  readonly parsed: ParsedSourceRecord | null
   /** Whether the file ended within it. */
   readonly isPart: boolean
 }
@@ -114,7 +114,7 @@ function parseLine(line: RawRecord): readonly ParsedValue[] {
   return [...found, { start: last.start + last.bytes.length, bytes: noBytes, parsed: unclosedList, isPart }]
 }
 
-export function parseRawRecord({ bytes, cutLength }: RawRecord): ParsedRecord {
+export function parseRawRecord({ bytes, cutLength }: RawRecord): ParsedSourceRecord {
   return cutLength === null ? parseJsonLine(bytes) : createParseReject('record_too_large')
 }
 
@@ -150,7 +150,7 @@ export function createRowParser(shape: CsvShape) {
   let header: CsvHeader | null = null
   let isHeaderBroken = false
   /** @returns null for a line that is not a row, such as the header. */
-  const parse = ({ bytes, cutLength, ending, line }: RawRecord): ParsedRecord | null => {
+  const parse = ({ bytes, cutLength, ending, line }: RawRecord): ParsedSourceRecord | null => {
     // No row can be read without column names.
     if (isHeaderBroken) return null
     if (cutLength !== null) return createParseReject('record_too_large')
@@ -174,7 +174,7 @@ export function createRowParser(shape: CsvShape) {
 }
 
 /** Whether truncation can be the cause of this reject. */
-function isTruncationReason(reason: RejectReason, bytes: Uint8Array): boolean {
+function isTruncationReason(reason: RecordRejectReason, bytes: Uint8Array): boolean {
   if (reason === 'encoding_invalid_utf8') return [1, 2, 3].some(count => isUtf8(bytes.subarray(0, -count)))
   return reason === 'json_syntax' || reason === 'csv_column_count' || reason === 'truncated_record'
 }

@@ -4,7 +4,7 @@
 import { isUtf8 } from 'node:buffer'
 import { isDeeperThan, isJsonObject, type JsonValue, parseNumberOrLiteral } from '#core/json.ts'
 import { recordNestingMax } from '../records/record-fields.ts'
-import type { PackingDamage } from './byte-reader.ts'
+import type { CompressionDamage } from './byte-reader.ts'
 import { createParseReject, nestsTooDeeply } from './parse-record.ts'
 import { createDamagedRecord, parseTableName, type ReadRecord } from './read-record.ts'
 import { recordBytesMax, recordValuesMax } from './split-records.ts'
@@ -17,7 +17,7 @@ import { recordBytesMax, recordValuesMax } from './split-records.ts'
 export async function* addRecordPositions(
   object: string,
   blocks: AsyncIterable<Iterable<TypedRecord>>,
-  toDamage: (error: Error) => PackingDamage | Promise<PackingDamage>,
+  toDamage: (error: Error) => CompressionDamage | Promise<CompressionDamage>,
 ): AsyncGenerator<ReadRecord> {
   const table = parseTableName(object)
   let line = 1

@@ -2,7 +2,7 @@
 // §1.9.
 
 import { basename } from 'node:path/posix'
-import { ByteReader, PackingDamage } from './byte-reader.ts'
+import { ByteReader, CompressionDamage } from './byte-reader.ts'
 import { decompressBytes, decompressGzipMembers } from './decompress.ts'
 import type { RawPosition } from './read-record.ts'
 import { readZipEntries } from './zip-entries.ts'
@@ -13,7 +13,7 @@ export interface UnpackedFile {
   /** Read it before requesting the next file. Ends early at damage. */
   readonly bytes: ByteReader
   /** The damage that ended the bytes early; null if there was none so far. */
-  readonly damage: () => PackingDamage | null
+  readonly damage: () => CompressionDamage | null
   /** Whether the bytes are those of the file on the disk, unchanged. */
   readonly isUnpackedFile: boolean
 }
@@ -48,7 +48,7 @@ export async function* unpackFiles(
     nameChars += file.object.length
     if (++count > countMax || nameChars > nameCharsMax) {
       const text = `it holds more files than the limit of ${(count - 1).toLocaleString('en')} per archive: unpack it, and import a part of them at a time`
-      return yield createDamagedFile(object, new PackingDamage(text))
+      return yield createDamagedFile(object, new CompressionDamage(text))
     }
     yield file
   }
@@ -88,7 +88,7 @@ async function* unpackEntries(object: string, { bytes, damage }: Layer, depth: n
 
 /** Turns damage into an early end of the bytes. */
 function stopAtDamage(source: AsyncIterable<Buffer>, damageBelow: Layer['damage'] = () => null): Layer {
-  let found: PackingDamage | null = null
+  let found: CompressionDamage | null = null
   const upToDamage = async function* () {
     try {
       yield* source
@@ -102,10 +102,11 @@ function stopAtDamage(source: AsyncIterable<Buffer>, damageBelow: Layer['damage'
 async function* decompressLayer(packing: string, bytes: ByteReader, depth: number): AsyncGenerator<Buffer> {
   checkDepth(depth)
   if (packing === 'gzip') yield* decompressGzipMembers(bytes)
-  else if (packing !== 'zstd') throw new PackingDamage(`it is packed with ${packing}: pack it with gzip, zstd or zip`)
+  else if (packing !== 'zstd')
+    throw new CompressionDamage(`it is packed with ${packing}: pack it with gzip, zstd or zip`)
   else {
     yield* decompressBytes(bytes, 'zstd')
-    if ((await bytes.peek(1)).length > 0) throw new PackingDamage('data that is not zstd follows the zstd data')
+    if ((await bytes.peek(1)).length > 0) throw new CompressionDamage('data that is not zstd follows the zstd data')
   }
 }
 
@@ -114,16 +115,16 @@ export function isHiddenFile(name: string): boolean {
   return basename(name).startsWith('.') || name === '__MACOSX'
 }
 
-function createDamagedFile(object: string, damage: PackingDamage): UnpackedFile {
+function createDamagedFile(object: string, damage: CompressionDamage): UnpackedFile {
   const bytes = new ByteReader((async function* () {})())
   return { object, bytes, damage: () => damage, isUnpackedFile: false }
 }
 
 function checkDepth(depth: number): void {
-  if (depth >= depthMax) throw new PackingDamage(`it is packed more than ${depthMax} times`)
+  if (depth >= depthMax) throw new CompressionDamage(`it is packed more than ${depthMax} times`)
 }
 
-function toPackingDamage(error: unknown): PackingDamage {
-  if (error instanceof PackingDamage) return error
+function toPackingDamage(error: unknown): CompressionDamage {
+  if (error instanceof CompressionDamage) return error
   throw error
 }

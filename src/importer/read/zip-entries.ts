@@ -3,8 +3,8 @@
 // at all. Source: APPNOTE.TXT 6.3.10 (PKWARE).
 
 import { crc32 } from 'node:zlib'
-import { type ByteReader, createTruncationError, PackingDamage } from './byte-reader.ts'
-import { decompressBytes, type Packing } from './decompress.ts'
+import { type ByteReader, CompressionDamage, createTruncationError } from './byte-reader.ts'
+import { decompressBytes, type StreamCompression } from './decompress.ts'
 
 export interface ZipEntry {
   readonly name: string
@@ -31,7 +31,7 @@ const hasUtf8Name = 0x0800
 /** This value of a 32-bit field means that the actual value is in the zip64 extra field. */
 const inZip64 = 0xffffffff
 const stored = 0
-const packings: ReadonlyMap<number, Packing> = new Map([
+const packings: ReadonlyMap<number, StreamCompression> = new Map([
   [8, 'deflate'],
   [93, 'zstd'],
 ])
@@ -45,7 +45,7 @@ export async function* readZipEntries(archive: ByteReader, { checksDirectory = f
   for (let entryCount = 0; ; entryCount++) {
     const signature = await peekSignature(archive)
     if (listHeaders.has(signature)) return checksDirectory ? checkDirectory(archive, entryCount) : undefined
-    if (signature !== fileHeader) throw new PackingDamage(`the zip archive is damaged at byte ${archive.position}`)
+    if (signature !== fileHeader) throw new CompressionDamage(`the zip archive is damaged at byte ${archive.position}`)
     const header = await readHeader(archive)
     const start = archive.position
     if (!header.name.endsWith('/')) yield { name: header.name, bytes: readContent(archive, header) }
@@ -94,9 +94,9 @@ function findExtraField(extra: Buffer, id: number): Buffer | null {
 async function* readContent(archive: ByteReader, header: EntryHeader): AsyncGenerator<Buffer> {
   const { flags, method, crc } = header
   const packing = packings.get(method)
-  if (flags & isEncrypted) throw new PackingDamage('it is encrypted: unpack it with its password')
+  if (flags & isEncrypted) throw new CompressionDamage('it is encrypted: unpack it with its password')
   if (method !== stored && packing === undefined)
-    throw new PackingDamage(`it is packed by method ${method} of zip: pack it again with deflate`)
+    throw new CompressionDamage(`it is packed by method ${method} of zip: pack it again with deflate`)
   let sum = 0
   for await (const bytes of packing === undefined ? readStored(archive, header) : decompressBytes(archive, packing)) {
     sum = crc32(bytes, sum)
@@ -104,7 +104,7 @@ async function* readContent(archive: ByteReader, header: EntryHeader): AsyncGene
   }
   const expected = flags & hasDescriptor ? await readDescriptorCrc(archive, header) : crc
   header.isRead = true
-  if (sum !== expected) throw new PackingDamage('it is damaged: its checksum does not match')
+  if (sum !== expected) throw new CompressionDamage('it is damaged: its checksum does not match')
 }
 
 /**
@@ -113,14 +113,14 @@ async function* readContent(archive: ByteReader, header: EntryHeader): AsyncGene
  */
 async function skipContent(archive: ByteReader, header: EntryHeader, start: number): Promise<void> {
   const left = header.packedBytes === null ? -1 : start + header.packedBytes - archive.position
-  if (left < 0) throw new PackingDamage('the zip archive does not say where its next file starts')
+  if (left < 0) throw new CompressionDamage('the zip archive does not say where its next file starts')
   await skipExactly(archive, left)
   if (header.flags & hasDescriptor) await readDescriptorCrc(archive, header)
 }
 
 async function* readStored(archive: ByteReader, { packedBytes }: EntryHeader): AsyncGenerator<Buffer> {
   if (packedBytes === null && (await archive.peek(8)).equals(emptyDescriptor)) return
-  if (packedBytes === null) throw new PackingDamage('it is stored without its length: pack it again with deflate')
+  if (packedBytes === null) throw new CompressionDamage('it is stored without its length: pack it again with deflate')
   yield* takeChunks(archive, packedBytes)
 }
 
@@ -152,7 +152,7 @@ async function checkDirectory(archive: ByteReader, entryCount: number): Promise<
       const end = await archive.takeExactly(22, zipArchive)
       if (signature === directoryEnd && listed === entryCount && (isZip64 || end.readUInt16LE(10) === entryCount))
         return
-      throw new PackingDamage('the directory of the zip archive is damaged')
+      throw new CompressionDamage('the directory of the zip archive is damaged')
     }
   }
 }

@@ -7,8 +7,8 @@ import {
   createSkippedOutcome,
   type ImportedEvent,
   RecordReject,
-  type Rejected,
-  type Skipped,
+  type RejectedRecord,
+  type SkippedRecord,
 } from './imported-event.ts'
 import { checkServiceAcceptsRecord, removeLongGroups } from './service-drops.ts'
 
@@ -29,7 +29,7 @@ export function convertRecord(
   converter: Pick<RecordConverter, 'convert'>,
   record: SourceRecord,
   textLength: number = Number.POSITIVE_INFINITY,
-): ConvertedRecord | Rejected | Skipped {
+): ConvertedRecord | RejectedRecord | SkippedRecord {
   try {
     const outcome = converter.convert(record)
     if (!('events' in outcome)) return outcome

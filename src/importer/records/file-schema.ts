@@ -4,7 +4,7 @@
 
 import type { JsonObject } from '#core/json.ts'
 
-export interface Fault {
+export interface SchemaFault {
   /** A JSON pointer; empty for the whole value. */
   readonly at: string
   /** Completes a sentence that starts with the place, such as `must be string`. */
@@ -14,7 +14,7 @@ export interface Fault {
 }
 
 export interface Schema<T> {
-  readonly faults: (value: unknown) => readonly Fault[]
+  readonly faults: (value: unknown) => readonly SchemaFault[]
   /** Never set; only tells the compiler the type. */
   readonly type?: T
 }
@@ -47,7 +47,7 @@ type ObjectOf<P> = { -readonly [K in Exclude<keyof P, OptionalKeys<P>>]: Static<
   -readonly [K in OptionalKeys<P>]?: Static<P[K]>
 }
 
-const none: readonly Fault[] = []
+const none: readonly SchemaFault[] = []
 
 function createSchema<T>(what: string, isOfKind: (value: unknown) => boolean): Schema<T> {
   const faults = [{ at: '', what }]
@@ -88,7 +88,7 @@ export const Type = {
       faults: value => {
         if (!isObject(value)) return [{ at: '', what: 'must be object' }]
         const missing: string[] = []
-        const faults: Fault[] = []
+        const faults: SchemaFault[] = []
         for (const [key, schema] of known) {
           const entry = value[key]
           if (entry !== undefined) faults.push(...prefixFaultPaths(key, schema.faults(entry)))
@@ -133,13 +133,13 @@ export function matchesSchema<T>(schema: Schema<T>, value: unknown): value is T 
 function findEntryFaults(
   entries: Iterable<readonly [string | number, unknown]>,
   schema: Schema<unknown>,
-): readonly Fault[] {
-  const found: Fault[] = []
+): readonly SchemaFault[] {
+  const found: SchemaFault[] = []
   for (const [key, entry] of entries) found.push(...prefixFaultPaths(key, schema.faults(entry)))
   return found
 }
 
-function prefixFaultPaths(key: string | number, faults: readonly Fault[]): readonly Fault[] {
+function prefixFaultPaths(key: string | number, faults: readonly SchemaFault[]): readonly SchemaFault[] {
   if (faults.length === 0) return none
   const place = String(key).replaceAll('~', '~0').replaceAll('/', '~1')
   return faults.map(fault => ({ ...fault, at: `/${place}${fault.at}` }))

@@ -74,7 +74,7 @@ export type ServiceDrop =
   | 'invalid_json'
 
 /** Why a record is refused; sending adds other `server_refused:<reason>`. Source: docs/wire/import.md §2.6. */
-export type RejectReason =
+export type RecordRejectReason =
   | `server_refused:${ServiceDrop}`
   | 'compressed_input'
   | 'encoding_invalid_utf8'
@@ -112,34 +112,34 @@ export type SkipReason =
   | 'duplicate_in_source'
   | 'differs_in_source'
 
-export interface Rejected {
-  readonly rejected: { readonly reason: RejectReason; readonly field: string | null; readonly detail?: string }
+export interface RejectedRecord {
+  readonly rejected: { readonly reason: RecordRejectReason; readonly field: string | null; readonly detail?: string }
 }
 
-export interface Skipped {
+export interface SkippedRecord {
   readonly skipped: SkipReason
 }
 
-export type Conversion = ConvertedRecord | Rejected | Skipped
+export type Conversion = ConvertedRecord | RejectedRecord | SkippedRecord
 
 /** Thrown by field readers and caught once per record, so that a converter reads like a mapping. */
 export class RecordReject extends Error {
-  readonly reason: RejectReason
+  readonly reason: RecordRejectReason
   /** The path of the field in the source record, such as `properties.time`; null when the whole record is at fault. */
   readonly field: string | null
 
-  constructor(reason: RejectReason, field: string | null, detail?: string) {
+  constructor(reason: RecordRejectReason, field: string | null, detail?: string) {
     super(detail ?? reason)
     this.reason = reason
     this.field = field
   }
 
-  outcome(): Rejected {
+  outcome(): RejectedRecord {
     const { reason, field, message } = this
     return { rejected: { reason, field, ...(message !== reason && { detail: message }) } }
   }
 }
 
-export function createSkippedOutcome(reason: SkipReason): Skipped {
+export function createSkippedOutcome(reason: SkipReason): SkippedRecord {
   return { skipped: reason }
 }

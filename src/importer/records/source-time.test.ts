@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { type JsonValue, parseJson } from '#core/json.ts'
-import { RecordReject, type RejectReason } from './imported-event.ts'
+import { RecordReject, type RecordRejectReason } from './imported-event.ts'
 import { formatTime, isZoneName, readRecordTime, readTime, usPerMs, utcDay, wallClockToUtc } from './source-time.ts'
 
 const read = (value: Parameters<typeof readTime>[0], zone: string | null = 'UTC') => {
@@ -149,7 +149,7 @@ describe('the time of a record', () => {
     assert.equal(readAt('2026-01-13T00:00:00Z', true), Date.UTC(2026, 0, 13) * 1_000)
   })
 
-  const refused: readonly (readonly [JsonValue | undefined, RejectReason])[] = [
+  const refused: readonly (readonly [JsonValue | undefined, RecordRejectReason])[] = [
     [undefined, 'timestamp_missing'],
     [null, 'timestamp_missing'],
     ['(not set)', 'timestamp_missing'],

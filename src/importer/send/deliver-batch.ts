@@ -4,7 +4,7 @@
 import { computeRetryWaitMs, type FetchClock, formatWaitSpan, sleepUntil } from '#importer/fetch/waiting.ts'
 import { JobStopped } from '../job/job-paused.ts'
 import type { StageProgress } from '../job/progress.ts'
-import { type AnsweredBatch, type BatchAnswer, type BatchTarget, postBatch } from './post-batch.ts'
+import { type BatchAnswer, type BatchResponse, type BatchTarget, postBatch } from './post-batch.ts'
 import type { RateControl } from './rate-control.ts'
 import type { OutgoingEvent } from './rounds.ts'
 import type { ServiceWaits } from './service-waits.ts'
@@ -17,7 +17,7 @@ export interface RefusedEvent {
   readonly detail: string | null
 }
 
-export interface Delivered {
+export interface DeliveryResult {
   readonly sent: number
   readonly duplicates: number
   readonly recent: number
@@ -40,7 +40,7 @@ export interface DeliveryDeps {
 const warnEveryMs = 15 * 60_000
 
 /** @throws JobStopped; the reason of the signal when it is aborted. */
-export async function deliverBatch(events: readonly OutgoingEvent[], deps: DeliveryDeps): Promise<Delivered> {
+export async function deliverBatch(events: readonly OutgoingEvent[], deps: DeliveryDeps): Promise<DeliveryResult> {
   const answer = await postUntilAnswered(events, deps)
   if (answer.kind === 'stop') throw new JobStopped(answer.description)
   if (answer.kind === 'accepted') return reportDelivered(events, answer, deps)
@@ -67,7 +67,7 @@ async function postUntilAnswered(
     for (let waitMs = rate.take(events.length); waitMs > 0; waitMs = rate.take(events.length))
       await sleepUntil(clock, createDeadline(clock, waitMs), signal)
     const sentMs = clock.nowMs()
-    const { answer, rate: allowed }: AnsweredBatch = await postBatch(target, texts, signal)
+    const { answer, rate: allowed }: BatchResponse = await postBatch(target, texts, signal)
     if (allowed !== null) rate.limitTo(allowed)
     if (answer.kind !== 'trouble') {
       if (answer.kind === 'accepted') rate.accepted(clock.nowMs() - sentMs)
@@ -110,7 +110,7 @@ function reportDelivered(
   { duplicates, recent, failed }: Omit<BatchAnswer & { kind: 'accepted' }, 'kind'>,
   deps: DeliveryDeps,
   detail: string | null = null,
-): Delivered {
+): DeliveryResult {
   const refused: RefusedEvent[] = []
   for (const { index, reason, field } of failed) {
     const outgoing = events[index]
@@ -122,7 +122,7 @@ function reportDelivered(
   return { sent: events.length - refused.length, duplicates, recent, refused }
 }
 
-export function sumDelivered(a: Delivered, b: Delivered): Delivered {
+export function sumDelivered(a: DeliveryResult, b: DeliveryResult): DeliveryResult {
   return {
     sent: a.sent + b.sent,
     duplicates: a.duplicates + b.duplicates,

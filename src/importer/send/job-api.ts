@@ -24,10 +24,10 @@ export interface ServiceApiOptions {
   readonly signal: AbortSignal
 }
 
-export type Query = Readonly<Record<string, string>>
+export type ServiceQuery = Readonly<Record<string, string>>
 
 export interface CallOptions {
-  readonly query?: Query
+  readonly query?: ServiceQuery
   readonly body?: JsonObject
 }
 

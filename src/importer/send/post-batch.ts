@@ -43,7 +43,7 @@ export type BatchAnswer =
   /** An error that neither waiting nor other events would change. */
   | { readonly kind: 'stop'; readonly description: string }
 
-export interface AnsweredBatch {
+export interface BatchResponse {
   readonly answer: BatchAnswer
   /** Events per second that the header `X-Import-Rate` allows; null without the header, or if the service is in trouble. */
   readonly rate: number | null
@@ -59,7 +59,7 @@ export async function postBatch(
   target: BatchTarget,
   texts: readonly string[],
   signal: AbortSignal,
-): Promise<AnsweredBatch> {
+): Promise<BatchResponse> {
   const body = `{"api_key":${JSON.stringify(target.projectKey)},"historical_migration":true,"batch":[${texts.join(',')}]}`
   const bytes = await gzipText(body, { level: gzipLevel })
   try {

@@ -13,7 +13,7 @@ import type { Manifest, RawObject } from '../job/manifest.ts'
 import type { ImportPlan } from '../job/plan.ts'
 import { sha256Hex } from '../job/sha256.ts'
 import type { StagedJob, StagedOutcome } from '../job/staged-part.ts'
-import { type CsvHeader, type ParsedRecord, parseCsvRow, parseJsonLine } from '../read/parse-record.ts'
+import { type CsvHeader, type ParsedSourceRecord, parseCsvRow, parseJsonLine } from '../read/parse-record.ts'
 import { createRecordEvents } from '../records/generated-events.ts'
 import { createInMemoryLedger, type ImportLedger } from '../records/import-ledger.ts'
 import type { ImportSource } from '../records/import-source.ts'
@@ -129,7 +129,7 @@ function createLedgerWithLinks(ledger: JobLedger): ImportLedger {
 }
 
 interface RepairedRecord {
-  readonly parsed: ParsedRecord
+  readonly parsed: ParsedSourceRecord
   readonly table: string | null
   readonly isSent: boolean
   /** The record's number in its original file. */
@@ -157,7 +157,7 @@ function parseRepairedRecord(bytes: Buffer, manifest: Manifest): RepairedRecord 
 const noObject: RawObject = { object: '', table: null }
 
 /** For a CSV row, use its text (`source`) if that was edited, otherwise its cells by column name (`record`). */
-function parseRepairedSource(reject: JsonObject, { columns, ...dialect }: Partial<CsvHeader>): ParsedRecord {
+function parseRepairedSource(reject: JsonObject, { columns, ...dialect }: Partial<CsvHeader>): ParsedSourceRecord {
   const { source, record, source_sha256 } = reject
   if (isJsonObject(source)) return { value: source }
   const text = String(source)
@@ -180,7 +180,7 @@ export function isRejectLine(value: JsonObject): boolean {
 }
 
 function convertRepaired(
-  parsed: ParsedRecord,
+  parsed: ParsedSourceRecord,
   table: string | null,
   text: string,
   ordinal: number,

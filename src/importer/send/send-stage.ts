@@ -20,7 +20,13 @@ import {
   putCheckpoint,
   sumSendCounts,
 } from './checkpoint.ts'
-import { type Delivered, type DeliveryDeps, deliverBatch, type RefusedEvent, sumDelivered } from './deliver-batch.ts'
+import {
+  type DeliveryDeps,
+  type DeliveryResult,
+  deliverBatch,
+  type RefusedEvent,
+  sumDelivered,
+} from './deliver-batch.ts'
 import { RateControl } from './rate-control.ts'
 import { divideIntoSendRounds, type Round } from './rounds.ts'
 import { storeRefusedEvents } from './sent-events.ts'
@@ -179,7 +185,7 @@ class Sender {
   }
 
   /** Sends lanes in parallel, and the batches of a lane one after another. The first failure aborts the other lanes. */
-  async #deliver(round: Round, refusedBefore: number): Promise<Delivered> {
+  async #deliver(round: Round, refusedBefore: number): Promise<DeliveryResult> {
     const stop = new AbortController()
     const deps: DeliveryDeps = {
       ...this.#options,
@@ -194,7 +200,7 @@ class Sender {
       onRefused: this.#refusalGuard(round, refusedBefore),
     }
     const lanes = round.lanes.map(async batches => {
-      const delivered: Delivered[] = []
+      const delivered: DeliveryResult[] = []
       try {
         for (const { events } of batches) {
           delivered.push(await deliverBatch(events, deps))
@@ -229,7 +235,7 @@ class Sender {
   }
 
   /** Stops the job if the service has not accepted a single event, since the fault is then hardly in the events. */
-  #checkWelcome({ sent, refused }: Delivered): void {
+  #checkWelcome({ sent, refused }: DeliveryResult): void {
     const last = refused.at(-1)
     if (last === undefined || sent + this.#sums().sent > 0 || this.#options.maxRejectShare >= 1) return
     throw new TooManyRefused(
@@ -239,7 +245,7 @@ class Sender {
     )
   }
 
-  #commit(part: PartProgress, round: Round, { sent, duplicates, recent, refused }: Delivered): void {
+  #commit(part: PartProgress, round: Round, { sent, duplicates, recent, refused }: DeliveryResult): void {
     const { clock, source } = this.#options
     const { checkpoint } = this
     const { counts } = part

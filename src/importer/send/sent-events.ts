@@ -17,12 +17,12 @@ export interface SentJob {
 }
 
 /** A line of a part, with the events that it yielded, possibly none. */
-export type SentStep =
+export type SentLine =
   | { readonly kind: 'part'; readonly part: StagedPart }
   | { readonly kind: 'line'; readonly events: readonly ImportedEvent[] }
 
 /** In the order of sending. */
-export async function* readSentSteps({ folder, job, checkpoint }: SentJob): AsyncGenerator<SentStep> {
+export async function* readSentLines({ folder, job, checkpoint }: SentJob): AsyncGenerator<SentLine> {
   if (checkpoint === null) return
   const begun = new Map(checkpoint.parts.map(part => [part.id, part]))
   for (const part of job.parts) {
@@ -40,7 +40,7 @@ export async function* readSentSteps({ folder, job, checkpoint }: SentJob): Asyn
 /** All events of the job and of its retries. */
 export async function* readSentEvents(jobs: readonly SentJob[]): AsyncGenerator<ImportedEvent> {
   for (const job of jobs)
-    for await (const step of readSentSteps(job)) {
+    for await (const step of readSentLines(job)) {
       if (step.kind === 'line') yield* step.events
     }
 }

@@ -43,7 +43,7 @@ export function formatJobName(source: string, range: { readonly first: string; r
 }
 
 /** How a job ended, as the service last reported it. Used when the service cannot be asked. */
-export interface Ending {
+export interface JobEnding {
   readonly serviceJobId: string
   readonly how: 'publish' | 'discard'
   readonly isDone: boolean
@@ -52,7 +52,7 @@ export interface Ending {
 }
 
 /** Null if the job was neither published nor discarded from this folder. */
-export const [readEnding, storeEnding] = createStateAccessors<Ending>('ending')
+export const [readEnding, storeEnding] = createStateAccessors<JobEnding>('ending')
 
 /** A crash before the service's job is stored here leaves an empty job at the service, which does no harm. */
 export async function ensureServiceJob(
@@ -74,7 +74,7 @@ export async function readServiceState(api: ServiceApi, id: string): Promise<str
 }
 
 /** @returns when the job was published or discarded, ISO 8601; null if the service does not say. */
-export async function readJobEndTime(api: ServiceApi, id: string, how: Ending['how']): Promise<string | null> {
+export async function readJobEndTime(api: ServiceApi, id: string, how: JobEnding['how']): Promise<string | null> {
   const at = (await api.call('GET', `/import_jobs/${id}/`))[`${ends[how]}_at`]
   return typeof at === 'string' ? at : null
 }

@@ -7,7 +7,7 @@ import type { StageProgress } from '../job/progress.ts'
 import type { WaitForSpace } from '../read/disk-space.ts'
 import { convertRecord } from '../records/convert-record.ts'
 import type { ImportSource, RecordConverter } from '../records/import-source.ts'
-import { type Conversion, type ConvertedRecord, RecordReject, type Rejected } from '../records/imported-event.ts'
+import { type Conversion, type ConvertedRecord, RecordReject, type RejectedRecord } from '../records/imported-event.ts'
 import { removeIdentityLinks } from '../records/service-drops.ts'
 import { usPerMs } from '../records/source-time.ts'
 import type { UnseenNames } from '../records/unseen-names.ts'
@@ -63,7 +63,11 @@ function convertWithoutPersons(record: ConvertedRecord): Conversion {
 }
 
 /** Rejects a record if the target would delete an event of it at once. @returns null if it would keep all events. */
-function rejectBeyondRetention({ events }: ConvertedRecord, { limits }: ImportPlan, nowMs: number): Rejected | null {
+function rejectBeyondRetention(
+  { events }: ConvertedRecord,
+  { limits }: ImportPlan,
+  nowMs: number,
+): RejectedRecord | null {
   const { retentionDays } = limits
   if (retentionDays === null) return null
   const earliestUs = nowMs * usPerMs - retentionDays * usPerDay

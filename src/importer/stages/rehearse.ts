@@ -11,14 +11,19 @@ import {
   type TargetAnswer,
 } from '#importer/stages/report/import-report.ts'
 import { listPlanChoices } from '#importer/stages/report/plan-choices.ts'
-import { HeldByRejects, listDamagedFiles, OtherSource, ReasonCounts } from '#importer/stages/report/rejects.ts'
+import {
+  listDamagedFiles,
+  OtherSourceDetector,
+  ReasonCounts,
+  RejectedRecordEstimate,
+} from '#importer/stages/report/rejects.ts'
 import { writeReport } from '#importer/stages/report/report-html.ts'
 import { Samples, samplesFile } from '#importer/stages/report/samples.ts'
-import { type AskedOfTarget, createTargetWarnings } from '#importer/stages/report/target-facts.ts'
+import { createTargetWarnings, type TargetFactsQuery } from '#importer/stages/report/target-facts.ts'
 import {
   createCountWarnings,
   createNoteWarnings,
-  Suspicions,
+  WarningCollector,
   warnOfUnseenNames,
 } from '#importer/stages/report/warnings.ts'
 import { hashManifest } from '../job/approval.ts'
@@ -29,7 +34,7 @@ import { isGeneratedPart, type StagedOutcome } from '../job/staged-part.ts'
 import { envelopeBytesMax } from '../records/convert-record.ts'
 import { findMergedDistinctId } from '../records/generated-events.ts'
 import type { ImportSource } from '../records/import-source.ts'
-import type { ImportedEvent, RejectReason, SkipReason } from '../records/imported-event.ts'
+import type { ImportedEvent, RecordRejectReason, SkipReason } from '../records/imported-event.ts'
 import { isTimeRecent, utcDay } from '../records/source-time.ts'
 import { ExpectedCollector, storeExpectations } from './expected/expected.ts'
 import type { StageContext } from './job-conversion.ts'
@@ -51,7 +56,7 @@ export interface RehearseOptions extends StageContext {
   /** The other sources, to detect that rejected records belong to one of them. */
   readonly otherSources?: readonly ImportSource[]
   /** Asks the target which events it already has; if absent, the report says that the target was not asked. */
-  readonly askTarget?: (asked: AskedOfTarget) => Promise<TargetAnswer>
+  readonly askTarget?: (asked: TargetFactsQuery) => Promise<TargetAnswer>
 }
 
 export async function rehearseImport(options: RehearseOptions): Promise<ImportReport> {
@@ -128,13 +133,13 @@ class RehearsalCounts {
   readonly #groups = new DistinctCount(exactIdsMax)
   /** Counts ids whose person is merged into the person of another id. */
   readonly #joined = new DistinctCount(exactIdsMax)
-  readonly #suspicions = new Suspicions()
-  readonly #otherSource: OtherSource
+  readonly #suspicions = new WarningCollector()
+  readonly #otherSource: OtherSourceDetector
   readonly #tables: ReadonlyMap<string, string | null>
   readonly #notes = new Map<string, number>()
   readonly #dropped = new Map<string, number>()
   readonly #recentDays = new Set<string>()
-  readonly #held = new HeldByRejects()
+  readonly #held = new RejectedRecordEstimate()
   readonly #records = { all: 0, givingEvents: 0, givingOnlyGenerated: 0, collapsed: 0 }
   readonly #ofEvents = { generated: 0, ofGroups: 0, recent: 0, measured: 0, measuredBytes: 0 }
 
@@ -142,7 +147,7 @@ class RehearsalCounts {
     this.#options = options
     this.#nowMs = Date.parse(options.plan.createdAt)
     this.reused = new ReusedIds(options.folder)
-    this.#otherSource = new OtherSource(options.otherSources ?? [], this.#nowMs)
+    this.#otherSource = new OtherSourceDetector(options.otherSources ?? [], this.#nowMs)
     this.#tables = new Map(options.manifest.objects.map(({ object, table }) => [object, table]))
     for (const { object, blank } of options.manifest.objects)
       if (blank !== undefined) this.#skips.add('blank_line', null, { object, line: blank.firstLine }, blank.count)
@@ -188,7 +193,7 @@ class RehearsalCounts {
     }
   }
 
-  asked(): AskedOfTarget {
+  asked(): TargetFactsQuery {
     return {
       names: this.#events.names().map(({ event }) => event),
       days: this.#events.days().map(({ day }) => day),
@@ -208,7 +213,7 @@ class RehearsalCounts {
       events: this.#events.names(),
       ...(others > 0 && { eventsOfOtherNames: others }),
       days: this.#events.days(),
-      rejects: this.#rejects.reasons(reason => findRejectFix(reason as RejectReason, plan.source)),
+      rejects: this.#rejects.reasons(reason => findRejectFix(reason as RecordRejectReason, plan.source)),
       skips: this.#skips.reasons(reason => explainSkip(reason as SkipReason, plan.source)),
     }
     const distinctIds = this.#ids.estimate()
@@ -302,7 +307,7 @@ class RehearsalCounts {
 }
 
 /** @returns how many bytes of the file may contain several records; null if the reject is certainly a single record. */
-function measureUnreadable({ source }: StagedOutcome, reason: RejectReason): number | null {
+function measureUnreadable({ source }: StagedOutcome, reason: RecordRejectReason): number | null {
   const { unreadableBytes, row, text } = source()
   // An unclosed quote may join thousands of rows into one, even with the right number of cells.
   if (unreadableBytes === null) return row !== undefined && text.length >= shownSourceMax ? text.length : null
@@ -312,7 +317,7 @@ function measureUnreadable({ source }: StagedOutcome, reason: RejectReason): num
 }
 
 /** Reject reasons that concern only the content of a record, so that its boundaries are certain. */
-const endsAreSure: ReadonlySet<RejectReason> = new Set(['encoding_invalid_utf8', 'json_not_object'])
+const endsAreSure: ReadonlySet<RecordRejectReason> = new Set(['encoding_invalid_utf8', 'json_not_object'])
 
 /** A limit, since fields and details of notes may have any number of different names. */
 const countedTextsMax = 10_000

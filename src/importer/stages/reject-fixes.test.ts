@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { sourceNames } from '#importer/sources/sources.ts'
-import type { RejectReason } from '../records/imported-event.ts'
+import type { RecordRejectReason } from '../records/imported-event.ts'
 import { findRejectFix } from './reject-fixes.ts'
 
-const reasons: readonly RejectReason[] = [
+const reasons: readonly RecordRejectReason[] = [
   ...(['event_missing', 'distinct_id_missing', 'distinct_id_illegal', 'timestamp_missing'] as const),
   ...(['timestamp_out_of_range', 'group_type_limit'] as const),
 ]

@@ -1,9 +1,9 @@
 // Remedies for rejected records, and explanations of skipped records. Source: docs/wire/import.md §2.6.
 
-import type { RejectReason, SkipReason } from '../records/imported-event.ts'
+import type { RecordRejectReason, SkipReason } from '../records/imported-event.ts'
 import { findServiceDropFix } from '../records/service-drops.ts'
 
-const fixes: Record<Exclude<RejectReason, `server_refused:${string}`>, string> = {
+const fixes: Record<Exclude<RecordRejectReason, `server_refused:${string}`>, string> = {
   compressed_input: 'Decompress the file, or pass the compressed file itself instead of a text made from it.',
   encoding_invalid_utf8: 'Export the file as UTF-8, or convert it: iconv -f LATIN1 -t UTF-8.',
   truncated_record: 'The file ends in the middle of a record. Export or download it again.',
@@ -32,7 +32,7 @@ const fixes: Record<Exclude<RejectReason, `server_refused:${string}`>, string> =
 }
 
 /** For records that a user's mapping describes: the mapping can be changed instead of the records. */
-const mappedFixes: Partial<Record<RejectReason, string>> = {
+const mappedFixes: Partial<Record<RecordRejectReason, string>> = {
   event_missing: 'Add the name of the event to the record, or set event_constant in the mapping.',
   distinct_id_missing: 'Fill in the field of the user or the device, or map another field.',
   distinct_id_illegal: 'The id does not stand for a person, such as "undefined". Map another field.',
@@ -64,7 +64,7 @@ const ownSkips: Readonly<Record<string, Partial<Record<SkipReason, string>>>> = 
 }
 
 /** More specific remedies that depend on the detail of a reject. */
-const detailFixes: readonly (readonly [reason: RejectReason, detail: RegExp, fix: string])[] = [
+const detailFixes: readonly (readonly [reason: RecordRejectReason, detail: RegExp, fix: string])[] = [
   ['compressed_input', /damaged/, 'The bytes of the file are damaged. Export or download it again.'],
   ['csv_column_count', /backslashes/, 'Escape quotes in the same way in the whole file, or repair the row.'],
   ['encoding_invalid_utf8', /UTF-16/, 'Export the file as UTF-8, or convert it: iconv -f UTF-16 -t UTF-8.'],
@@ -75,7 +75,7 @@ const detailFixes: readonly (readonly [reason: RejectReason, detail: RegExp, fix
  * @param detail of the reject, which may distinguish causes with the same reason.
  */
 export function findRejectFix(
-  reason: RejectReason | `server_refused:${string}`,
+  reason: RecordRejectReason | `server_refused:${string}`,
   source: string,
   detail: string | null = null,
 ): string {

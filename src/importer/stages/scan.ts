@@ -245,7 +245,12 @@ class Scan {
     for (const event of groups) this.#ledger.addGenerated('group', event)
     for (const event of links) this.#ledger.addGenerated('link', event)
     this.#state.sharedDevices += notes.length - (converted.notes?.length ?? 0)
-    return { kind: 'events', events: own, notes: [...notes, ...listQuotingNotes(content)], dropped: converted.dropped ?? [] }
+    return {
+      kind: 'events',
+      events: own,
+      notes: [...notes, ...listQuotingNotes(content)],
+      dropped: converted.dropped ?? [],
+    }
   }
 
   #countZone({ notes = [] }: ConvertedRecord): void {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { sha256Hex } from '../job/sha256.ts'
-import type { ParsedRecord } from '../read/parse-record.ts'
+import type { ParsedSourceRecord } from '../read/parse-record.ts'
 import { parseJsonLine } from '../read/parse-record.ts'
 import type { ReadRecord } from '../read/read-record.ts'
 import { createSkippedOutcome, RecordReject } from '../records/imported-event.ts'
@@ -67,11 +67,11 @@ function stored(record: ReadRecord): { extra: string; json: string } {
   return { extra, json: Buffer.from(json).toString() }
 }
 
-function recordOf(bytes: Buffer, parsed: ParsedRecord): ReadRecord {
+function recordOf(bytes: Buffer, parsed: ParsedSourceRecord): ReadRecord {
   return { raw: { object: 'o', line: 1, byte: 0 }, bytes, parsed, table: null }
 }
 
-function valueIn(parsed: ParsedRecord) {
+function valueIn(parsed: ParsedSourceRecord) {
   assert.ok('value' in parsed)
   return parsed.value
 }

@@ -5,14 +5,14 @@ import { isJsonObject, type JsonObject, parseJson } from '#core/json.ts'
 import type { RawObject } from '../job/manifest.ts'
 import { sha256Hex } from '../job/sha256.ts'
 import type { RecordSource } from '../job/staged-part.ts'
-import type { ParsedRecord } from '../read/parse-record.ts'
+import type { ParsedSourceRecord } from '../read/parse-record.ts'
 import type { ReadRecord } from '../read/read-record.ts'
-import type { RejectReason, SkipReason } from '../records/imported-event.ts'
+import type { RecordRejectReason, SkipReason } from '../records/imported-event.ts'
 
 /** How much of a record a reject shows, in UTF-16 code units. Source: docs/wire/import.md §2.6. */
 export const shownSourceMax = 64 * 1024
 
-export interface RecordPlace {
+export interface RawRecordPlace {
   /** Index among the raw objects of the manifest. */
   readonly object: number
   readonly line: number
@@ -22,13 +22,13 @@ export interface RecordPlace {
 }
 
 export interface RecordContent {
-  readonly parsed: ParsedRecord
+  readonly parsed: ParsedSourceRecord
   /** The record as in the user's file. */
   readonly text: string
 }
 
 /** A record with what its conversion needs. */
-export interface DecodedRecord extends RecordContent {
+export interface DecodedStagedRecord extends RecordContent {
   readonly ordinal: number
   /** The file that contains the record. */
   readonly raw: RawObject
@@ -42,7 +42,7 @@ interface Extra {
   readonly h?: string
   /** Length in bytes, if the record is unreadable and longer than `s`. */
   readonly b?: number
-  readonly r?: { readonly reason: RejectReason; readonly field: string | null; readonly detail?: string }
+  readonly r?: { readonly reason: RecordRejectReason; readonly field: string | null; readonly detail?: string }
   readonly k?: SkipReason
 }
 
@@ -51,11 +51,11 @@ const lineFeed = 0x0a
 const byteOrderMark = Buffer.from('\ufeff')
 const nothing = new Uint8Array()
 
-export function encodeRecordPlace({ object, line, byte, ordinal }: RecordPlace): string {
+export function encodeRecordPlace({ object, line, byte, ordinal }: RawRecordPlace): string {
   return `[${object},${line},${byte},${ordinal}]`
 }
 
-export function decodeRecordPlace(text: string): RecordPlace {
+export function decodeRecordPlace(text: string): RawRecordPlace {
   const [object, line, byte, ordinal] = JSON.parse(text) as [number, number, number, number]
   return { object, line, byte, ordinal }
 }
@@ -88,7 +88,7 @@ function removeByteOrderMark(bytes: Uint8Array): Uint8Array {
 export function decodeRecord(
   { place, extra, json }: { readonly place: string; readonly extra: string; readonly json: Buffer },
   objects: readonly RawObject[],
-): DecodedRecord {
+): DecodedStagedRecord {
   const { object, ordinal } = decodeRecordPlace(place)
   return { ...decodeRecordContent(extra, json.toString()), ordinal, raw: objects[object]! }
 }
@@ -114,7 +114,7 @@ function decodeExtra(text: string): Extra | null {
   return text === '' ? null : (JSON.parse(text) as Extra)
 }
 
-function decodeParsed(json: string, extra: Extra | null): ParsedRecord {
+function decodeParsed(json: string, extra: Extra | null): ParsedSourceRecord {
   if (extra?.r !== undefined) return { rejected: extra.r }
   if (extra?.k !== undefined) return { skipped: extra.k }
   const value = parseJson(json)

@@ -6,8 +6,8 @@ import {
   type PersonsCheck,
   type Rehearsal,
   readRehearsal,
-  type Sent,
   type SentBalance,
+  type SentSummary,
 } from '#importer/stages/report/import-report.ts'
 import { listPlanChoices } from '#importer/stages/report/plan-choices.ts'
 import { writeReport } from '#importer/stages/report/report-html.ts'
@@ -23,7 +23,7 @@ import { readVerification } from './verify-stage.ts'
 export const [readPersonsCheck, storePersonsCheck] = createStateAccessors<PersonsCheck>('persons')
 
 /** @param rehearsal the job's rehearsal, if it has been read already. @returns null before sending starts. */
-export function readSentSummary(folder: JobFolder, rehearsal = readRehearsal(folder)): Sent | null {
+export function readSentSummary(folder: JobFolder, rehearsal = readRehearsal(folder)): SentSummary | null {
   const checkpoint = readCheckpoint(folder)
   if (checkpoint === null) return null
   const retried = readRetryOutcomes(folder)

@@ -12,9 +12,9 @@ import {
   createExpectedPerson,
   type ExpectedPerson,
   findPersonDifference,
-  PersonChoice,
+  type GetPersonId,
   type PersonDifference,
-  type PersonOf,
+  PersonSampler,
   personsDefault,
   readDistinctIds,
 } from '../stages/expected/expected-persons.ts'
@@ -24,7 +24,7 @@ export interface VerifyPersonsOptions {
   readonly sent: readonly SentJob[]
   /** The id of the job at the service. */
   readonly jobId: string
-  readonly personOf: PersonOf
+  readonly personOf: GetPersonId
   /** Persons chosen by an earlier pass over all sent events; if absent or null, this function makes that pass. */
   readonly candidates?: readonly ExpectedPerson[] | null
   readonly api: Pick<ServiceApi, 'call'>
@@ -132,10 +132,10 @@ async function findContestedIds(
 
 async function choosePersons(
   events: AsyncIterable<ImportedEvent>,
-  personOf: PersonOf,
+  personOf: GetPersonId,
   count: number,
 ): Promise<ExpectedPerson[]> {
-  const choice = new PersonChoice(personOf, count)
+  const choice = new PersonSampler(personOf, count)
   for await (const event of events) choice.add(event)
   return choice.chosen()
 }

@@ -15,7 +15,7 @@ import { usPerMs } from '../records/source-time.ts'
 import { type Checkpoint, sumSendCounts } from '../send/checkpoint.ts'
 import type { EventMarks } from '../send/encode-event.ts'
 import { awaitAnswerOrStatus, readObjectList, type ServiceApi } from '../send/job-api.ts'
-import { readSentSteps, type SentJob } from '../send/sent-events.ts'
+import { readSentLines, type SentJob } from '../send/sent-events.ts'
 import {
   type Expected,
   ExpectedCollector,
@@ -24,7 +24,7 @@ import {
   storeExpectations,
 } from '../stages/expected/expected.ts'
 import { type ExpectedEvents, findNameBucket } from '../stages/expected/expected-events.ts'
-import type { PersonOf } from '../stages/expected/expected-persons.ts'
+import type { GetPersonId } from '../stages/expected/expected-persons.ts'
 import { type JobReport, readJobReport, readStoredCounts, type StoredCount } from './job-report.ts'
 import { findPropertyDifference } from './stored-properties.ts'
 
@@ -34,13 +34,13 @@ import { findPropertyDifference } from './stored-properties.ts'
  */
 export const [readVerification, storeVerification] = createStateAccessors<Verification>('verification')
 
-export interface VerifyOptions {
+export interface VerifyStageOptions {
   readonly folder: JobFolder
   readonly job: StagedJob
   readonly checkpoint: Checkpoint
   readonly retried?: readonly SentJob[]
   readonly source: string
-  readonly personOf: PersonOf
+  readonly personOf: GetPersonId
   readonly api: ServiceApi
   readonly progress: StageProgress
   readonly signal: AbortSignal
@@ -53,7 +53,7 @@ type Check = Verification['checks'][number]
 const differencesMax = 50
 const pollMs = 1_000
 
-export async function runVerifyStage(options: VerifyOptions): Promise<Verification> {
+export async function runVerifyStage(options: VerifyStageOptions): Promise<Verification> {
   const { folder, job, checkpoint, source, api, progress } = options
   const { blankLines = 0 } = job
   progress.begin('verify', { records: countRecords(job) + blankLines })
@@ -82,7 +82,7 @@ export async function runVerifyStage(options: VerifyOptions): Promise<Verificati
 }
 
 export type ExpectedOptions = Pick<
-  VerifyOptions,
+  VerifyStageOptions,
   'folder' | 'job' | 'checkpoint' | 'retried' | 'personOf' | 'progress' | 'signal'
 >
 
@@ -100,7 +100,7 @@ export async function findExpectationsOfJob(options: ExpectedOptions): Promise<E
   const collector = new ExpectedCollector(personOf)
   let isGenerated = false
   for (const each of jobs)
-    for await (const step of readSentSteps(each))
+    for await (const step of readSentLines(each))
       if (step.kind === 'part') {
         throwIfPaused(signal)
         isGenerated = isGeneratedPart(step.part)
@@ -251,7 +251,7 @@ export function selectSettledDays(days: Readonly<Record<string, number>>, nowMs:
 }
 
 /** More events than before are fine: a client that was offline may have sent old events since. */
-async function checkLiveData(before: VerifyOptions['liveBefore'], api: ServiceApi): Promise<Check> {
+async function checkLiveData(before: VerifyStageOptions['liveBefore'], api: ServiceApi): Promise<Check> {
   const nothing = createCheck('live_data', 0, [])
   if (before === null) return { ...nothing, state: 'not_checked' }
   const days = Object.keys(before).toSorted()

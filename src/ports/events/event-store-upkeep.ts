@@ -2,7 +2,7 @@
 // the store is not the copy it last wrote to (docs/decisions/0026), counts, erases, and mirrors persons and groups.
 
 import type { ErasureCount, PersonErasure, RemovedRows } from '#core/persons/erasure.ts'
-import type { HeldRange } from '#core/processing/held-rows.ts'
+import type { RowRange } from '#core/processing/held-rows.ts'
 import type {
   MirroredGroup,
   MirroredGroupKey,
@@ -26,7 +26,7 @@ export interface EventStoreUpkeep {
    * @returns null if the store's user lacks the permission for this.
    * @throws PortError `unavailable` also while tables are missing: call `migrate` first.
    */
-  findHeldRows(instance: string, markId: string | null): Promise<HeldRows | null>
+  findRowRanges(instance: string, markId: string | null): Promise<MarkedRowRanges | null>
   /**
    * Deletes rejects, recordings and cached counts that are past their retention, and packed items of recordings by whole
    * UTC days. Does nothing if a server deletes them by its own clock.
@@ -43,8 +43,8 @@ export interface EventStoreUpkeep {
   writeMark(mark: StoreMark): Promise<void>
 }
 
-export interface HeldRows {
-  readonly ranges: readonly HeldRange[]
+export interface MarkedRowRanges {
+  readonly ranges: readonly RowRange[]
   /** Whether the store has the requested mark, or a mark that names it as `former`. */
   readonly isMarked: boolean
 }
@@ -88,14 +88,14 @@ export interface PersonEraser {
    * The current row counts of each erasure, by id; each event counts once. `under_way` while rows are being removed, for
    * these or other erasures: call it again.
    */
-  countErased(erasures: readonly PersonErasure[]): Promise<ReadonlyMap<number, CountedRows> | 'under_way'>
+  countErasedRows(erasures: readonly PersonErasure[]): Promise<ReadonlyMap<number, CountedRows> | 'under_way'>
   /**
    * Checks which rows remain, and begins to remove them; a removal in progress continues. Call it until it is `done`.
-   * @param beforeRemoving awaited with the ranges of rows (`EventStoreUpkeep.findHeldRows`) that will become empty.
+   * @param beforeRemoving awaited with the ranges of rows (`EventStoreUpkeep.findRowRanges`) that will become empty.
    */
-  removeErased(
+  removeErasedRows(
     erasures: readonly PersonErasure[],
-    beforeRemoving: (emptied: readonly HeldRange[]) => Promise<void>,
+    beforeRemoving: (emptied: readonly RowRange[]) => Promise<void>,
   ): Promise<'done' | 'under_way'>
 }
 
@@ -114,14 +114,14 @@ export interface SubjectMirror {
   /**
    * The current contents of the mirror, without reading properties. @param withVersion reads the version of every row.
    */
-  findHeldMirror(withVersion: boolean): Promise<HeldMirror>
+  findMirrorState(withVersion: boolean): Promise<MirrorState>
   /**
-   * Empties the mirror, durably. From now on, queries that need it are refused until `completeMirror`.
+   * Empties the mirror, durably. From now on, queries that need it are refused until `completeMirrorFill`.
    * @param version at least the version of any earlier call.
    */
-  beginMirror(fillId: string, version: number): Promise<void>
-  /** Lets queries use the mirror. @param version higher than in the call of `beginMirror`. */
-  completeMirror(fillId: string, version: number): Promise<void>
+  beginMirrorFill(fillId: string, version: number): Promise<void>
+  /** Lets queries use the mirror. @param version higher than in the call of `beginMirrorFill`. */
+  completeMirrorFill(fillId: string, version: number): Promise<void>
 }
 
 export interface MirrorRows {
@@ -131,12 +131,12 @@ export interface MirrorRows {
   readonly deletedGroups?: readonly MirroredGroupKey[]
 }
 
-export interface HeldMirror {
+export interface MirrorState {
   /** The most recently begun fill; null before the first. */
   readonly fillId: string | null
   readonly isComplete: boolean
   /** The highest version of all rows and fills, 0 when there are none; null when it was not requested. */
   readonly version: number | null
   /** Null when the store's user lacks the permission. */
-  readonly ranges: readonly HeldRange[] | null
+  readonly ranges: readonly RowRange[] | null
 }

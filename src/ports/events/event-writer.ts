@@ -57,14 +57,19 @@ export interface EventWriter {
    * left
    * out. If the properties exceed `knownBytesMax` bytes, only the shortest that fit are added.
    */
-  addKnownProperties(importJobId: number, share: IdShare, knownOf: KnownOf, signal: AbortSignal): Promise<void>
+  addKnownProperties(
+    importJobId: number,
+    share: IdShare,
+    knownOf: GetKnownProperties,
+    signal: AbortSignal,
+  ): Promise<void>
   /** Makes a job's pending rows visible to queries. Repeat it after a crash. Job ids start at 2, as in `discardJob`. */
   publishJob(importJobId: number): Promise<void>
   /**
    * Deletes the rows of a job that shares its partition with others (`importPartition` 1), and returns when none
    * remains. Repeat it after a crash.
    */
-  discardDay(importJobId: number): Promise<void>
+  deleteSharedJobRows(importJobId: number): Promise<void>
   /** Drops a job's rows, pending and published. Repeat it after a crash. */
   discardJob(importJobId: number): Promise<void>
 }
@@ -75,7 +80,7 @@ export interface IdShare {
   readonly count: number
 }
 
-export type KnownOf = (distinctIds: readonly string[]) => Promise<ReadonlyMap<string, string>>
+export type GetKnownProperties = (distinctIds: readonly string[]) => Promise<ReadonlyMap<string, string>>
 
 /** Limited because a store that rewrites thousands of rows at once holds this many bytes several times for each row. */
 export const knownBytesMax = 2 * 1024

@@ -15,10 +15,10 @@ export interface ImportedCountsQuery {
 }
 
 /** Some events of one project. */
-export interface AskedBatch {
+export interface BatchIdentities {
   readonly summary: BatchSummary
   /** The identities of these events, each once; only called when some of the events may be stored. */
-  identities(): MaybePromise<readonly Omit<EventIdentity, 'projectId'>[]>
+  listIdentities(): MaybePromise<readonly Omit<EventIdentity, 'projectId'>[]>
 }
 
 /**
@@ -42,7 +42,7 @@ export interface ImportedRows {
    * How many of these events are stored, visible or pending, live or by any job. Only a few calls of a project may wait at
    * once: a further call fails as `full`.
    */
-  countStored(projectId: number, batch: AskedBatch): Promise<number>
+  countStoredEvents(projectId: number, batch: BatchIdentities): Promise<number>
   /** Whether rows other than this job's, visible or pending, name a group of this type. */
   hasRowsOfGroupType(projectId: number, importJobId: number, typeIndex: number): Promise<boolean>
 }

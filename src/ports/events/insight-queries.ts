@@ -119,7 +119,7 @@ export interface FlagUsageUpkeep {
    * The UTC days on which flags were called by distinct ids that have moved to another person since a time. Each day comes
    * with the time at which the last such id moved, all in epoch ms.
    */
-  listMovedDays(projectId: number, movedFromMs: number, signal?: AbortSignal): Promise<ReadonlyMap<number, number>>
+  listDaysOfMovedIds(projectId: number, movedFromMs: number, signal?: AbortSignal): Promise<ReadonlyMap<number, number>>
   /** The cached counts of these buckets that are still correct, each with a time before it was counted. */
   listCachedUsage(
     query: FlagUsageQuery,

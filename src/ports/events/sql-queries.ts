@@ -45,10 +45,10 @@ export interface SqlQueries {
    * Forwards a query of a ClickHouse client, and streams its answer back in the format that the query requests.
    * @throws PortError, also in the middle of the body, which then ends early.
    */
-  passSql(query: SqlPassage, signal: AbortSignal): Promise<Result<SqlAnswer, SqlFailure>>
+  forwardSql(query: ForwardedSqlQuery, signal: AbortSignal): Promise<Result<SqlAnswer, SqlFailure>>
 }
 
-export interface SqlPassage {
+export interface ForwardedSqlQuery {
   readonly projectId: number
   readonly sql: string
   /** Parameters of ClickHouse's HTTP interface, none of which can extend access rights. */

@@ -20,9 +20,9 @@ export interface EventLogWriter {
   /**
    * The condition that an append would most likely meet now. It is for readiness; do not decide by it whether to append.
    */
-  condition(): LogCondition
+  getCondition(): LogCondition
   /** How many records wait for their append to resolve, by stream; leaves out records without a stream so far. */
-  waitingRecords(): ReadonlyMap<LogStream, number>
+  countWaitingRecords(): ReadonlyMap<LogStream, number>
   close(): Promise<void>
 }
 
@@ -105,7 +105,7 @@ export interface LogReadOptions {
 
 export interface EventLogReader {
   /** All streams, those of live traffic first. @throws PortError */
-  streams(): Promise<readonly StreamInfo[]>
+  listStreams(): Promise<readonly StreamInfo[]>
   /**
    * Reads records from `fromOffset` on, in order: up to `recordCountMax`, and up to `bytesMax` but at least one record. If
    * there are no records, none is missing and `nextOffset` is unchanged, there is nothing to read yet. A record whose
@@ -126,19 +126,19 @@ export interface EventLogReader {
    * `endOffset`: the offset after the last record (`offset` itself if the stream was never written to).
    * `appendedAtMs`: when the first record from `offset` on was appended; null if there is none.
    */
-  status(stream: LogStream, offset: number): Promise<{ endOffset: number; appendedAtMs: number | null }>
+  readStreamStatus(stream: LogStream, offset: number): Promise<{ endOffset: number; appendedAtMs: number | null }>
   /**
    * Adds losses to a list next to the log, for operators. A loss that is on the list is not added again.
    * @throws PortError
    */
-  keepLoss(...losses: readonly LogLoss[]): Promise<void>
+  recordLosses(...losses: readonly LogLoss[]): Promise<void>
   /**
    * The kept losses, until an operator removes them. If there are too many, one sum per stream replaces the older losses.
    * @throws PortError
    */
-  losses(): Promise<readonly LogLoss[]>
+  listLosses(): Promise<readonly LogLoss[]>
   /** The total number of missing records, at a cost that does not grow with the list. @throws PortError */
-  lostCount(): Promise<number>
+  countLostRecords(): Promise<number>
   close(): Promise<void>
 }
 
@@ -168,11 +168,11 @@ export interface EventLogRetention {
    * Deletes whole segments whose records are all before `offset` and were all appended before `olderThanMs` (epoch ms).
    * Never deletes anything else, and never the newest segment.
    */
-  deleteBehind(stream: LogStream, offset: number, olderThanMs: number): Promise<{ deletedSegmentCount: number }>
+  deleteBefore(stream: LogStream, offset: number, olderThanMs: number): Promise<{ deletedSegmentCount: number }>
   /** @throws PortError */
   measureSpace(): Promise<LogSpace>
   /**
-   * While space is short, deletes segments like `deleteBehind` but regardless of their age, the oldest of all streams
+   * While space is short, deletes segments like `deleteBefore` but regardless of their age, the oldest of all streams
    * first. While only imports are short of space, deletes only segments of imports.
    * @param processed for each stream, the offset before which all records have been processed.
    */
@@ -182,5 +182,5 @@ export interface EventLogRetention {
    * up to a second too early. Takes seconds of CPU time in another thread; `signal` ends it early, and the next call
    * continues.
    */
-  pack(signal: AbortSignal): Promise<{ packedSegmentCount: number }>
+  compressSegments(signal: AbortSignal): Promise<{ packedSegmentCount: number }>
 }

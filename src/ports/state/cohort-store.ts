@@ -62,7 +62,7 @@ export interface CohortMemberStore {
     change: Change,
   ): Promise<Result<MemberChange, 'not_static'>>
   /** Persons with an id above `afterPersonId`, ascending. Large persons make a page short: see `hasMore`. */
-  listCohortMembers(projectId: number, cohortId: number, page: PersonsAfter): Promise<PersonsPage>
+  listCohortMembers(projectId: number, cohortId: number, page: PersonsPageQuery): Promise<PersonsPage>
   /**
    * All persons of a project in the same order, or only those that `propertyParts` does not exclude. With `propertyParts`,
    * a page before the last may be empty.
@@ -70,9 +70,9 @@ export interface CohortMemberStore {
    */
   listPersonsAfter(
     projectId: number,
-    page: PersonsAfter & Pick<PersonFilters, 'propertyParts'>,
+    page: PersonsPageQuery & Pick<PersonFilters, 'propertyParts'>,
     ofCohortIds: readonly number[],
-  ): Promise<PassedPersons>
+  ): Promise<ScannedPersons>
   /**
    * Persons that match the filters, newest first, with an id below `belowId`. Pages and cohorts as in
    * `listPersonsAfter`: with `propertyParts` or `search` a page before the last may be empty.
@@ -88,7 +88,7 @@ export interface CohortMemberStore {
   countCohortMembers(cohortId: number): Promise<number>
 }
 
-export interface PersonsAfter {
+export interface PersonsPageQuery {
   readonly afterPersonId: number
   readonly limit: number
 }
@@ -102,7 +102,7 @@ export interface SearchedPersons extends PersonsPage<PersonInCohorts> {
   readonly nextBehindId: number | null
 }
 
-export interface PassedPersons extends SearchedPersons {
+export interface ScannedPersons extends SearchedPersons {
   /** How many persons before the start of the next page are left out because they do not match. */
   readonly leftOutCount: number
 }

@@ -35,7 +35,7 @@ export interface CookielessSalts {
    * @param fresh becomes the day's salt if the day has none: the first caller wins.
    * @throws PortError
    */
-  keepSalt(day: string, fresh: Uint8Array): Promise<Uint8Array>
+  findOrCreateSalt(day: string, fresh: Uint8Array): Promise<Uint8Array>
   /**
    * Deletes the salts of all other days, including later ones.
    * @returns the days that had one.

@@ -4,24 +4,24 @@ import type { ProjectDefinitions } from '#core/flags/definitions/project-definit
 
 export interface DefinitionStore {
   /** Cheap enough to call five times a second. */
-  revision(): Promise<StoredRevision>
+  readRevision(): Promise<StoredRevision>
   /**
-   * Every project that changed after `revision`, in full, and the ids of deleted projects. `loadChanges(-1)` returns
+   * Every project that changed after `readRevision`, in full, and the ids of deleted projects. `loadChanges(-1)` returns
    * everything.
    * @param held what the caller has from earlier answers of the same epoch; absent if it has nothing. Flags and cohorts
    *   that have not changed since are not read again: the answer has the same objects, so a cohort keeps its earlier
    *   count of members.
    */
-  loadChanges(revision: number, held?: HeldDefinitions): Promise<DefinitionChanges>
+  loadChanges(revision: number, held?: GetHeldDefinitions): Promise<DefinitionChanges>
   /**
    * Present if the store is notified of commits: calls the listener with each new revision, whichever process wrote it.
-   * Calls may be missed while the store is unreachable, so callers poll `revision` as well.
+   * Calls may be missed while the store is unreachable, so callers poll `readRevision` as well.
    */
   onChange?(listener: (revision: number) => void): void
 }
 
 /** The caller's definitions of a project, or null if it has none. */
-export type HeldDefinitions = (projectId: number) => ProjectDefinitions | null
+export type GetHeldDefinitions = (projectId: number) => ProjectDefinitions | null
 
 export interface StoredRevision {
   /** The instance's revision, raised by one with every write that concerns evaluation. */

@@ -12,7 +12,7 @@ import type {
   PersonErasure,
   RemovedRows,
 } from '#core/persons/erasure.ts'
-import type { HeldRange } from '#core/processing/held-rows.ts'
+import type { RowRange } from '#core/processing/held-rows.ts'
 
 export interface NewErasure extends ErasureTerms, LogEnds {
   readonly projectId: number
@@ -54,12 +54,12 @@ export interface ErasureStore {
     pendingOfJobs: readonly { readonly importJobId: number; readonly count: number }[],
   ): Promise<void>
   /** Adds ranges of the event store that the removal is about to empty. */
-  noteEmptied(erasureId: number, ranges: readonly HeldRange[]): Promise<void>
+  recordEmptiedRanges(erasureId: number, ranges: readonly RowRange[]): Promise<void>
   /** The noted ranges, until the erasures' ids are forgotten. */
-  listEmptied(): Promise<readonly HeldRange[]>
+  listEmptiedRanges(): Promise<readonly RowRange[]>
   finishErasures(erasureIds: readonly number[], doneAtMs: number): Promise<void>
   /** The oldest done erasures whose distinct ids are still stored, up to the same size limit as in `readErasures`. */
-  listKeptErasures(): Promise<readonly PersonErasure[]>
+  listErasuresWithIds(): Promise<readonly PersonErasure[]>
   /** Reopens all erasures whose distinct ids are still stored. */
   reopenErasures(): Promise<void>
   /** Forgets the distinct ids of a done erasure, the uuids that derive from them, and the noted ranges. */

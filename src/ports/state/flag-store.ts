@@ -52,7 +52,7 @@ export interface FlagStore {
    */
   searchFlags(projectId: number, search: FlagSearch): Promise<readonly number[]>
   /** The first of these flags that fit into one read, at least one. The ids must be sorted newest first. */
-  listFlagsFound(projectId: number, flagIds: readonly number[]): Promise<readonly Flag[]>
+  listFittingFlags(projectId: number, flagIds: readonly number[]): Promise<readonly Flag[]>
   /** Newest first. */
   listFlagVersions(
     projectId: number,

@@ -106,9 +106,9 @@ export interface ImportWorkStore {
    */
   listImportWork(): Promise<readonly OpenImportWork[]>
   /** Records why the job does not progress, or that it does again. Its `updatedAtMs` stays unchanged. */
-  noteImportFailure(importJobId: number, failure: JobFailure | null): Promise<void>
+  recordImportFailure(importJobId: number, failure: JobFailure | null): Promise<void>
   /** The first items of a kind, in order. @param afterId for distinct ids: only those after this id. */
-  listStaged<Kind extends keyof StagedItems>(
+  listStagedItems<Kind extends keyof StagedItems>(
     importJobId: number,
     kind: Kind,
     limit: number,
@@ -138,5 +138,5 @@ export interface ImportWorkStore {
    * Deletes discarded jobs of a project with their notes, except the `keptCount` that were discarded last, some at a
    * time. Implicit jobs stay: they record which of the events in the log are deleted.
    */
-  forgetDiscardedJobs(projectId: number, keptCount: number): Promise<void>
+  deleteDiscardedJobs(projectId: number, keptCount: number): Promise<void>
 }

@@ -4,11 +4,11 @@ import type { Change } from '#core/author.ts'
 import type { TextParts } from '#core/flags/match/exact-parts.ts'
 import type { DistinctIdMapping, Person } from '#core/persons/person.ts'
 import type {
-  PersonCut,
   PersonRepair,
   RebuildRequest,
   RepairReport,
   RepairRequest,
+  SplitDistinctId,
 } from '#core/persons/person-repair.ts'
 
 export interface PersonView extends Omit<Person, 'marks' | 'properties'> {
@@ -87,11 +87,11 @@ export interface PersonRepairStore {
    * no persons of this part.
    * @param isFirst replaces what an interrupted try has reported.
    */
-  saveReport(id: number, part: RepairReport & { readonly erasures: number }, isFirst: boolean): Promise<void>
+  addRepairReport(id: number, part: RepairReport & { readonly erasures: number }, isFirst: boolean): Promise<void>
   /** Records that the request is done, and forgets the ids in it. */
   finishRepair(id: number, doneAtMs: number): Promise<void>
   /** The cuts of these distinct ids. A commit writes them (`ChunkChanges.cuts`). */
-  listCuts(projectId: number, distinctIds: readonly string[]): Promise<readonly PersonCut[]>
+  listSplitIds(projectId: number, distinctIds: readonly string[]): Promise<readonly SplitDistinctId[]>
   /**
    * Which of these distinct ids belonged to erased persons: rows that were created at a lower erasure count of the project
    * do not create a person again.
@@ -103,5 +103,5 @@ export interface PersonRepairStore {
   /** The given uuids that already belong to a person. */
   findTakenUuids(projectId: number, uuids: readonly string[]): Promise<readonly string[]>
   /** The distinct ids of all persons of a project, in byte order: the page after `after`. */
-  listMappedIds(projectId: number, after: string | null, limit: number): Promise<readonly string[]>
+  listProjectDistinctIds(projectId: number, after: string | null, limit: number): Promise<readonly string[]>
 }

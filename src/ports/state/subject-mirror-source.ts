@@ -2,7 +2,7 @@
 // mirror still lacks, how far it is filled, and the persons and groups themselves. Every write of a person or a group
 // notes it as changed in the same transaction (docs/decisions/0051).
 
-import type { HeldRange } from '#core/processing/held-rows.ts'
+import type { RowRange } from '#core/processing/held-rows.ts'
 import type {
   MirroredGroup,
   MirroredGroupKey,
@@ -28,7 +28,7 @@ export interface MirrorFill {
   /** The version of the latest rows that were written: the event store has rows of at least this version. */
   readonly rowsVersion: number
   /** What the event store held of the mirror at the last comparison; null when that is not known. */
-  readonly held: readonly HeldRange[] | null
+  readonly held: readonly RowRange[] | null
 }
 
 /** The place of a person is its row's id. */

@@ -11,7 +11,7 @@ export interface SubjectStore {
    * be left out.
    * @throws (or rejects with) PortError if the state cannot be read.
    */
-  findPerson(projectId: number, distinctId: string, wanted?: WantedNames): MaybePromise<SubjectPerson | null>
+  findPerson(projectId: number, distinctId: string, wanted?: GetWantedNames): MaybePromise<SubjectPerson | null>
   /**
    * Ids of the static cohorts that the person of a distinct id is in, deleted cohorts included, as of the same time;
    * empty if no person has the id. The cost depends on how many cohorts the person is in, never on their other members.
@@ -22,7 +22,7 @@ export interface SubjectStore {
     projectId: number,
     groupTypeIndex: number,
     groupKey: string,
-    wanted?: WantedNames,
+    wanted?: GetWantedNames,
   ): MaybePromise<{ properties: PropertyBag } | null>
 }
 
@@ -33,7 +33,7 @@ export interface SubjectPerson {
 }
 
 /** Returns the names of the wanted properties; called only if there are many properties. */
-export type WantedNames = () => ReadonlySet<string>
+export type GetWantedNames = () => ReadonlySet<string>
 
 // Experience continuity: stores, per flag, the id by which a person was bucketed before a login, so that the bucket
 // stays. A front reads the rows of a request's subject and writes missing ones; merges move them (`chunk-store.ts`).
@@ -68,5 +68,5 @@ export interface HashKeyOverrideWriter {
    *   Empty if no person owns either id.
    * @throws PortError, in which case it is unknown whether the rows were written.
    */
-  keepHashKey(assignment: HashKeyAssignment): Promise<readonly HashKeyRow[]>
+  addMissingHashKeys(assignment: HashKeyAssignment): Promise<readonly HashKeyRow[]>
 }

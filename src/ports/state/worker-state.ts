@@ -75,12 +75,12 @@ export interface ScheduleOwners {
    * ends. All times are epoch ms of the workers' clocks, which must agree within a fraction of a lease.
    * @returns whether the owner holds the lease now.
    */
-  claimSchedule(lease: ScheduleLease): Promise<boolean>
+  claimSchedule(lease: ScheduleClaim): Promise<boolean>
   /** Gives up the owner's lease before its end. A lease of another owner is not touched. */
-  leaveSchedule(name: string, ownerId: string): Promise<void>
+  releaseSchedule(name: string, ownerId: string): Promise<void>
 }
 
-export interface ScheduleLease {
+export interface ScheduleClaim {
   readonly name: string
   readonly ownerId: string
   readonly nowMs: number

@@ -26,13 +26,13 @@ import type { Project } from '#core/project.ts'
 import type { EventLogAppender } from '#ports/log/event-log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
 import type { AnswerCompletion, CaptureOutcome } from './capture-outcome.ts'
-import type { RejectKeeper } from './keep-rejects.ts'
+import type { RejectRecorder } from './keep-rejects.ts'
 import { backlogReason, type ProjectBacklog } from './project-backlog.ts'
 import type { RefusedCounter } from './refused-counter.ts'
 import type { Unavailable } from './unavailable.ts'
 
 export interface EventAppenderOptions {
-  readonly keeper: Pick<RejectKeeper, 'grant'>
+  readonly keeper: Pick<RejectRecorder, 'grant'>
   readonly unavailable: (error: unknown) => Unavailable
   readonly refused: Pick<RefusedCounter, 'count'>
   readonly eventLog: EventLogAppender
@@ -58,7 +58,7 @@ interface CountedItems {
 }
 
 /** A request whose table is final. */
-export interface JudgedRequest<Answer> extends Pick<PreparedRequest, 'historicalMigration' | 'table'> {
+export interface FinalizedRequest<Answer> extends Pick<PreparedRequest, 'historicalMigration' | 'table'> {
   readonly tally: RequestTally
   /** Whether drops are final: the sender never resends dropped items, even when it must resend all other items. */
   readonly areDropsFinal: boolean
@@ -107,7 +107,7 @@ export function createEventAppender(options: EventAppenderOptions) {
    */
   async function append<Answer>(
     project: Project,
-    request: JudgedRequest<Answer>,
+    request: FinalizedRequest<Answer>,
     complete?: AnswerCompletion<Answer>,
   ): Promise<CaptureOutcome<Answer>> {
     const { table, tally, hotCount } = request
@@ -147,7 +147,7 @@ export function createEventAppender(options: EventAppenderOptions) {
   /** Stores no event of the request, only what its sender will not send again. */
   function refuseRequest<Answer>(
     project: Project,
-    request: JudgedRequest<Answer>,
+    request: FinalizedRequest<Answer>,
     outcome: Unavailable,
   ): Promise<CaptureOutcome<Answer>> {
     const rejects = request.areDropsFinal ? appendRejects(project, request) : noRejects
@@ -162,7 +162,7 @@ export function createEventAppender(options: EventAppenderOptions) {
   /** When drops are final, rejects without a record are counted now, since the sender does not resend them. */
   async function settleUnstored<Answer>(
     project: Project,
-    { tally, areDropsFinal, answer }: JudgedRequest<Answer>,
+    { tally, areDropsFinal, answer }: FinalizedRequest<Answer>,
     { appended, countOf }: AppendedRejects,
     outcome: Unavailable,
   ): Promise<CaptureOutcome<Answer>> {
@@ -186,7 +186,7 @@ export function createEventAppender(options: EventAppenderOptions) {
   }
 
   /** Appends as many of a request's rejects as may be stored now. */
-  function appendRejects(project: Project, request: JudgedRequest<unknown>): AppendedRejects {
+  function appendRejects(project: Project, request: FinalizedRequest<unknown>): AppendedRejects {
     const { historicalMigration, table, tally, keepsRejects } = request
     if (!keepsRejects || tally.others === noOthers) return noRejects
     let rejectCount = 0

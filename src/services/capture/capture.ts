@@ -25,7 +25,7 @@ import { createMetrics, type Metrics } from '#telemetry/metrics.ts'
 import { runInSlices } from '../shared/in-slices.ts'
 import { createEventAppender, tallyItems } from './append-events.ts'
 import type { AnswerCompletion, AnswerReading, CaptureOutcome } from './capture-outcome.ts'
-import type { VisitorHider } from './hide-visitors.ts'
+import type { VisitorAnonymizer } from './hide-visitors.ts'
 import { createRejectRecorder, type RefusedInput } from './keep-rejects.ts'
 import { excludeEventsOverQuota, findUsedUpQuotas } from './leave-out-over-quota.ts'
 import type { ProjectBacklog } from './project-backlog.ts'
@@ -44,7 +44,7 @@ export interface CaptureOptions {
   readonly isOverQuota: (project: Project, resource: QuotaResource) => boolean
   /** When absent, no distinct id is hot. */
   readonly hotKeys?: HotKeys
-  readonly visitors: VisitorHider
+  readonly visitors: VisitorAnonymizer
   /** Counts what arrives under a known key and leaves no record in the log. */
   readonly refused: Pick<RefusedCounter, 'count'>
   readonly eventLog: EventLogAppender

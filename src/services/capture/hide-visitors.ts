@@ -42,9 +42,9 @@ import type { Geoip } from '#ports/geoip.ts'
 import type { DailySalts } from '../shared/daily-salts.ts'
 import { runInSlices } from '../shared/in-slices.ts'
 
-export type VisitorHider = ReturnType<typeof createVisitorAnonymizer>
+export type VisitorAnonymizer = ReturnType<typeof createVisitorAnonymizer>
 
-export interface VisitorHiderOptions {
+export interface VisitorAnonymizerOptions {
   readonly salts: Pick<DailySalts, 'knownSalt' | 'saltOf'>
   readonly geoip: Geoip | null
 }
@@ -53,7 +53,7 @@ export interface VisitorHiderOptions {
 const rowsPerStep = 64
 const bytesPerStep = 256 * 1024
 
-export function createVisitorAnonymizer(options: VisitorHiderOptions) {
+export function createVisitorAnonymizer(options: VisitorAnonymizerOptions) {
   const recent: RecentVisitors = new WeakMap()
   return {
     /**
@@ -86,7 +86,7 @@ async function finishPass(
   pass: Pass,
   settler: Settler,
   first: MaybePromise<MissingSalt | null>,
-  salts: VisitorHiderOptions['salts'],
+  salts: VisitorAnonymizerOptions['salts'],
 ): Promise<void> {
   let missing = await first
   while (missing !== null) {
@@ -186,13 +186,13 @@ class Settler {
    */
   readonly salts = new Map<string, Uint8Array>()
   readonly #project: Project
-  readonly #options: VisitorHiderOptions
+  readonly #options: VisitorAnonymizerOptions
   readonly #recent: RecentVisitors
   /** How often the visitor changed from one event to the next. */
   changeCount = 0
   #last: { readonly facts: VisitorFacts; readonly day: VisitorDay; readonly visitor: Visitor } | null = null
 
-  constructor(project: Project, options: VisitorHiderOptions, recent: RecentVisitors) {
+  constructor(project: Project, options: VisitorAnonymizerOptions, recent: RecentVisitors) {
     this.#project = project
     this.#options = options
     this.#recent = recent

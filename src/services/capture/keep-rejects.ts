@@ -13,7 +13,7 @@ import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
 import type { RefusedCounter } from './refused-counter.ts'
 
-export interface RejectKeeperOptions {
+export interface RejectRecorderOptions {
   readonly findProject: (token: string) => Project | null
   readonly refused: Pick<RefusedCounter, 'count'>
   readonly eventLog: EventLogAppender
@@ -45,9 +45,9 @@ export interface RefusedInput {
 const rejectsPerSecondMax = 100
 const trackedProjectCountMax = 10_000
 
-export type RejectKeeper = ReturnType<typeof createRejectRecorder>
+export type RejectRecorder = ReturnType<typeof createRejectRecorder>
 
-export function createRejectRecorder(options: RejectKeeperOptions) {
+export function createRejectRecorder(options: RejectRecorderOptions) {
   const { eventLog, clock, refused } = options
   const take = createRejectLimiter()
 
@@ -116,7 +116,7 @@ export function createRejectLimiter() {
 
 const unreadItem: RefusedItem = { uuid: '', name: '', distinctId: '' }
 
-function countFailure(error: unknown, { metrics, logger }: Pick<RejectKeeperOptions, 'metrics' | 'logger'>): void {
+function countFailure(error: unknown, { metrics, logger }: Pick<RejectRecorderOptions, 'metrics' | 'logger'>): void {
   const known = error instanceof PortError
   metrics.dependencyFailures.inc({ port: known ? error.port : 'unknown', code: known ? error.code : 'unavailable' })
   if (!known) logger.error({ err: error }, 'cannot store a rejected request')

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createExportSlots, type ExportPlace, type ExportPlaces } from './export-places.ts'
+import { createExportSlots, type ExportSlot, type ExportSlots } from './export-places.ts'
 
 describe('the slots for exports', () => {
   it('are limited in number, with a lower limit per project', () => {
@@ -38,7 +38,7 @@ describe('the slots for exports', () => {
   })
 })
 
-function enter(places: ExportPlaces, projectId: number): ExportPlace {
+function enter(places: ExportSlots, projectId: number): ExportSlot {
   const entered = places.enter(projectId)
   assert.ok(entered.ok)
   return entered.value

@@ -5,7 +5,7 @@ import { ExportStopped } from './run-export.ts'
 
 export type ExportRefusal = 'full' | 'project_full'
 
-export interface ExportPlace {
+export interface ExportSlot {
   /** Aborted with an `ExportStopped` when another export needs a place and the reader of this export is slow. */
   readonly signal: AbortSignal
   /** Notes that the export waits for its reader, until the returned function is called. */
@@ -13,9 +13,9 @@ export interface ExportPlace {
   leave(): void
 }
 
-export type ExportPlaces = ReturnType<typeof createExportSlots>
+export type ExportSlots = ReturnType<typeof createExportSlots>
 
-export interface ExportPlacesOptions {
+export interface ExportSlotsOptions {
   /** ms of a clock that cannot be set. */
   readonly monotonicMs?: () => number
   readonly inAllMax?: number
@@ -23,18 +23,18 @@ export interface ExportPlacesOptions {
 }
 
 /** Maximum numbers of exports in one process. */
-export const exportPlaceLimits = { inAllMax: 6, perProjectMax: 2 }
+export const exportSlotLimits = { inAllMax: 6, perProjectMax: 2 }
 /** A reader that has taken nothing for this long loses its place to another, ms. It receives a few 100 KB at a time. */
 const slowMs = 10_000
 
-interface Place extends ExportPlace {
+interface Place extends ExportSlot {
   readonly projectId: number
   readonly stop: AbortController
   waitingSinceMs: number | null
 }
 
-export function createExportSlots(options: ExportPlacesOptions = {}) {
-  const { inAllMax, perProjectMax } = { ...exportPlaceLimits, ...options }
+export function createExportSlots(options: ExportSlotsOptions = {}) {
+  const { inAllMax, perProjectMax } = { ...exportSlotLimits, ...options }
   const monotonicMs = options.monotonicMs ?? (() => performance.now())
   const taken = new Set<Place>()
 
@@ -49,7 +49,7 @@ export function createExportSlots(options: ExportPlacesOptions = {}) {
      * Takes a place, which must be left again. When all are taken, the export that waits longest for its reader is
      * ended.
      */
-    enter(projectId: number): Result<ExportPlace, ExportRefusal> {
+    enter(projectId: number): Result<ExportSlot, ExportRefusal> {
       if ([...taken].filter(place => place.projectId === projectId).length >= perProjectMax) return err('project_full')
       if (taken.size >= inAllMax) {
         const other = findSlowest()

@@ -4,7 +4,7 @@
 
 import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
 import { FlagEvaluation } from '#core/flags/evaluation/evaluate-flags.ts'
-import type { EvaluationRequest, ShownVisitor } from '#core/flags/evaluation/evaluation-request.ts'
+import type { EvaluationRequest, RequestVisitor } from '#core/flags/evaluation/evaluation-request.ts'
 import type { EvaluationSubject } from '#core/flags/evaluation/evaluation-subject.ts'
 import { EvaluationTrace } from '#core/flags/evaluation/evaluation-trace.ts'
 import type { UnknownReason } from '#core/flags/evaluation/flag-outcome.ts'
@@ -25,7 +25,7 @@ import { createVisitorHasher, type MissingVisitorPart } from './hash-visitor.ts'
 import { createLateLoginRetrier } from './late-logins.ts'
 import { createHashKeyLoader } from './load-hash-keys.ts'
 import { createSubjectLoader, type SubjectRequest } from './load-subject.ts'
-import { createStoreCircuitBreaker, type GuardOptions, storeLimits } from './store-guard.ts'
+import { type CircuitBreakerOptions, createStoreCircuitBreaker, storeLimits } from './store-guard.ts'
 
 export interface DecideServiceOptions {
   /** The compiled definitions of the project with this API key; null when there is none. */
@@ -35,7 +35,7 @@ export interface DecideServiceOptions {
   /** The salts for visitors without cookies. */
   readonly salts: Pick<DailySalts, 'saltOf'>
   readonly visitors: CookielessVisitors
-  /** How many calls of `keepHashKey` may run at once; further calls wait, and projects take turns. */
+  /** How many calls of `addMissingHashKeys` may run at once; further calls wait, and projects take turns. */
   readonly writesAtOnceMax: number
   /** Null without a database of locations. */
   readonly geoip: Geoip | null
@@ -49,7 +49,7 @@ export interface DecideServiceOptions {
   readonly slices?: Partial<typeof sliceLimits>
   /** For tests: the bound on look-ups and the clock of slices. */
   readonly guard?: Partial<
-    Pick<GuardOptions, 'timeoutMs' | 'pendingMax' | 'failuresMax' | 'restMs' | 'monotonicNowMs' | 'startTimer'>
+    Pick<CircuitBreakerOptions, 'timeoutMs' | 'pendingMax' | 'failuresMax' | 'restMs' | 'monotonicNowMs' | 'startTimer'>
   >
 }
 
@@ -155,7 +155,7 @@ export function createDecideService(options: DecideServiceOptions) {
   function decide<T>(
     request: EvaluationRequest,
     nowMs: number,
-    shown: () => ShownVisitor,
+    shown: () => RequestVisitor,
     encode: (evaluation: FlagEvaluation) => MaybeSteps<T>,
   ): MaybePromise<DecideResult<T>> {
     const project = options.findProject(request.apiKey)

@@ -14,7 +14,7 @@ function definitionsOf(id: number, apiToken: string, revision: number): ProjectD
 function storeOf(initial: ProjectDefinitions[]): DefinitionStore & { change(changes: DefinitionChanges): void } {
   let latest: DefinitionChanges = { revision: 1, projects: initial, deletedProjectIds: [] }
   return {
-    revision: async () => ({ revision: latest.revision, epoch: '' }),
+    readRevision: async () => ({ revision: latest.revision, epoch: '' }),
     loadChanges: async () => latest,
     change: changes => {
       latest = changes
@@ -25,7 +25,7 @@ function storeOf(initial: ProjectDefinitions[]): DefinitionStore & { change(chan
 /** Returns what changed after the requested revision. A test sets the revision of the store. */
 function movableStore(current: { revision: number; epoch: string }, projects: ProjectDefinitions[]) {
   const asked: number[] = []
-  const store = { current, projects, asked, revision: async () => store.current, loadChanges }
+  const store = { current, projects, asked, readRevision: async () => store.current, loadChanges }
   return store
 
   async function loadChanges(after: number): Promise<DefinitionChanges> {
@@ -132,7 +132,7 @@ describe('the definition cache', () => {
     let current = { revision: 1, epoch: 'before' }
     const requests: (readonly [number, ProjectDefinitions | null])[] = []
     const store: DefinitionStore = {
-      revision: async () => current,
+      readRevision: async () => current,
       loadChanges: async (after, held) => {
         requests.push([after, held?.(1) ?? null])
         return { ...current, projects: [definitionsOf(1, 'phc_a', current.revision)], deletedProjectIds: [] }
@@ -172,7 +172,7 @@ describe('the definition cache', () => {
   it('fails when the store has lost the write that should be served, instead of retrying forever', async t => {
     let asked = 0
     const store: DefinitionStore = {
-      revision: async () => ({ revision: 50, epoch: '' }),
+      readRevision: async () => ({ revision: 50, epoch: '' }),
       loadChanges: async () => {
         // An endless loop would block the event loop.
         if (++asked > 20) throw new Error('asked endlessly')
@@ -222,8 +222,8 @@ describe('the definition cache', () => {
     let refusedCount = 0
     const failing: DefinitionStore = {
       ...store,
-      revision: () => {
-        if (!isDown) return store.revision()
+      readRevision: () => {
+        if (!isDown) return store.readRevision()
         refusedCount++
         return Promise.reject(new Error('down'))
       },
@@ -240,7 +240,7 @@ describe('the definition cache', () => {
     let revision = 5
     let projects = [definitionsOf(1, 'phc_a', 4), definitionsOf(2, 'phc_b', 5)]
     const store: DefinitionStore = {
-      revision: async () => ({ revision, epoch: '' }),
+      readRevision: async () => ({ revision, epoch: '' }),
       loadChanges: async after => {
         return { revision, projects: projects.filter(project => project.revision > after), deletedProjectIds: [] }
       },
@@ -272,7 +272,7 @@ describe('the definition cache', () => {
     let asked = 0
     const latest = { revision: 1, projects: [definitionsOf(1, 'phc_a', 1)], deletedProjectIds: [] }
     const store: DefinitionStore = {
-      revision: async () => {
+      readRevision: async () => {
         asked++
         return { revision: latest.revision, epoch: '' }
       },

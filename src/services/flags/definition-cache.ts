@@ -105,7 +105,7 @@ export async function startDefinitionCache<T>(options: DefinitionCacheOptions<T>
   /** Reloads after an older copy took over: it lacks revisions that are served here, and reuses their numbers. */
   async function checkRevision(): Promise<number> {
     const [servedBefore, epochBefore] = [served, servedEpoch]
-    const latest = await options.store.revision()
+    const latest = await options.store.readRevision()
     if (latest.revision < servedBefore || latest.epoch !== epochBefore) startsOver = true
     return latest.revision
   }
@@ -145,7 +145,7 @@ export async function startDefinitionCache<T>(options: DefinitionCacheOptions<T>
 
   async function load(): Promise<void> {
     // The epoch is read first: definitions from a later epoch are then loaded again, and none are missed.
-    const { epoch } = await options.store.revision()
+    const { epoch } = await options.store.readRevision()
     const isEverything = startsOver || epoch !== servedEpoch
     // Another epoch may reuse the versions of definitions for different ones, so nothing is kept from the epoch before.
     const changes = isEverything

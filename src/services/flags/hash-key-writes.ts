@@ -7,11 +7,12 @@ import { FairQueue, type QueuedJob } from '#core/fair-queue.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
 import { err } from '#core/result.ts'
 import type { HashKeyAssignment, HashKeyOverrideWriter, HashKeyRow } from '#ports/state/subject-store.ts'
-import type { GuardOptions, Loaded, StoreGuard } from './store-guard.ts'
+import type { CircuitBreakerOptions, Loaded, StoreCircuitBreaker } from './store-guard.ts'
 
-export interface HashKeyWritesOptions extends Pick<GuardOptions, 'timeoutMs' | 'startTimer' | 'monotonicNowMs'> {
+export interface HashKeyWritesOptions
+  extends Pick<CircuitBreakerOptions, 'timeoutMs' | 'startTimer' | 'monotonicNowMs'> {
   readonly hashKeys: HashKeyOverrideWriter
-  readonly guard: StoreGuard
+  readonly guard: StoreCircuitBreaker
   /** How many writes the store works on at once, including abandoned ones until it has answered them. */
   readonly atOnceMax: number
   /** Called for each write that is given up before it reaches the store. */
@@ -69,7 +70,7 @@ export function createHashKeyWriteQueue(options: HashKeyWritesOptions) {
     const rowCount = assignment.flagKeys.length
     let answer: Promise<unknown> | undefined
     const written = guard.run(() => {
-      const rows = hashKeys.keepHashKey(assignment)
+      const rows = hashKeys.addMissingHashKeys(assignment)
       answer = rows
       return rows
     }, timeoutMs)

@@ -8,19 +8,19 @@ import {
   hashIdentifiedVisitor,
   type VisitorParts,
 } from '#core/cookieless/visitor-hash.ts'
-import type { ShownVisitor } from '#core/flags/evaluation/evaluation-request.ts'
+import type { RequestVisitor } from '#core/flags/evaluation/evaluation-request.ts'
 import { type CookielessMode, noIngestionSettings, type Project } from '#core/project.ts'
 import { err, ok } from '#core/result.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { CookielessVisitors } from '#ports/state/cookieless-visitors.ts'
 import { createVisitorHasher, type VisitorHasherOptions } from './hash-visitor.ts'
 import type { SubjectRequest } from './load-subject.ts'
-import type { StoreGuard } from './store-guard.ts'
+import type { StoreCircuitBreaker } from './store-guard.ts'
 
 /** A salt for each day of a month. */
 const saltOf = (day: string) => Buffer.alloc(16, Number(day.slice(-2)))
 const nowMs = Date.parse('2026-01-15T12:00:00Z')
-const page: ShownVisitor = { address: '203.0.113.7', host: 'https://shop.example.com', userAgent: 'Firefox' }
+const page: RequestVisitor = { address: '203.0.113.7', host: 'https://shop.example.com', userAgent: 'Firefox' }
 
 function hashOf(change: Partial<VisitorParts> = {}, day = '2026-01-15') {
   const { address, userAgent } = page
@@ -28,7 +28,7 @@ function hashOf(change: Partial<VisitorParts> = {}, day = '2026-01-15') {
 }
 
 /** Limits nothing: every failure becomes an error value. */
-const guard: StoreGuard = {
+const guard: StoreCircuitBreaker = {
   run(call) {
     try {
       const answer = call()
@@ -44,7 +44,7 @@ const noVisitors: CookielessVisitors = { countIdentifies: () => assert.fail('mod
 
 interface Asked extends Partial<VisitorHasherOptions> {
   readonly mode?: CookielessMode
-  readonly shown?: Partial<ShownVisitor>
+  readonly shown?: Partial<RequestVisitor>
   readonly projectZone?: string
   readonly deviceId?: string
 }

@@ -12,30 +12,30 @@ import {
   hashIdentifiedVisitor,
   truncateUserAgent,
 } from '#core/cookieless/visitor-hash.ts'
-import type { CookielessRequest, ShownVisitor } from '#core/flags/evaluation/evaluation-request.ts'
+import type { CookielessRequest, RequestVisitor } from '#core/flags/evaluation/evaluation-request.ts'
 import { type MaybePromise, mapMaybePromise } from '#core/maybe-promise.ts'
 import type { Project } from '#core/project.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { CookielessVisitors } from '#ports/state/cookieless-visitors.ts'
 import type { DailySalts } from '../shared/daily-salts.ts'
 import type { SubjectRequest } from './load-subject.ts'
-import type { Loaded, StoreGuard } from './store-guard.ts'
+import type { Loaded, StoreCircuitBreaker } from './store-guard.ts'
 
 export type MissingVisitorPart = 'ip' | 'host' | 'user_agent'
 
-export type UnhashedVisitor =
+export type VisitorHashFailure =
   | { readonly kind: 'missing_property'; readonly property: MissingVisitorPart }
   | { readonly kind: 'visitor_unknown' }
 
 export interface VisitorHasherOptions {
   readonly salts: Pick<DailySalts, 'saltOf'>
   readonly visitors: CookielessVisitors
-  readonly saltReads: StoreGuard
+  readonly saltReads: StoreCircuitBreaker
   /** The guard of the store that `visitors` reads. */
-  readonly reads: StoreGuard
+  readonly reads: StoreCircuitBreaker
 }
 
-type Hashed = Result<SubjectRequest, UnhashedVisitor>
+type Hashed = Result<SubjectRequest, VisitorHashFailure>
 
 /**
  * @returns a function that gives the request the visitor's ids, or leaves it unchanged if the project has switched
@@ -46,7 +46,7 @@ export function createVisitorHasher({ salts, visitors, saltReads, reads }: Visit
     project: Project,
     request: SubjectRequest,
     { timezone, extra }: CookielessRequest,
-    shown: ShownVisitor,
+    shown: RequestVisitor,
     nowMs: number,
   ): MaybePromise<Hashed> => {
     const mode = project.ingestion.cookielessMode
@@ -80,7 +80,7 @@ export function createVisitorHasher({ salts, visitors, saltReads, reads }: Visit
   }
 }
 
-function findMissingPart({ address, userAgent }: ShownVisitor, root: string): MissingVisitorPart | null {
+function findMissingPart({ address, userAgent }: RequestVisitor, root: string): MissingVisitorPart | null {
   if (address === '') return 'ip'
   if (root === '') return 'host'
   return userAgent === '' ? 'user_agent' : null

@@ -6,13 +6,13 @@
 
 import type { HashKeyAssignment, HashKeyOverrideReader } from '#ports/state/subject-store.ts'
 import type { HashKeyWrites } from './hash-key-writes.ts'
-import type { GuardOptions, StoreGuard } from './store-guard.ts'
+import type { CircuitBreakerOptions, StoreCircuitBreaker } from './store-guard.ts'
 
 export interface LateLoginsOptions {
   readonly hashKeys: HashKeyOverrideReader
-  readonly reads: StoreGuard
+  readonly reads: StoreCircuitBreaker
   readonly writes: HashKeyWrites
-  readonly startTimer: GuardOptions['startTimer']
+  readonly startTimer: CircuitBreakerOptions['startTimer']
   /** Called for each log-in that is dropped because too many wait. */
   readonly onDropped: () => void
 }

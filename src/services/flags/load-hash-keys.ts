@@ -10,12 +10,12 @@ import { type MaybePromise, mapMaybePromise } from '#core/maybe-promise.ts'
 import type { HashKeyAssignment, HashKeyOverrideReader, HashKeyRow } from '#ports/state/subject-store.ts'
 import type { HashKeyWrites } from './hash-key-writes.ts'
 import type { LateLogins } from './late-logins.ts'
-import type { StoreGuard } from './store-guard.ts'
+import type { StoreCircuitBreaker } from './store-guard.ts'
 
 export interface LoadHashKeysOptions {
   readonly hashKeys: HashKeyOverrideReader
   /** The guard of the store that is read. */
-  readonly reads: StoreGuard
+  readonly reads: StoreCircuitBreaker
   /** Writes have a separate guard: while nothing can be written, stored rows still count. */
   readonly writes: HashKeyWrites
   /** For persons who are not stored yet. */

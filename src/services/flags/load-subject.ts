@@ -18,12 +18,12 @@ import { ok } from '#core/result.ts'
 import type { Geoip } from '#ports/geoip.ts'
 import type { SubjectPerson, SubjectStore } from '#ports/state/subject-store.ts'
 import type { createHashKeyLoader } from './load-hash-keys.ts'
-import type { Loaded, StoreGuard } from './store-guard.ts'
+import type { Loaded, StoreCircuitBreaker } from './store-guard.ts'
 
 export interface LoadSubjectOptions {
   readonly subjects: SubjectStore
   /** The guard of `subjects`. */
-  readonly reads: StoreGuard
+  readonly reads: StoreCircuitBreaker
   /** Created by `createHashKeyLoader`. */
   readonly loadHashKeys: ReturnType<typeof createHashKeyLoader>
   /** Null without a database of locations. */

@@ -4,7 +4,7 @@
 import { type MaybePromise, mapMaybePromise } from '#core/maybe-promise.ts'
 import type { CookielessVisitors } from '#ports/state/cookieless-visitors.ts'
 import type { HashKeyOverrideReader, SubjectStore } from '#ports/state/subject-store.ts'
-import type { StoreGuard } from './store-guard.ts'
+import type { StoreCircuitBreaker } from './store-guard.ts'
 
 type Subjects = SubjectStore & HashKeyOverrideReader & CookielessVisitors
 
@@ -12,7 +12,7 @@ type Subjects = SubjectStore & HashKeyOverrideReader & CookielessVisitors
  * @param guard guards the replica alone. Its timeout must leave the primary some of an evaluation's time.
  * @returns a store whose look-ups fail only when the primary's do.
  */
-export function createReplicaFirstStore(replica: Subjects, primary: Subjects, guard: StoreGuard): Subjects {
+export function createReplicaFirstStore(replica: Subjects, primary: Subjects, guard: StoreCircuitBreaker): Subjects {
   function askReplicaFirst<T>(ask: (subjects: Subjects) => MaybePromise<T>): MaybePromise<T> {
     const found = guard.run(() => ask(replica))
     return mapMaybePromise(found, loaded => (loaded.ok ? loaded.value : ask(primary)))

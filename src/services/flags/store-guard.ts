@@ -12,7 +12,7 @@ import type { Metrics } from '#telemetry/metrics.ts'
 
 export type Loaded<T> = Result<T, UnknownReason>
 
-export interface GuardOptions {
+export interface CircuitBreakerOptions {
   /** The port's name in metrics. */
   readonly port: string
   /** What cannot be done while the store is unavailable, for the log. */
@@ -35,7 +35,7 @@ export interface GuardOptions {
   readonly startTimer: (callback: () => void, delayMs: number) => { cancel(): void }
 }
 
-export type StoreGuard = ReturnType<typeof createStoreCircuitBreaker>
+export type StoreCircuitBreaker = ReturnType<typeof createStoreCircuitBreaker>
 
 /** A busy front has some hundred look-ups running; `pendingMax` is for a store that is slow. */
 export const storeLimits = {
@@ -52,7 +52,7 @@ export const storeLimits = {
  */
 const judgedAtOncePart = 0.9
 
-export function createStoreCircuitBreaker(options: GuardOptions) {
+export function createStoreCircuitBreaker(options: CircuitBreakerOptions) {
   const { port, task, logger, metrics } = options
   let failuresInARow = 0
   let restsUntilMs = 0

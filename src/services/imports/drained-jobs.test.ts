@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { beforeEach, describe, it } from 'node:test'
 import type { Deferral } from '#ports/state/worker-state.ts'
-import { createDrainedJobTracker, type Drain } from './drained-jobs.ts'
+import { createDrainedJobTracker, type DrainedJobTracker } from './drained-jobs.ts'
 
 describe('a closed import job', () => {
   const job = { id: 1, projectId: 7, state: 'publishing', step: 'draining', updatedAtMs: 1_000_000 } as const
@@ -9,8 +9,8 @@ describe('a closed import job', () => {
   let position: number
   let endOffset: number
   let deferral: Deferral | null
-  let drain: Drain
-  const isDrained: Drain['isDrained'] = closed => drain.isDrained(closed)
+  let drain: DrainedJobTracker
+  const isDrained: DrainedJobTracker['isDrained'] = closed => drain.isDrained(closed)
 
   beforeEach(() => {
     nowMs = job.updatedAtMs
@@ -23,9 +23,9 @@ describe('a closed import job', () => {
         updateImportJob: async () => null,
       },
       log: {
-        streams: async () => [{ stream: 'import', traffic: 'import' as const }],
+        listStreams: async () => [{ stream: 'import', traffic: 'import' as const }],
         // As if the log's clock was ahead: record times must not matter.
-        status: async () => ({ endOffset, appendedAtMs: job.updatedAtMs + 600_000 }),
+        readStreamStatus: async () => ({ endOffset, appendedAtMs: job.updatedAtMs + 600_000 }),
       },
     })
   })

@@ -21,7 +21,7 @@ interface Ends {
   readonly streams: readonly { readonly stream: LogStream; readonly endOffset: number }[]
 }
 
-export type Drain = ReturnType<typeof createDrainedJobTracker>
+export type DrainedJobTracker = ReturnType<typeof createDrainedJobTracker>
 
 export function createDrainedJobTracker({ jobs, clock, log }: DrainDeps) {
   const known = new Map<number, Ends>()
@@ -30,9 +30,9 @@ export function createDrainedJobTracker({ jobs, clock, log }: DrainDeps) {
     const found = known.get(id)
     if (found?.updatedAtMs === updatedAtMs) return found
     const streams: Ends['streams'][number][] = []
-    for (const { stream } of await log.streams()) {
+    for (const { stream } of await log.listStreams()) {
       const { doneOffset } = await findStreamProgress(jobs, stream)
-      streams.push({ stream, endOffset: (await log.status(stream, doneOffset)).endOffset })
+      streams.push({ stream, endOffset: (await log.readStreamStatus(stream, doneOffset)).endOffset })
     }
     const ends = { updatedAtMs, streams }
     known.set(id, ends)

@@ -7,7 +7,7 @@ import { isQueryFailure, retryQuery } from './query-failures.ts'
 /** A larger set of connected ids is not read: anybody with the project's key can link ids without end. */
 const componentIdsMax = 10_000
 
-export interface Components<Item> {
+export interface ConnectedIds<Item> {
   /** Sets of connected items, each complete: those that were asked for and those that are linked with them. */
   readonly found: readonly (readonly Item[])[]
   /** Sets whose links are too many, or cannot be read, with the items known so far. */
@@ -20,7 +20,7 @@ export async function findConnectedIds(
   distinctIds: readonly string[],
   deps: { readonly events: Pick<EventHistory, 'findLinks'>; readonly random: () => number },
   signal: AbortSignal,
-): Promise<Components<string>> {
+): Promise<ConnectedIds<string>> {
   const linked = new LinkedIds()
   /** Ids whose links the event store cannot list. */
   const unlisted = new Set<string>()

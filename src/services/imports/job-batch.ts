@@ -22,7 +22,7 @@ import type { PersonRepairStore, PersonStore } from '#ports/state/person-store.t
 import type { Logger } from '#telemetry/log.ts'
 import type { ProgressStore } from '../progress/find-progress.ts'
 import type { Serialize } from '../shared/serializer.ts'
-import type { UnderWay } from '../shared/under-way.ts'
+import type { RunningCalls } from '../shared/under-way.ts'
 import { waitOrStop } from '../shared/wait-or-stop.ts'
 import { isQueryFailure, retryQuery } from './query-failures.ts'
 
@@ -41,12 +41,12 @@ export interface ImportWorkDeps {
     | 'addKnownProperties'
     | 'publishJob'
     | 'discardJob'
-    | 'discardDay'
+    | 'deleteSharedJobRows'
     | 'findOverrides'
   > &
     EventHistory &
     Pick<ImportedRows, 'hasRowsOfGroupType' | 'countPendingRows'>
-  readonly log: Pick<EventLogReader, 'streams' | 'status'>
+  readonly log: Pick<EventLogReader, 'listStreams' | 'readStreamStatus'>
   readonly clock: Clock
   readonly logger: Logger
   /** The owner id under which this worker holds its streams' positions. */
@@ -55,7 +55,7 @@ export interface ImportWorkDeps {
   /** Runs batches of concurrent jobs one at a time, in the order of their calls. */
   readonly serialize: Serialize
   /** Tracks each batch from its load to its commit. */
-  readonly underWay?: UnderWay
+  readonly underWay?: RunningCalls
 }
 
 /** Another worker owns the import stream and continues with the job. */
@@ -220,8 +220,8 @@ export async function findOwnImportPosition({
 }
 
 /** The first stream of imports, whose owner publishes and undoes jobs. @throws PortError */
-async function findImportStream(log: Pick<EventLogReader, 'streams'>): Promise<LogStream> {
-  const streams = await log.streams()
+async function findImportStream(log: Pick<EventLogReader, 'listStreams'>): Promise<LogStream> {
+  const streams = await log.listStreams()
   const first = streams.find(({ traffic }) => traffic === 'import')
   if (first === undefined)
     throw new PortError('event-log', 'unavailable', new Error('the log has no stream of imports'))

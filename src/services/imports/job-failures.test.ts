@@ -13,7 +13,7 @@ function prepare() {
   const noted: (JobFailure | null)[] = []
   let job = { id: 2, projectId: 1, failure: null } as ImportJob
   const jobs = {
-    noteImportFailure: async (_: number, failure: JobFailure | null) => {
+    recordImportFailure: async (_: number, failure: JobFailure | null) => {
       noted.push(failure)
       job = { ...job, failure }
     },

@@ -27,13 +27,13 @@ export function createJobFailureTracker(
         { err: cause, importJob: job.id, project: job.projectId, code },
         'publishing or discarding an import job failed; retrying',
       )
-      await jobs.noteImportFailure(job.id, { code, sinceMs: job.failure?.sinceMs ?? clock.nowMs() })
+      await jobs.recordImportFailure(job.id, { code, sinceMs: job.failure?.sinceMs ?? clock.nowMs() })
     },
 
     /** Call when the job makes progress again. @throws PortError of the state */
     async forget(job: ImportJob): Promise<void> {
       waits.delete(job.id)
-      if (job.failure !== null) await jobs.noteImportFailure(job.id, null)
+      if (job.failure !== null) await jobs.recordImportFailure(job.id, null)
     },
   }
 }

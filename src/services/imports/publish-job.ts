@@ -55,7 +55,7 @@ export function isPublishStep(step: ImportStep | null): step is (typeof steps)[n
 
 async function publishAllLinks(job: ImportJob, deps: ImportWorkDeps, signal: AbortSignal): Promise<void> {
   for (;;) {
-    const links = await deps.jobs.listStaged(job.id, 'links', batchSize)
+    const links = await deps.jobs.listStagedItems(job.id, 'links', batchSize)
     if (links.length === 0 || signal.aborted) return
     await runJobBatch(
       deps,
@@ -71,7 +71,7 @@ async function publishAllLinks(job: ImportJob, deps: ImportWorkDeps, signal: Abo
         const batch = createJobBatch(job, loaded, published)
         if (!loaded.erasures?.has(job.projectId)) return publishImportLinks(batch, some)
         // The list no longer has links of persons that were erased since it was read.
-        const left = new Set((await deps.jobs.listStaged(job.id, 'links', batchSize)).map(({ id }) => id))
+        const left = new Set((await deps.jobs.listStagedItems(job.id, 'links', batchSize)).map(({ id }) => id))
         return publishImportLinks(
           batch,
           some.filter(({ id }) => left.has(id)),
@@ -93,14 +93,14 @@ async function publishAllPersons(job: ImportJob, deps: ImportWorkDeps, signal: A
     projectIds: [projectId],
   })
   for (;;) {
-    const ids = await deps.jobs.listStaged(id, 'ids', batchSize)
+    const ids = await deps.jobs.listStagedItems(id, 'ids', batchSize)
     if (ids.length === 0 || signal.aborted) break
     await runJobBatch(deps, signal, ids, toSubjects, (some, loaded, published) =>
       publishPersons(createJobBatch(job, loaded, published), some),
     )
   }
   for (let after: string | null = null; !signal.aborted; ) {
-    const ids: readonly string[] = await deps.jobs.listStaged(id, 'personlessIds', batchSize, after)
+    const ids: readonly string[] = await deps.jobs.listStagedItems(id, 'personlessIds', batchSize, after)
     if (ids.length === 0) return
     await runJobBatch(deps, signal, ids, toSubjects, (some, loaded, published) =>
       publishPersonlessIds(createJobBatch(job, loaded, published), some),
@@ -114,7 +114,7 @@ async function publishAllGroups(job: ImportJob, deps: ImportWorkDeps, signal: Ab
   const types = await deps.jobs.listNamedGroupTypes(id)
   const typeNames = new Map(types.map(({ typeIndex, name }) => [typeIndex, name]))
   for (;;) {
-    const groups = await deps.jobs.listStaged(id, 'groups', batchSize)
+    const groups = await deps.jobs.listStagedItems(id, 'groups', batchSize)
     if (groups.length === 0 || signal.aborted) return
     await runJobBatch(
       deps,

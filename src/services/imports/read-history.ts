@@ -6,7 +6,7 @@ import type { History } from '#core/processing/history/fold-history.ts'
 import { type HistoricEvent, orderHistory, type PublishedJob } from '#core/processing/history/historic-event.ts'
 import { type JobBatch, ProjectGoneError } from '#core/processing/imports/publish-staging.ts'
 import { foundCharsMax, foundRowsMax, type HistorySubjects } from '#ports/events/event-history.ts'
-import { findAllProgress, isRecordProcessed, type Progress } from '../progress/find-progress.ts'
+import { findAllProgress, isRecordProcessed, type StreamProgress } from '../progress/find-progress.ts'
 import type { ImportWorkDeps } from './job-batch.ts'
 
 /** Distinct ids whose links are looked up at once. */
@@ -64,7 +64,7 @@ export async function readHistory(
   const project = loaded.projects.find(each => each.id === projectId)
   if (project === undefined) throw new ProjectGoneError(`project ${projectId} is gone`)
   const { distinctIds } = subjects
-  const cuts = distinctIds === undefined ? [] : await jobs.listCuts(projectId, distinctIds)
+  const cuts = distinctIds === undefined ? [] : await jobs.listSplitIds(projectId, distinctIds)
   const progress = await findAllProgress(jobs, log)
   const stored = distinctIds?.length === 0 ? [] : await store.readHistory(projectId, subjects)
   // Events not processed yet have changed nothing; they will be applied to the result of this commit.
@@ -106,7 +106,7 @@ function removeErasedPast(
 function isEventProcessed(
   { logStream, logOffset }: HistoricEvent,
   projectId: number,
-  progress: ReadonlyMap<LogStream, Progress>,
+  progress: ReadonlyMap<LogStream, StreamProgress>,
 ): boolean {
   const ofStream = progress.get(logStream)
   return ofStream === undefined || isRecordProcessed(ofStream, projectId, logOffset + 1)

@@ -7,13 +7,13 @@ import type { Person } from '#core/persons/person.ts'
 import {
   deriveSplitUuid,
   emptyReport,
-  type PersonCut,
   type PersonRepair,
   type RebuildRequest,
   type RepairReport,
   type RepairSample,
   reportedKeysMax,
   reportedPersonsMax,
+  type SplitDistinctId,
 } from '#core/persons/person-repair.ts'
 import { type LoadedChunk, noChunkChanges } from '#core/processing/chunk.ts'
 import { applyHistoryDifference } from '#core/processing/history/apply-difference.ts'
@@ -74,7 +74,7 @@ async function splitOne(
     )
     const atMs = Math.max(deps.clock.nowMs(), ...history.items.slice(-1).map(item => item.atMs + 1))
     const uuids = await chooseUuids(projectId, uuid, mainId, ids, deps)
-    const cuts = ids.map((distinctId): PersonCut => {
+    const cuts = ids.map((distinctId): SplitDistinctId => {
       return { projectId, distinctId, personUuid: uuids.get(distinctId)!, createdAtMs: person.createdAtMs, atMs }
     })
     return splitPerson({ ...batch, person, history, cuts })
@@ -131,7 +131,7 @@ async function rebuild(
   }
 
   async function saveReportPart(part: RepairReport, erasures: number): Promise<void> {
-    await deps.jobs.saveReport(id, { ...part, erasures }, isFirst)
+    await deps.jobs.addRepairReport(id, { ...part, erasures }, isFirst)
     isFirst = false
   }
 
@@ -197,7 +197,7 @@ async function* listIdPages(
     return
   }
   for (let after: string | null = null; ; ) {
-    const page: readonly string[] = await jobs.listMappedIds(projectId, after, pageSize)
+    const page: readonly string[] = await jobs.listProjectDistinctIds(projectId, after, pageSize)
     yield page
     if (page.length === 0) return
     after = page.at(-1)!
@@ -212,7 +212,8 @@ function buildReport({ persons, mappings, imports }: PublishedBatch['changes'], 
   const moved = [...mappings.map(({ row }) => row.distinctId), ...removedMappings.map(({ distinctId }) => distinctId)]
   const gained = Map.groupBy(mappings, ({ row }) => row.personUuid)
   const lost = Map.groupBy(moved, distinctId => ownerOf.get(distinctId) ?? '')
-  const listGainedIds = (uuid: string) => (gained.get(uuid) ?? []).map(({ row }) => row.distinctId).slice(0, reportedKeysMax)
+  const listGainedIds = (uuid: string) =>
+    (gained.get(uuid) ?? []).map(({ row }) => row.distinctId).slice(0, reportedKeysMax)
   const written = new Set(persons.map(({ row }) => row.uuid))
   const samples: RepairSample[] = [
     ...removed.map(({ uuid }) => {

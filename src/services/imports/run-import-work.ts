@@ -148,7 +148,7 @@ export function createImportWorker({ retentionClock, ...options }: ImportWorkOpt
       if (moved === null) return
       if (isDone) {
         logger.info({ importJob: job.id, project: job.projectId }, `import job ${end}`)
-        if (end === 'discarded') await jobs.forgetDiscardedJobs(job.projectId, discardedJobsMax)
+        if (end === 'discarded') await jobs.deleteDiscardedJobs(job.projectId, discardedJobsMax)
         return
       }
       step = next

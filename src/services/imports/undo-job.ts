@@ -7,7 +7,7 @@ import type { ImportNote, UndoRefusal } from '#core/imports/import-changes.ts'
 import type { ImportJob, ImportStep } from '#core/imports/import-job.ts'
 import { commitImportChanges, type ImportWorkDeps } from './job-batch.ts'
 import { isQueryFailure, retryQuery } from './query-failures.ts'
-import { LeftBehind, undoGroups, undoPersons } from './undo-subjects.ts'
+import { UndoNotes, undoGroups, undoPersons } from './undo-subjects.ts'
 
 const deletedGroupsMax = 1_000
 
@@ -26,7 +26,7 @@ export async function runUndoStep(
 ): Promise<ImportStep | null> {
   switch (step) {
     case 'undo': {
-      const left = new LeftBehind()
+      const left = new UndoNotes()
       await undoPersons(job, deps, left, signal)
       await undoGroups(job, deps, left, signal)
       await addNotesOnce(job, deps, left.notes(job.id), signal)
@@ -46,7 +46,7 @@ export async function runUndoStep(
 }
 
 function discardRows({ id, day }: ImportJob, { events }: ImportWorkDeps): Promise<void> {
-  return day === null ? events.discardJob(id) : events.discardDay(id)
+  return day === null ? events.discardJob(id) : events.deleteSharedJobRows(id)
 }
 
 /** Adds to the job its notes about what was left, unless an earlier try of the step has added them. */

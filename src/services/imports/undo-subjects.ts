@@ -8,9 +8,9 @@ import type { JsonObject } from '#core/json.ts'
 import { type ChunkSubjects, noChunkChanges } from '#core/processing/chunk.ts'
 import { applyHistoryDifference } from '#core/processing/history/apply-difference.ts'
 import { foldHistoryWithAndWithoutJob } from '#core/processing/history/fold-history.ts'
-import type { Note } from '#core/processing/imports/publish-staging.ts'
+import type { JobNote } from '#core/processing/imports/publish-staging.ts'
 import type { HistorySubjects } from '#ports/events/event-history.ts'
-import { type Components, findConnectedIds, findNewlyLinkedIds } from './find-connected-ids.ts'
+import { type ConnectedIds, findConnectedIds, findNewlyLinkedIds } from './find-connected-ids.ts'
 import { createJobBatch, type ImportWorkDeps, runJobBatch } from './job-batch.ts'
 import { BatchSize, groupIntoBatches, pageSize, readHistory } from './read-history.ts'
 
@@ -22,7 +22,7 @@ const notReadable: UndoRefusal = 'undo_left:events_not_readable'
 /** Items are distinct ids, or groups; the items of one unit are undone together. */
 interface Kind<Item> {
   list(after: Item | null): Promise<readonly Item[]>
-  findUnits(items: readonly Item[]): Promise<Components<Item>>
+  findUnits(items: readonly Item[]): Promise<ConnectedIds<Item>>
   /** The items that an event links with other items; such an event arrived after `findUnits`. */
   findOpen(items: readonly Item[]): Promise<readonly Item[]>
   subjectsOf(items: readonly Item[]): Pick<ChunkSubjects, 'distinctIds' | 'mergingDistinctIds' | 'groups'>
@@ -34,7 +34,7 @@ interface Kind<Item> {
 const shownIdsMax = 20
 
 /** Counts what an undo leaves, by reason. */
-export class LeftBehind {
+export class UndoNotes {
   readonly #counts = new Map<string, { count: number; samples: JsonObject[] }>()
   /**
    * Persons counted so far, since several pages and batches may have ids of one person. Beyond a maximum, a person may
@@ -42,7 +42,7 @@ export class LeftBehind {
    */
   readonly #seen = new Set<string>()
 
-  add({ reason, details }: Note): void {
+  add({ reason, details }: JobNote): void {
     const key = `${reason} ${JSON.stringify(details)}`
     if (this.#seen.has(key)) return
     if (this.#seen.size < distinctNotesMax) this.#seen.add(key)
@@ -58,12 +58,7 @@ export class LeftBehind {
 }
 
 /** Adds to `left` what the undo leaves unchanged. @throws PortError, NotOwnerError */
-export function undoPersons(
-  job: ImportJob,
-  deps: ImportWorkDeps,
-  left: LeftBehind,
-  signal: AbortSignal,
-): Promise<void> {
+export function undoPersons(job: ImportJob, deps: ImportWorkDeps, left: UndoNotes, signal: AbortSignal): Promise<void> {
   const { id, projectId } = job
   return undoAll<string>(job, deps, left, signal, {
     list: after => deps.events.listJobIds(projectId, id, after, pageSize),
@@ -79,7 +74,7 @@ export function undoPersons(
 }
 
 /** As for persons. */
-export function undoGroups(job: ImportJob, deps: ImportWorkDeps, left: LeftBehind, signal: AbortSignal): Promise<void> {
+export function undoGroups(job: ImportJob, deps: ImportWorkDeps, left: UndoNotes, signal: AbortSignal): Promise<void> {
   const { id, projectId } = job
   return undoAll<GroupIdentity>(job, deps, left, signal, {
     list: after => deps.events.listJobGroups(projectId, id, after, pageSize),
@@ -98,7 +93,7 @@ export function undoGroups(job: ImportJob, deps: ImportWorkDeps, left: LeftBehin
 async function undoAll<Item>(
   job: ImportJob,
   deps: ImportWorkDeps,
-  left: LeftBehind,
+  left: UndoNotes,
   signal: AbortSignal,
   kind: Kind<Item>,
 ): Promise<void> {
@@ -125,7 +120,7 @@ async function undoAll<Item>(
 }
 
 interface Undone<Item> {
-  readonly notes: readonly Note[]
+  readonly notes: readonly JobNote[]
   /** How much of what the readings may find at most was found, summed: a full reading adds 1. */
   readonly share: number
   /** Units that have been linked with others since they were found; they were left unchanged. */

@@ -43,7 +43,7 @@ export interface CountedLine extends TrendLine {
 }
 
 /** A query, and the pending job whose events it counts as well. */
-export type SeenTrends = TrendsQuery & Pick<EventScope, 'importJobId'>
+export type ScopedTrendsQuery = TrendsQuery & Pick<EventScope, 'importJobId'>
 
 /** Why a query cannot be answered. */
 export type TrendsIssue =
@@ -57,7 +57,7 @@ export type TrendsIssue =
 export async function answerTrends(
   deps: TrendsDeps,
   project: Project,
-  query: SeenTrends,
+  query: ScopedTrendsQuery,
   signal: AbortSignal,
 ): Promise<Result<readonly CountedLine[], TrendsIssue>> {
   const current = await makeTrendBuckets(deps, project, query, signal)
@@ -102,7 +102,7 @@ export async function answerTrends(
   return ok([...lines.current, ...lines.previous])
 }
 
-function toEventScope({ id }: Project, { importJobId }: SeenTrends): EventScope {
+function toEventScope({ id }: Project, { importJobId }: ScopedTrendsQuery): EventScope {
   return omitUndefined({ projectId: id, importJobId })
 }
 
@@ -110,13 +110,14 @@ function toEventScope({ id }: Project, { importJobId }: SeenTrends): EventScope 
 async function makeTrendBuckets(
   { insights, clock }: TrendsDeps,
   project: Project,
-  query: SeenTrends,
+  query: ScopedTrendsQuery,
   signal: AbortSignal,
 ): Promise<Result<Buckets, TrendsIssue>> {
   const nowMs = clock.nowMs()
   const range = readDateRange(query.dates, query.interval, { ...toBucketCalendar(project), nowMs })
   if (!range.ok) return err({ kind: 'dates', issue: range.error })
-  const firstMs = range.value.fromMs ?? (await insights.findFirstEventTime(toEventScope(project, query), signal)) ?? nowMs
+  const firstMs =
+    range.value.fromMs ?? (await insights.findFirstEventTime(toEventScope(project, query), signal)) ?? nowMs
   // The first event, or the first time that can be stored, may be later than the range.
   const fromMs = clampToRange(range.value, firstMs)
   const countMax = Math.floor(pointsMax / computeLineCountMax(query))

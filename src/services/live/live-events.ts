@@ -21,7 +21,7 @@ import {
 } from './live-watcher.ts'
 import { type LogTail, startLogTail } from './log-tail.ts'
 
-export interface LivePlace {
+export interface LiveSlot {
   /** Begins to show events. Call it once. */
   watch(reader: LiveReader): void
   leave(): void
@@ -32,7 +32,7 @@ export type LiveRefusal = 'closed' | 'full' | 'project_full'
 export type LiveEvents = ReturnType<typeof createLiveEventBroadcaster>
 
 export interface LiveEventsOptions extends Timers, LiveWatcherOptions {
-  readonly log: Pick<EventLogReader, 'streams' | 'readRuns' | 'status'>
+  readonly log: Pick<EventLogReader, 'listStreams' | 'readRuns' | 'readStreamStatus'>
   readonly watchersMax: number
   readonly watchersPerProjectMax: number
   readonly metrics: Pick<Metrics, 'liveViews' | 'liveViewsDropped'>
@@ -66,7 +66,7 @@ export function createLiveEventBroadcaster(options: LiveEventsOptions) {
 
   return {
     /** Takes a place, which the caller must leave again. @throws PortError when the log cannot be read. */
-    async enter(request: LiveRequest): Promise<Result<LivePlace, LiveRefusal>> {
+    async enter(request: LiveRequest): Promise<Result<LiveSlot, LiveRefusal>> {
       const { projectId } = request
       if (isClosed) return err('closed')
       if (placeCount >= options.watchersMax) return err('full')
@@ -82,9 +82,9 @@ export function createLiveEventBroadcaster(options: LiveEventsOptions) {
       }
       try {
         const traffics = new Set([...request.filter.lanes].map(findTrafficOfLane))
-        const streams = (await log.streams()).filter(({ traffic }) => traffics.has(traffic))
+        const streams = (await log.listStreams()).filter(({ traffic }) => traffics.has(traffic))
         const ends = await Promise.all(
-          streams.map(async ({ stream }) => [stream, (await log.status(stream, 0)).endOffset] as const),
+          streams.map(async ({ stream }) => [stream, (await log.readStreamStatus(stream, 0)).endOffset] as const),
         )
         if (isClosed) {
           leave()

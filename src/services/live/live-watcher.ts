@@ -7,9 +7,9 @@ import type { LiveFilter } from '#core/live/live-filter.ts'
 
 /** `rate`: more than may be shown in a second; `slow`: the watcher takes too little; `too_large`: see `LiveMatch`. */
 export const skipReasons = ['rate', 'slow', 'too_large'] as const
-export type SkipReason = (typeof skipReasons)[number]
+export type LiveSkipReason = (typeof skipReasons)[number]
 /** How many events were skipped since the last counts that were sent to the watcher. */
-export type Skipped = Readonly<Record<SkipReason, number>>
+export type LiveSkipCounts = Readonly<Record<LiveSkipReason, number>>
 
 export type LiveEndReason = 'access_ended' | 'project_deleted' | 'too_slow' | 'stopping' | 'failed'
 
@@ -31,7 +31,7 @@ export interface LiveReader {
 export interface LiveMessages {
   event(event: CapturedEvent, stream: LogStream, offset: number): Uint8Array
   reject(reject: CapturedReject, stream: LogStream, offset: number): Uint8Array
-  skipped(counts: Skipped): Uint8Array
+  skipped(counts: LiveSkipCounts): Uint8Array
   /** Reports that records were left out, without a number, since they were not counted. */
   lost(stream: LogStream, reason: 'behind' | 'unreadable'): Uint8Array
   end(reason: LiveEndReason): Uint8Array
@@ -77,7 +77,7 @@ export class LiveWatcher {
   /** How many events may be shown now, with fractions. */
   #allowance: number
   #allowanceAtMs: number
-  readonly #skipped: Record<SkipReason, number> = { rate: 0, slow: 0, too_large: 0 }
+  readonly #skipped: Record<LiveSkipReason, number> = { rate: 0, slow: 0, too_large: 0 }
   #hasSkipped = false
   /** When it last took something or had nothing to take. */
   #movedAtMs: number
@@ -115,7 +115,7 @@ export class LiveWatcher {
     return true
   }
 
-  skip(reason: SkipReason): false {
+  skip(reason: LiveSkipReason): false {
     this.#skipped[reason]++
     this.#hasSkipped = true
     return false

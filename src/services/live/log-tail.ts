@@ -11,7 +11,7 @@ import { PortError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'
 
 export interface LogTailOptions extends Pick<Timers, 'startTimeout'> {
-  readonly log: Pick<EventLogReader, 'readRuns' | 'status'>
+  readonly log: Pick<EventLogReader, 'readRuns' | 'readStreamStatus'>
   readonly stream: LogStream
   /** Reading begins here. */
   readonly fromOffset: number
@@ -153,7 +153,7 @@ export function startLogTail(options: LogTailOptions) {
 
   async function goToEnd(reason: 'behind' | 'unreadable'): Promise<void> {
     try {
-      const { endOffset } = await log.status(stream, position)
+      const { endOffset } = await log.readStreamStatus(stream, position)
       if (isStopped) return
       position = endOffset
       fullSinceMs = null

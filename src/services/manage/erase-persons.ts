@@ -13,7 +13,7 @@ export interface ErasePersonsDeps {
   readonly management: Pick<ErasureStore, 'findPersonIds' | 'erasePersons'> &
     Pick<LogBindingStore, 'findFollowedLog'> &
     ProgressStore
-  readonly log: Pick<EventLogReader, 'streams' | 'status'>
+  readonly log: Pick<EventLogReader, 'listStreams' | 'readStreamStatus'>
 }
 
 export interface ErasePersonsRequest extends ErasureTerms {
@@ -45,9 +45,9 @@ export async function erasePersons(
 
 async function findLogEnds({ management, log }: ErasePersonsDeps): Promise<LogEnds> {
   const endOffsets: Record<string, number> = {}
-  for (const { stream } of await log.streams()) {
+  for (const { stream } of await log.listStreams()) {
     const { doneOffset } = await findStreamProgress(management, stream)
-    endOffsets[stream] = (await log.status(stream, doneOffset)).endOffset
+    endOffsets[stream] = (await log.readStreamStatus(stream, doneOffset)).endOffset
   }
   return { logId: (await management.findFollowedLog())?.id ?? '', endOffsets }
 }

@@ -22,7 +22,7 @@ export interface FirstStartDeps {
   readonly beforeKeys?: (() => void) | undefined
 }
 
-export interface Bootstrapped {
+export interface FirstStartResult {
   /** Key of the first project; null when every project was deleted. */
   readonly projectKey: string | null
   /** Null unless this start created the key, since only its hash is stored. */
@@ -35,7 +35,7 @@ export interface Bootstrapped {
  * Safe to run again after a crash at any point: it keeps what exists and creates what is missing.
  * @throws Error with a line for the operator when `PENNON_PROJECT_KEY` cannot be a project API key.
  */
-export async function completeFirstStart(deps: FirstStartDeps): Promise<Bootstrapped> {
+export async function completeFirstStart(deps: FirstStartDeps): Promise<FirstStartResult> {
   const { management } = deps
   // The personal key is created last, so a start that finds a personal key knows that nothing is missing.
   const isFirst = (await management.listPersonalKeys({ limit: 1, offset: 0 })).count === 0
@@ -58,7 +58,8 @@ export async function checkFirstStart(deps: Pick<FirstStartDeps, 'management' | 
   const { management, projectKey } = deps
   if (projectKey === null || isProjectKey(projectKey)) return
   if ((await management.listPersonalKeys({ limit: 1, offset: 0 })).count > 0) return
-  if ((await management.listProjects({ limit: 1, offset: 0 })).results.length === 0) throw createUnusableKeyError('invalid_token')
+  if ((await management.listProjects({ limit: 1, offset: 0 })).results.length === 0)
+    throw createUnusableKeyError('invalid_token')
 }
 
 async function makeProject(deps: FirstStartDeps) {

@@ -113,7 +113,7 @@ export async function addReferenceCheck(
  * The personal API key that writes a feature, survey or experiment, and its permissions for flags that were not made for
  * that item.
  */
-export interface Writer {
+export interface WriterAccess {
   readonly change: Change
   readonly mayReadFlags: boolean
   readonly mayWriteFlags: boolean

@@ -16,7 +16,7 @@ import {
   findUndeletedFlag,
   prepareCheckedNewFlag,
   toFlagChange,
-  type Writer,
+  type WriterAccess,
   writeDefinitionWithFlags,
 } from './flag-with-owner.ts'
 import type { InvalidFlag } from './manage-flags.ts'
@@ -49,7 +49,7 @@ export function createEarlyAccessFeature(
   deps: ManageEarlyAccessDeps,
   projectId: number,
   input: NewEarlyAccessFeature,
-  { change, mayWriteFlags }: Writer,
+  { change, mayWriteFlags }: WriterAccess,
 ): Promise<Result<EarlyAccessFeature, EarlyAccessRefusal>> {
   const { flagId, ...fields } = input
   if (flagId !== null && !mayWriteFlags) return Promise.resolve(err('flag_not_writable'))
@@ -70,7 +70,7 @@ export function updateEarlyAccessFeature(
   projectId: number,
   id: string,
   patch: Partial<EarlyAccessFeature>,
-  writer: Writer,
+  writer: WriterAccess,
 ): Promise<Result<EarlyAccessFeature, EarlyAccessRefusal>> {
   return writeDefinitionWithFlags<EarlyAccessFeature, EarlyAccessRefusal>(deps, async () => {
     const current = await deps.management.findResource('early_access_feature', projectId, id)
@@ -95,7 +95,7 @@ export function deleteEarlyAccessFeature(
   deps: ManageEarlyAccessDeps,
   projectId: number,
   id: string,
-  writer: Writer,
+  writer: WriterAccess,
 ): Promise<Result<null, EarlyAccessRefusal>> {
   return writeDefinitionWithFlags<null, EarlyAccessRefusal>(deps, async () => {
     const current = await deps.management.findResource('early_access_feature', projectId, id)
@@ -115,7 +115,7 @@ export function deleteEarlyAccessFeature(
 }
 
 /** Whether the write changes a flag that was not made for the feature and that the key may not write. */
-function isFlagWriteForbidden(feature: EarlyAccessFeature, flag: FlagWrite | null, writer: Writer): boolean {
+function isFlagWriteForbidden(feature: EarlyAccessFeature, flag: FlagWrite | null, writer: WriterAccess): boolean {
   return flag !== null && !feature.flagIsOwn && !writer.mayWriteFlags
 }
 

@@ -21,7 +21,7 @@ import {
   prepareCheckedChange,
   prepareCheckedNewFlag,
   toFlagChange,
-  type Writer,
+  type WriterAccess,
   writeDefinitionWithFlags,
 } from './flag-with-owner.ts'
 import type { InvalidFlag } from './manage-flags.ts'
@@ -76,7 +76,7 @@ export function createExperiment(
   deps: ManageExperimentsDeps,
   projectId: number,
   input: ExperimentFields & { readonly name: string; readonly flagKey: string },
-  { change, mayWriteFlags }: Writer,
+  { change, mayWriteFlags }: WriterAccess,
 ): Promise<Result<Experiment, ExperimentRefusal>> {
   const { flagKey, flagConfig, flagActive, ...fields } = input
   const switchesOn = typeof fields.startDateMs === 'number' && flagActive !== false
@@ -109,7 +109,7 @@ export function updateExperiment<E = never>(
   projectId: number,
   id: number,
   fieldsOf: (current: Experiment, flag: Flag | null) => Result<ExperimentFields, E>,
-  { change, mayWriteFlags }: Writer,
+  { change, mayWriteFlags }: WriterAccess,
 ): Promise<Result<Experiment, ExperimentRefusal | E>> {
   return writeDefinitionWithFlags<Experiment, ExperimentRefusal | E>(deps, async () => {
     const current = await deps.management.findResource('experiment', projectId, id)

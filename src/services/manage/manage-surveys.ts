@@ -19,7 +19,7 @@ import {
   prepareCheckedChange,
   prepareCheckedNewFlag,
   toFlagChange,
-  type Writer,
+  type WriterAccess,
   writeDefinitionWithFlags,
 } from './flag-with-owner.ts'
 import type { InvalidFlag } from './manage-flags.ts'
@@ -51,7 +51,7 @@ export function createSurvey(
   deps: ManageSurveysDeps,
   projectId: number,
   fields: SurveyFields & { readonly name: string; readonly type: Survey['type'] },
-  { change, mayReadFlags }: Writer,
+  { change, mayReadFlags }: WriterAccess,
 ): Promise<Result<Survey, SurveyRefusal>> {
   const { targetingFilters, content = {}, linkedFlagId = null, ...others } = fields
   return writeDefinitionWithFlags<Survey, SurveyRefusal>(deps, async () => {
@@ -76,7 +76,7 @@ export function updateSurvey<E = never>(
   projectId: number,
   id: string,
   fieldsOf: (current: Survey) => Result<SurveyFields, E>,
-  { change, mayReadFlags }: Writer,
+  { change, mayReadFlags }: WriterAccess,
 ): Promise<Result<Survey, SurveyRefusal | E>> {
   return writeDefinitionWithFlags<Survey, SurveyRefusal | E>(deps, async () => {
     const current = await deps.management.findResource('survey', projectId, id)

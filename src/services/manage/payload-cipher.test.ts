@@ -7,8 +7,8 @@ import { createPayloadCipher } from './payload-cipher.ts'
 
 function keysOf(...keys: EncryptionKey[]): EncryptionKeys {
   return {
-    current: async () => (keys[0] === undefined ? err('there is no key') : ok(keys[0])),
-    find: async id => keys.find(key => key.id === id) ?? null,
+    getCurrentKey: async () => (keys[0] === undefined ? err('there is no key') : ok(keys[0])),
+    findKey: async id => keys.find(key => key.id === id) ?? null,
   }
 }
 

@@ -7,7 +7,7 @@ import type { EncryptionKeys } from '#ports/encryption-keys.ts'
 import type { RandomBytes } from './generate-key.ts'
 
 /** Where a sealed payload belongs; it cannot be opened anywhere else. */
-export interface PayloadPlace {
+export interface PayloadContext {
   readonly projectId: number
   /** `true`, or a variant's key. */
   readonly valueKey: string
@@ -23,8 +23,8 @@ const sealedForm = /^enc:v1:([0-9a-f]{16}):([A-Za-z0-9_-]+)$/
 export function createPayloadCipher(keys: EncryptionKeys, randomBytes: RandomBytes) {
   return {
     /** @returns one line for the operator when there is no key. */
-    async seal(text: string, place: PayloadPlace): Promise<Result<string, string>> {
-      const key = await keys.current()
+    async seal(text: string, place: PayloadContext): Promise<Result<string, string>> {
+      const key = await keys.getCurrentKey()
       if (!key.ok) return key
       const nonce = randomBytes(nonceBytes)
       const cipher = createCipheriv(algorithm, key.value.bytes, nonce, { authTagLength: tagBytes })
@@ -34,9 +34,9 @@ export function createPayloadCipher(keys: EncryptionKeys, randomBytes: RandomByt
     },
 
     /** @returns null when the key is not here, or when the payload was changed or moved. */
-    async open(sealed: string, place: PayloadPlace): Promise<string | null> {
+    async open(sealed: string, place: PayloadContext): Promise<string | null> {
       const [, keyId, encoded] = sealedForm.exec(sealed) ?? []
-      const key = keyId === undefined ? null : await keys.find(keyId)
+      const key = keyId === undefined ? null : await keys.findKey(keyId)
       const bytes = Buffer.from(encoded ?? '', 'base64url')
       if (key === null || bytes.length < nonceBytes + tagBytes) return null
       const decipher = createDecipheriv(algorithm, key.bytes, bytes.subarray(0, nonceBytes), {
@@ -55,6 +55,6 @@ export function createPayloadCipher(keys: EncryptionKeys, randomBytes: RandomByt
 }
 
 /** The payload is not bound to its flag: a new flag has no id yet, and a flag's key may change. */
-function toAssociatedData({ projectId, valueKey }: PayloadPlace): Buffer {
+function toAssociatedData({ projectId, valueKey }: PayloadContext): Buffer {
   return Buffer.from(JSON.stringify(['pennon payload', projectId, valueKey]))
 }

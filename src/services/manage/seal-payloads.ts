@@ -10,7 +10,7 @@ import { getOwnValue, isJsonObject, type JsonObject, type JsonValue, setOwnValue
 import { err, ok, type Result } from '#core/result.ts'
 import type { PayloadCipher } from './payload-cipher.ts'
 
-export interface SealedFields<T> {
+export interface EncryptedFields<T> {
   readonly fields: T
   /** The fields depend on the flag as it was read, so they may only be written onto that version. */
   readonly restsOnStored: boolean
@@ -26,7 +26,7 @@ export async function encryptPayloads<T extends FlagFields>(
   projectId: number,
   stored: Flag | null,
   fields: T,
-): Promise<Result<SealedFields<T>, FlagIssue[]>> {
+): Promise<Result<EncryptedFields<T>, FlagIssue[]>> {
   const wasEncrypted = stored?.hasEncryptedPayloads ?? false
   const isEncrypted = fields.hasEncryptedPayloads ?? wasEncrypted
   if (!isEncrypted) return wasEncrypted ? unsealFields(stored!, fields) : preparePlainFields(fields)
@@ -66,7 +66,7 @@ export async function encryptRestoredPayloads(
   cipher: Pick<PayloadCipher, 'seal'>,
   flag: Flag,
   fields: WritableFlag,
-): Promise<Result<SealedFields<WritableFlag>, FlagIssue[]>> {
+): Promise<Result<EncryptedFields<WritableFlag>, FlagIssue[]>> {
   if (fields.hasEncryptedPayloads) return ok({ fields, restsOnStored: false })
   if (!flag.hasEncryptedPayloads) return ok({ fields, restsOnStored: true })
   const sealed = await encryptPayloads(cipher, flag.projectId, null, { ...fields, hasEncryptedPayloads: true })
@@ -83,7 +83,7 @@ function dependsOnStoredPayloads({ filters, hasEncryptedPayloads }: FlagFields):
 }
 
 /** Refuses the redaction marker: it refers to a stored encrypted payload, and this flag has none. */
-function preparePlainFields<T extends FlagFields>(fields: T): Result<SealedFields<T>, FlagIssue[]> {
+function preparePlainFields<T extends FlagFields>(fields: T): Result<EncryptedFields<T>, FlagIssue[]> {
   const marked = findMarkedPayload(getOwnValue(fields.filters ?? {}, 'payloads'))
   if (marked !== undefined) return err([createIssue(`filters.payloads.${marked}`, 'invalid_input', nothingStored)])
   return ok({ fields, restsOnStored: dependsOnStoredPayloads(fields) })
@@ -96,7 +96,7 @@ function findMarkedPayload(payloads: JsonValue | undefined): string | undefined 
 }
 
 /** The write ends encryption. Stored payloads stay secret, so the write must contain new payloads. */
-function unsealFields<T extends FlagFields>(stored: Flag, fields: T): Result<SealedFields<T>, FlagIssue[]> {
+function unsealFields<T extends FlagFields>(stored: Flag, fields: T): Result<EncryptedFields<T>, FlagIssue[]> {
   const payloads = getOwnValue(fields.filters ?? stored.filters, 'payloads')
   const isKept = fields.filters === undefined && isJsonObject(payloads) && Object.values(payloads).some(hasPayload)
   if (isKept) return err([createIssue('has_encrypted_payloads', 'invalid_input', staysSecret)])

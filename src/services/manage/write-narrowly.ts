@@ -6,7 +6,7 @@ import type { Change } from '#core/author.ts'
 import { type DefinitionLinks, listFlagDependencies } from '#core/flags/definitions/definition-links.ts'
 import { redactEncryptedPayloads } from '#core/flags/definitions/encrypted-payloads.ts'
 import type { Flag } from '#core/flags/definitions/flag.ts'
-import type { NarrowRefusal, NarrowWrite } from '#core/flags/definitions/narrow-writes.ts'
+import type { FlagChangeRefusal, SingleFlagChange } from '#core/flags/definitions/narrow-writes.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { FlagStore } from '#ports/state/flag-store.ts'
@@ -20,24 +20,24 @@ import {
 } from './manage-flags.ts'
 import { type FlagDependent, listFlagDependents } from './retire-flags.ts'
 
-export interface WriteNarrowlyDeps extends ManageFlagsDeps {
+export interface SingleFlagChangeDeps extends ManageFlagsDeps {
   readonly clock: Clock
   readonly management: ManageFlagsDeps['management'] & Pick<FlagStore, 'listFlagsById' | 'listFlagUses'>
 }
 
-export type NarrowWriteRefusal =
+export type SingleFlagChangeRefusal =
   | FlagRefusal
-  | ({ readonly kind: 'refused' } & NarrowRefusal)
+  | ({ readonly kind: 'refused' } & FlagChangeRefusal)
   | { readonly kind: 'in_use'; readonly by: readonly FlagDependent[] }
 
 /** Definitions that prevent a change of a flag; null when none does. */
 export type Obstacle = (
-  deps: WriteNarrowlyDeps,
+  deps: SingleFlagChangeDeps,
   flag: Flag,
   links: DefinitionLinks,
-) => Promise<NarrowWriteRefusal | null>
+) => Promise<SingleFlagChangeRefusal | null>
 
-export interface NarrowOptions {
+export interface SingleFlagChangeOptions {
   /** The version that the caller saw; without it, the change applies to the newest version. */
   readonly sentVersion?: number
   readonly obstacle?: Obstacle
@@ -46,13 +46,15 @@ export interface NarrowOptions {
 
 /** Writes nothing, and returns the flag, when it already has that state. */
 export function writeSingleFlagChange(
-  deps: WriteNarrowlyDeps,
+  deps: SingleFlagChangeDeps,
   flag: Flag,
-  decide: NarrowWrite,
-  options: NarrowOptions,
-): Promise<Result<WrittenFlag, NarrowWriteRefusal>> {
+  decide: SingleFlagChange,
+  options: SingleFlagChangeOptions,
+): Promise<Result<WrittenFlag, SingleFlagChangeRefusal>> {
   const { sentVersion, obstacle, change } = options
-  const prepare = async (read: Flag): Promise<Result<PreparedChange<NarrowWriteRefusal>, NarrowWriteRefusal>> => {
+  const prepare = async (
+    read: Flag,
+  ): Promise<Result<PreparedChange<SingleFlagChangeRefusal>, SingleFlagChangeRefusal>> => {
     if (read.deleted) return err(isDeleted)
     if (sentVersion !== undefined && sentVersion !== read.version)
       return err({ kind: 'stale_version', sentVersion, current: read })
@@ -101,12 +103,12 @@ const isDeleted = createRefusal('This feature flag has been deleted.')
 /** Flags that are named in a refusal; a project may have thousands. */
 const namedMax = 20
 
-function createFlagsRefusal(message: string, flags: readonly Flag[]): NarrowWriteRefusal {
+function createFlagsRefusal(message: string, flags: readonly Flag[]): SingleFlagChangeRefusal {
   const named = [...flags].sort((a, b) => a.id - b.id).map(({ key, id }) => `${key} (ID: ${id})`)
   const more = named.length > namedMax ? [`${named.length - namedMax} more`] : []
   return createRefusal(`${message}: ${[...named.slice(0, namedMax), ...more].join(', ')}.`)
 }
 
-function createRefusal(message: string): NarrowWriteRefusal {
+function createRefusal(message: string): SingleFlagChangeRefusal {
   return { kind: 'refused', code: 'invalid_input', attr: null, message }
 }

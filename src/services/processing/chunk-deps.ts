@@ -11,7 +11,7 @@ import type { ChunkStore, LoadedChunk } from '#ports/state/chunk-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
 import type { FindImplicitJobs } from '../imports/implicit-jobs.ts'
-import type { UnderWay } from '../shared/under-way.ts'
+import type { RunningCalls } from '../shared/under-way.ts'
 
 /** A point between two steps of a chunk, named by the step before it. */
 export type FaultPoint = 'read' | 'load' | 'apply' | 'insert' | 'commit' | 'defer' | 'release'
@@ -51,7 +51,7 @@ export interface ChunkDeps {
   /** Whether rows that were stored before are rebuilt. */
   readonly isRestoring?: boolean
   /** Tracks each try from its load to its commit. */
-  readonly underWay?: UnderWay
+  readonly underWay?: RunningCalls
   /** The name of the position that the chunk moves. */
   readonly cursor: string
   /** Whether a halved chunk continues after its first half; otherwise the rest is read again. Default: always. */

@@ -191,7 +191,7 @@ describe('a project that causes most of the events in a stream', () => {
       },
       ...{ random: () => 0.5, logId: 'log', jobs: { findImportJob: async () => null } },
     }
-    const { endOffset } = await log.status('main', 0)
+    const { endOffset } = await log.readStreamStatus('main', 0)
     const isLeftOut = (projectId: number, offset: number) => projectId === 1 && offset >= 10
     const range = { fromOffset: 0, toOffset: endOffset, isLeftOut }
     assert.equal(await restoreEvents('main', range, deps, new AbortController().signal), 15)

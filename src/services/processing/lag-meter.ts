@@ -18,7 +18,7 @@ interface StreamLag {
 }
 
 export function createLagMeter(options: {
-  readonly log: Pick<EventLogReader, 'status'>
+  readonly log: Pick<EventLogReader, 'readStreamStatus'>
   readonly cursors: StreamCursors
   readonly clock: Clock
   readonly metrics: Metrics
@@ -61,8 +61,8 @@ export function createLagMeter(options: {
     if (offset === undefined || doneOffset === undefined) return null
     try {
       const lookedAtMs = clock.nowMs()
-      const done = await log.status(stream, doneOffset)
-      const taken = offset === doneOffset ? done : await log.status(stream, offset)
+      const done = await log.readStreamStatus(stream, doneOffset)
+      const taken = offset === doneOffset ? done : await log.readStreamStatus(stream, offset)
       metrics.logLagRecords.set({ stream }, Math.max(0, done.endOffset - doneOffset))
       const lagMs = done.appendedAtMs === null ? 0 : clock.nowMs() - done.appendedAtMs
       metrics.logLagSeconds.set({ stream }, Math.max(0, lagMs) / 1000)

@@ -265,7 +265,7 @@ describe('processing the log', () => {
       [['log_record_damaged', 'broken']],
     )
     const body = Buffer.from('broken').toString('base64')
-    assert.deepEqual(await world.log.losses(), [
+    assert.deepEqual(await world.log.listLosses(), [
       { stream: 'main', fromOffset: 1, toOffset: 2, file: null, noticedAtMs: world.clock.nowMs(), body },
     ])
     assert.deepEqual(world.outcomeTotals(), { stored: 2, dropped: 0, rejected: 1 })

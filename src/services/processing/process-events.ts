@@ -14,7 +14,7 @@ import type { DeferredProjects } from '#ports/state/worker-state.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
 import type { FindImplicitJobs } from '../imports/implicit-jobs.ts'
-import type { UnderWay } from '../shared/under-way.ts'
+import type { RunningCalls } from '../shared/under-way.ts'
 import { waitOrStop } from '../shared/wait-or-stop.ts'
 import type { ChunkDeps, FaultPoint, ProcessingEventStore } from './chunk-deps.ts'
 import { ChunkPace } from './chunk-pace.ts'
@@ -25,7 +25,7 @@ import { type ProcessorLimits, processorLimits } from './processor-limits.ts'
 import { type StreamCursor, StreamCursors } from './stream-cursors.ts'
 import { retryWhileDown } from './wait-for-store.ts'
 
-export type ProcessingState =
+export type WorkerProcessingState =
   | 'starting'
   | 'ok'
   | 'waiting_for_log'
@@ -35,7 +35,10 @@ export type ProcessingState =
   | 'stopped'
 
 export interface ProcessorOptions {
-  readonly log: Pick<EventLogReader, 'streams' | 'read' | 'readRuns' | 'status' | 'losses' | 'keepLoss'>
+  readonly log: Pick<
+    EventLogReader,
+    'listStreams' | 'read' | 'readRuns' | 'readStreamStatus' | 'listLosses' | 'recordLosses'
+  >
   /** Id of the log. */
   readonly logId: string
   readonly state: ChunkStore
@@ -49,7 +52,7 @@ export interface ProcessorOptions {
     readonly hasOtherProjects: () => Promise<boolean>
   }
   /** Tracks chunks from their load to their commit. */
-  readonly underWay?: UnderWay
+  readonly underWay?: RunningCalls
   /** Null if no locations are looked up. */
   readonly geoip: Geoip | null
   /** As in `ChunkDeps`. */
@@ -62,7 +65,7 @@ export interface ProcessorOptions {
   readonly limits?: Partial<ProcessorLimits>
   /** 0 ≤ x < 1, used for jitter only. */
   readonly random?: () => number
-  readonly onStateChange?: (state: ProcessingState) => void
+  readonly onStateChange?: (state: WorkerProcessingState) => void
   /** Called occasionally while there is work. */
   readonly onProcessedUntil?: (traffic: Traffic, until: ProcessedUntil) => void
   readonly onChunkCommitted?: () => void
@@ -88,7 +91,7 @@ export function createEventProcessor(options: ProcessorOptions) {
   const lag = createLagMeter({ log, cursors, clock, metrics, onProcessedUntil: options.onProcessedUntil })
   /** By cursor name: how many of its next records an earlier worker may have tried without committing them. */
   const perhapsTried = new Map<string, number>()
-  let current: ProcessingState = 'starting'
+  let current: WorkerProcessingState = 'starting'
   let compareAtMs = 0
   let reportedUntilAtMs = 0
   /** The live cursor that had the last turn; live cursors take turns. */
@@ -96,7 +99,7 @@ export function createEventProcessor(options: ProcessorOptions) {
   /** Whether deferred projects have had a turn since the last turn of an import. */
   let areImportsNext = false
 
-  function enter(next: ProcessingState): void {
+  function enter(next: WorkerProcessingState): void {
     if (next === current) return
     current = next
     options.onStateChange?.(next)
@@ -238,7 +241,7 @@ export function createEventProcessor(options: ProcessorOptions) {
     await options.faultPoint?.('read')
     const paced = pace.begin(cursor, chunk.records.length)
     const losses = collectLogLosses(chunk, clock.nowMs())
-    if (losses.length > 0) await retryPatiently(signal, 'waiting_for_log', () => log.keepLoss(...losses))
+    if (losses.length > 0) await retryPatiently(signal, 'waiting_for_log', () => log.recordLosses(...losses))
     warnOfDamagedRecords(chunk, options)
     let { missing } = chunk
     const costs: ProjectCosts = new Map()
@@ -287,7 +290,7 @@ export function createEventProcessor(options: ProcessorOptions) {
     const lagMsMax = isCostly ? limits.deferringLagMs : limits.deferringUsualLagMs
     const { stream } = cursor
     await retryPatiently(signal, 'waiting_for_state', async () => {
-      const { appendedAtMs } = await log.status(stream, cursors.positionOf(cursor)!)
+      const { appendedAtMs } = await log.readStreamStatus(stream, cursors.positionOf(cursor)!)
       if (appendedAtMs === null || clock.nowMs() - appendedAtMs <= lagMsMax) return
       if (!(await deferring.hasOtherProjects())) return
       const isFirst = cursors.deferredProjects(stream).length === 0
@@ -308,7 +311,11 @@ export function createEventProcessor(options: ProcessorOptions) {
   }
 
   /** Repeats the task until it succeeds or the processor stops: nothing is ever skipped because a store is down. */
-  function retryPatiently<T>(signal: AbortSignal, waiting: ProcessingState, task: () => Promise<T>): Promise<T | null> {
+  function retryPatiently<T>(
+    signal: AbortSignal,
+    waiting: WorkerProcessingState,
+    task: () => Promise<T>,
+  ): Promise<T | null> {
     const isDown = (cause: unknown): cause is PortError => cause instanceof PortError
     return retryWhileDown(task, { metrics, logger, random, signal }, { onDown: () => enter(waiting), isDown })
   }

@@ -30,7 +30,7 @@ export interface RestoreDeps
     'state' | 'geoip' | 'saltOf' | 'clock' | 'metrics' | 'logger' | 'random' | 'logId' | 'implicitJobs' | 'underWay'
   > {
   readonly log: Pick<EventLogReader, 'read'>
-  readonly events: ProcessingEventStore & Pick<EventWriter, 'publishJob' | 'discardJob' | 'discardDay'>
+  readonly events: ProcessingEventStore & Pick<EventWriter, 'publishJob' | 'discardJob' | 'deleteSharedJobRows'>
   readonly jobs: Pick<ImportJobStore, 'findImportJob'>
 }
 
@@ -136,7 +136,7 @@ async function repeatJobEnd(
   const job = await jobs.findImportJob(before.id)
   if (job === null) return events.discardJob(before.id)
   if (job.state === 'discarding' || job.state === 'discarded')
-    await (job.day === null ? events.discardJob(job.id) : events.discardDay(job.id))
+    await (job.day === null ? events.discardJob(job.id) : events.deleteSharedJobRows(job.id))
   else if (isJobPending(before) && areRowsPublished(job)) await events.publishJob(job.id)
 }
 

@@ -71,7 +71,7 @@ describe('processing a shared log', () => {
         assert.equal(last, theirs.at(-1))
         for (const n of theirs) assert.equal(seen[`n${n}`], true)
       }
-      assert.deepEqual([await world.log.losses(), await world.missingCount()], [[], 0])
+      assert.deepEqual([await world.log.listLosses(), await world.missingCount()], [[], 0])
       assert.deepEqual([...world.state.positions.keys()].sort(), partitions.map(({ stream }) => stream).sort())
     })
 

@@ -17,7 +17,7 @@ export interface StreamCursor extends StreamInfo {
 }
 
 export interface StreamCursorsOptions {
-  readonly log: Pick<EventLogReader, 'streams' | 'read' | 'readRuns' | 'status' | 'losses'>
+  readonly log: Pick<EventLogReader, 'listStreams' | 'read' | 'readRuns' | 'readStreamStatus' | 'listLosses'>
   readonly state: Pick<ChunkStore, 'claimPosition'>
   /** Null if no project is ever deferred; each stream then has one cursor. */
   readonly deferred: DeferredProjects | null
@@ -43,7 +43,7 @@ export class StreamCursors {
 
   /** Creates the cursors for the log's streams. */
   async list(): Promise<void> {
-    const streams = await this.#options.log.streams()
+    const streams = await this.#options.log.listStreams()
     this.#cursors = streams.flatMap((info): StreamCursor[] => {
       const first = { ...info, name: info.stream, takesDeferred: false }
       if (info.traffic === 'import' || this.#options.deferred === null) return [first]
@@ -116,14 +116,14 @@ export class StreamCursors {
     const chunk = await readProjectRecords(log, cursor, { ...options, fromOffset, toOffset, takes: takesProject })
     if (chunk.nextOffset > fromOffset) return { ...chunk, missing: await this.#unlessKnown(stream, chunk.missing) }
     // An empty log begins at the first cursor's position, so it does not have the records that this cursor had to take.
-    const { appendedAtMs } = await log.status(stream, fromOffset)
+    const { appendedAtMs } = await log.readStreamStatus(stream, fromOffset)
     return appendedAtMs === null ? { ...nothing, nextOffset: toOffset } : nothing
   }
 
   /** Null if the missing records were already reported when the first cursor passed them. */
   async #unlessKnown(stream: LogStream, missing: MissingRecords | null): Promise<MissingRecords | null> {
     if (missing === null) return null
-    const isKnown = (await this.#options.log.losses()).some(
+    const isKnown = (await this.#options.log.listLosses()).some(
       loss => loss.stream === stream && loss.fromOffset <= missing.fromOffset && missing.toOffset <= loss.toOffset,
     )
     return isKnown ? null : missing

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { ChunkStore } from '#ports/state/chunk-store.ts'
 import type { Deferral, FollowedLog } from '#ports/state/worker-state.ts'
-import { bindLog, decideWhichLogToFollow, findLogMismatch, LogLeftError, restrictClaimsToLog } from './bind-log.ts'
+import { bindLog, decideWhichLogToFollow, findLogMismatch, LogMismatchError, restrictClaimsToLog } from './bind-log.ts'
 
 const followed = (over: Partial<FollowedLog> = {}): FollowedLog => ({
   id: 'a',
@@ -172,7 +172,7 @@ describe('restrictClaimsToLog', () => {
   it('refuses a worker on another log before it takes the stream from its owner', async () => {
     const claimed: string[] = []
     const store = restrictClaimsToLog('b', chunks(claimed), { findFollowedLog: async () => followed() })
-    await assert.rejects(store.claimPosition('main', 'w'), LogLeftError)
+    await assert.rejects(store.claimPosition('main', 'w'), LogMismatchError)
     assert.deepEqual(claimed, [])
   })
 
@@ -181,7 +181,7 @@ describe('restrictClaimsToLog', () => {
     const store = restrictClaimsToLog('a', chunks(claimed), {
       findFollowedLog: async () => followed({ id: claimed.length === 0 ? 'a' : 'b' }),
     })
-    await assert.rejects(store.claimPosition('main', 'w'), LogLeftError)
+    await assert.rejects(store.claimPosition('main', 'w'), LogMismatchError)
     assert.deepEqual(claimed, ['main'])
   })
 })

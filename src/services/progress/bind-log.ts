@@ -127,7 +127,7 @@ export async function readPositions(
 }
 
 /** The state follows another log, in which this worker's positions are meaningless. */
-export class LogLeftError extends Error {
+export class LogMismatchError extends Error {
   constructor() {
     super('the state follows a different log than the one in this data folder')
     this.name = 'LogLeftError'
@@ -145,7 +145,7 @@ export function restrictClaimsToLog(
   management: Pick<LogBindingStore, 'findFollowedLog'>,
 ): ChunkStore {
   const requireFollowedLog = async () => {
-    if (((await management.findFollowedLog())?.id ?? null) !== logId) throw new LogLeftError()
+    if (((await management.findFollowedLog())?.id ?? null) !== logId) throw new LogMismatchError()
   }
   return {
     ...chunks,

@@ -6,7 +6,7 @@ import type { Deferral, DeferredProjects, LogBindingStore } from '#ports/state/w
 
 export type ProgressStore = Pick<LogBindingStore, 'findLogPosition'> & Pick<DeferredProjects, 'findDeferral'>
 
-export interface Progress {
+export interface StreamProgress {
   /** Every record before this offset was processed or belongs to a deferred project. */
   readonly offset: number
   /** Every record before this offset was processed. At most `offset`. */
@@ -15,7 +15,7 @@ export interface Progress {
 }
 
 /** @throws PortError */
-export async function findStreamProgress(store: ProgressStore, stream: LogStream): Promise<Progress> {
+export async function findStreamProgress(store: ProgressStore, stream: LogStream): Promise<StreamProgress> {
   // The position is read before the deferral: a project released between the two reads is then processed up to `offset`,
   // and a project deferred between them starts there.
   const { offset } = await store.findLogPosition(stream)
@@ -26,22 +26,22 @@ export async function findStreamProgress(store: ProgressStore, stream: LogStream
 /** The progress in every stream of the log. @throws PortError */
 export async function findAllProgress(
   store: ProgressStore,
-  log: Pick<EventLogReader, 'streams'>,
-): Promise<ReadonlyMap<LogStream, Progress>> {
-  const streams = await log.streams()
+  log: Pick<EventLogReader, 'listStreams'>,
+): Promise<ReadonlyMap<LogStream, StreamProgress>> {
+  const streams = await log.listStreams()
   return new Map(
     await Promise.all(streams.map(async ({ stream }) => [stream, await findStreamProgress(store, stream)] as const)),
   )
 }
 
 /** Whether a record waits for the second cursor, which has not reached it yet. */
-export function isRecordDeferred({ deferral }: Progress, projectId: number, offset: number): boolean {
+export function isRecordDeferred({ deferral }: StreamProgress, projectId: number, offset: number): boolean {
   if (deferral === null || offset < deferral.offset) return false
   return deferral.projects.some(each => each.projectId === projectId && each.fromOffset <= offset)
 }
 
 /** Whether every record of a project before this offset was processed. */
-export function isRecordProcessed({ offset, deferral }: Progress, projectId: number, endOffset: number): boolean {
+export function isRecordProcessed({ offset, deferral }: StreamProgress, projectId: number, endOffset: number): boolean {
   if (offset < endOffset) return false
   if (deferral === null || deferral.offset >= endOffset) return true
   return !deferral.projects.some(each => each.projectId === projectId && each.fromOffset < endOffset)

@@ -6,7 +6,7 @@ import type { EventLogReader } from '#ports/log/event-log.ts'
 import { findStreamProgress, type ProgressStore } from './find-progress.ts'
 
 export interface CaughtUpDeps {
-  readonly log: Pick<EventLogReader, 'streams' | 'status'>
+  readonly log: Pick<EventLogReader, 'listStreams' | 'readStreamStatus'>
   readonly positions: ProgressStore
   readonly clock: Clock
   /** When this process started, epoch ms. */
@@ -28,10 +28,13 @@ export async function isCaughtUp(deps: CaughtUpDeps, projectId: number): Promise
   const nowMs = deps.clock.nowMs()
   // If the clock was set back since the start, the start time is not comparable and is ignored.
   const dueMs = Math.max(deps.startedAtMs > nowMs ? 0 : deps.startedAtMs, nowMs - usualWaitMs)
-  for (const { stream } of await deps.log.streams()) {
+  for (const { stream } of await deps.log.listStreams()) {
     const { offset, deferral } = await findStreamProgress(deps.positions, stream)
     const isDeferred = deferral?.projects.some(each => each.projectId === projectId) === true
-    const { appendedAtMs } = await deps.log.status(stream, isDeferred ? Math.min(offset, deferral.offset) : offset)
+    const { appendedAtMs } = await deps.log.readStreamStatus(
+      stream,
+      isDeferred ? Math.min(offset, deferral.offset) : offset,
+    )
     if (appendedAtMs !== null && appendedAtMs < dueMs) return false
   }
   return true

@@ -9,7 +9,7 @@ import { mergeNeededParts } from '#core/flags/evaluation/needed-parts.ts'
 import type { GroupType } from '#core/groups/group.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
 import { ProjectQueue } from '#core/project-queue.ts'
-import type { CohortMemberStore, PassedPersons } from '#ports/state/cohort-store.ts'
+import type { CohortMemberStore, ScannedPersons } from '#ports/state/cohort-store.ts'
 import type { GroupStore } from '#ports/state/group-store.ts'
 import type { PersonStore } from '#ports/state/person-store.ts'
 import { createSliceQueue, type SliceQueue, unfinished } from '../shared/slice-queue.ts'
@@ -118,7 +118,7 @@ export async function* scanSubjects(
     : []
   let isNarrowed = propertyParts.length > 0
   for (let afterPersonId: number | null = 0; afterPersonId !== null; ) {
-    const { results, nextBehindId, leftOutCount }: PassedPersons = await management.listPersonsAfter(
+    const { results, nextBehindId, leftOutCount }: ScannedPersons = await management.listPersonsAfter(
       projectId,
       { afterPersonId, limit: subjectsPerPage, propertyParts: isNarrowed ? propertyParts : [] },
       staticCohortIds,

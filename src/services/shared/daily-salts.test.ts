@@ -9,7 +9,7 @@ function saltsOver(keepSalt: (day: string, fresh: Uint8Array) => Promise<Uint8Ar
   let nowMs = Date.parse('2026-11-28T12:00:00Z')
   let drawn = 0
   const salts = createDailySaltCache({
-    store: { keepSalt },
+    store: { findOrCreateSalt: keepSalt },
     clock: { nowMs: () => nowMs },
     timers: time,
     monotonicNowMs: time.monotonicNowMs,

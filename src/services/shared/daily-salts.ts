@@ -14,7 +14,7 @@ const lookEveryMs = 30_000
 const restMs = 1_000
 
 export function createDailySaltCache(options: {
-  readonly store: Pick<CookielessSalts, 'keepSalt'>
+  readonly store: Pick<CookielessSalts, 'findOrCreateSalt'>
   readonly clock: Clock
   readonly timers: Pick<Timers, 'startTimer'>
   readonly monotonicNowMs: () => number
@@ -35,13 +35,13 @@ export function createDailySaltCache(options: {
    * `services/capture/hide-visitors.ts` releases the visitors of a salt together with its array.
    */
   async function agreeOnSalt(day: string, salt: Uint8Array): Promise<void> {
-    const stored = await store.keepSalt(day, salt).catch(() => salt.slice())
+    const stored = await store.findOrCreateSalt(day, salt).catch(() => salt.slice())
     if (known.has(day)) known.set(day, stored)
   }
 
   async function readOrCreateSalt(day: string): Promise<Uint8Array> {
     try {
-      const salt = await store.keepSalt(day, randomBytes(16))
+      const salt = await store.findOrCreateSalt(day, randomBytes(16))
       failures.delete(day)
       known.set(day, salt)
       return salt

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { UnderWay } from './under-way.ts'
+import { RunningCalls } from './under-way.ts'
 
 it('stopping waits for calls that have already begun, even if they fail, but not for those that begin later', async () => {
-  const underWay = new UnderWay()
+  const underWay = new RunningCalls()
   const first = Promise.withResolvers<void>()
   const later = Promise.withResolvers<void>()
   const failing = underWay.run(() => first.promise)

@@ -1,7 +1,7 @@
 // Waits for the calls that have already begun: a call that reads the state, writes to the event store and then commits
 // may write rows of a state that has changed since.
 
-export class UnderWay {
+export class RunningCalls {
   readonly #running = new Set<Promise<unknown>>()
 
   async run<Result>(work: () => Promise<Result>): Promise<Result> {

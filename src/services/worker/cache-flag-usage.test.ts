@@ -31,7 +31,7 @@ describe('caching the usage of flags', () => {
       },
       events: {
         listBusyFlags: async () => [{ flagKey: 'f', callsOfDay: new Map([[clock.nowMs() - dayMs, 1_000_000]]) }],
-        listMovedDays: async () => new Map(),
+        listDaysOfMovedIds: async () => new Map(),
         // Every count is always invalid.
         listCachedUsage: async () => [],
         cacheUsage: async ({ projectId }) => {
@@ -67,7 +67,7 @@ describe('caching the usage of flags', () => {
               ? []
               : [{ flagKey: 'f', callsOfDay: new Map([[clock.nowMs() - (clock.nowMs() % dayMs) - dayMs, 1_000_000]]) }]
           },
-          listMovedDays: async () => new Map(),
+          listDaysOfMovedIds: async () => new Map(),
           listCachedUsage: async () => [],
           cacheUsage: async ({ projectId }) => void counted.push(projectId),
         },

@@ -94,7 +94,7 @@ export function createFlagUsageRefresher(options: FlagUsageRefresherOptions) {
     }
     if (about.busyFlags.length === 0) return true
     const { moved } = about
-    const latest = await events.listMovedDays(project.id, about.movedUntilMs - clockSlackMs, turn.signal)
+    const latest = await events.listDaysOfMovedIds(project.id, about.movedUntilMs - clockSlackMs, turn.signal)
     for (const [day, movedAtMs] of latest) moved.set(day, Math.max(movedAtMs + clockSlackMs, moved.get(day) ?? 0))
     about.movedUntilMs = nowMs
     const closed = (['day', 'hour'] as const).map(interval => listClosedEdges(project, interval, nowMs))

@@ -9,7 +9,7 @@ import { commit } from '../../../tests/ports/management-harness.ts'
 import { createMemoryEventLog, memoryLogStorage } from '../../../tests/support/memory/memory-event-log.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { aChange, aMapping, aNewProject, aPerson, chunkChanges, created } from '../../../tests/support/values.ts'
-import { UnderWay } from '../shared/under-way.ts'
+import { RunningCalls } from '../shared/under-way.ts'
 import { createErasureWorker } from './erase-persons.ts'
 
 const uuid = (n: number) => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`
@@ -49,13 +49,13 @@ it('erasures that wait for a deferred project do not delay others, and are read 
     log: createMemoryEventLog({ storage: memoryLogStorage(), nowMs: () => 9 }),
     logId: 'log',
     events: {
-      countErased: async () => new Map(),
-      removeErased: async erasures => {
+      countErasedRows: async () => new Map(),
+      removeErasedRows: async erasures => {
         removed.push(...erasures.flatMap(({ distinctIds }) => distinctIds))
         return 'done'
       },
     },
-    underWay: new UnderWay(),
+    underWay: new RunningCalls(),
     serialize: run => run(),
     clock: { nowMs: () => 9 },
     logger: createSilentLogger(),

@@ -24,10 +24,15 @@ import type { ErasureStore } from '#ports/state/erasure-store.ts'
 import type { SubjectMirrorSource } from '#ports/state/subject-mirror-source.ts'
 import type { EventStoreMarks } from '#ports/state/worker-state.ts'
 import type { Logger } from '#telemetry/log.ts'
-import { findAllProgress, isRecordProcessed, type Progress, type ProgressStore } from '../progress/find-progress.ts'
+import {
+  findAllProgress,
+  isRecordProcessed,
+  type ProgressStore,
+  type StreamProgress,
+} from '../progress/find-progress.ts'
 import { runPeriodically } from '../shared/run-periodically.ts'
 import type { Serialize } from '../shared/serializer.ts'
-import type { UnderWay } from '../shared/under-way.ts'
+import type { RunningCalls } from '../shared/under-way.ts'
 
 export type ErasureWorker = ReturnType<typeof createErasureWorker>
 
@@ -36,11 +41,11 @@ export type ErasureFaultPoint = 'settled' | 'mentions' | 'counted' | 'noted' | '
 export interface ErasureWorkerOptions {
   readonly state: ErasureStore & EventStoreMarks & ProgressStore & Pick<SubjectMirrorSource, 'findMirrorProgress'>
   readonly events: PersonEraser
-  readonly log: Pick<EventLogReader, 'streams' | 'readRuns'>
+  readonly log: Pick<EventLogReader, 'listStreams' | 'readRuns'>
   /** Id of the log. */
   readonly logId: string
   /** Everything that loads from the state and writes to the event store. */
-  readonly underWay: Pick<UnderWay, 'settled'>
+  readonly underWay: Pick<RunningCalls, 'settled'>
   /** Prevents a removal while the event store is compared with its mark. */
   readonly serialize: Serialize
   readonly clock: Clock
@@ -139,22 +144,22 @@ export function createErasureWorker(options: ErasureWorkerOptions) {
   async function countOnce(erasures: readonly PersonErasure[]): Promise<boolean> {
     const uncounted = erasures.filter(({ isCounted }) => !isCounted)
     if (uncounted.length === 0) return true
-    const counts = await events.countErased(uncounted)
+    const counts = await events.countErasedRows(uncounted)
     if (counts === 'under_way') return false
     for (const [id, { pendingOfJobs, ...removed }] of counts) await state.saveRemovedRows(id, removed, pendingOfJobs)
     return true
   }
 
   function removeRows(erasures: readonly PersonErasure[]): Promise<'done' | 'under_way'> {
-    return events.removeErased(erasures, async emptied => {
+    return events.removeErasedRows(erasures, async emptied => {
       // Recorded with the first of the erasures, since all of them are removed together.
-      await state.noteEmptied(erasures[0]!.id, emptied)
+      await state.recordEmptiedRanges(erasures[0]!.id, emptied)
       await faultPoint?.('noted')
     })
   }
 
   /** Whether all records of the project that the log had at the time of the erasure are processed. */
-  function isInStores(erasure: ErasureOutline, progress: ReadonlyMap<LogStream, Progress>): boolean {
+  function isInStores(erasure: ErasureOutline, progress: ReadonlyMap<LogStream, StreamProgress>): boolean {
     // Another log has no records from that time, so none can be unprocessed.
     if (erasure.logId !== logId) return true
     return Object.entries(erasure.endOffsets).every(([stream, endOffset]) => {
@@ -166,7 +171,7 @@ export function createErasureWorker(options: ErasureWorkerOptions) {
   /** Empty data parts are about to disappear and must not count as lost, so they are removed from the mark first. */
   async function finish(done: readonly PersonErasure[]): Promise<void> {
     const mark = await state.findEventStoreMark()
-    const emptied = await state.listEmptied()
+    const emptied = await state.listEmptiedRanges()
     if (mark !== null && emptied.length > 0)
       await state.saveEventStoreMark({ ...mark, held: findMissingRanges(mark.held, emptied) })
     await faultPoint?.('marked')
@@ -185,7 +190,7 @@ export function createErasureWorker(options: ErasureWorkerOptions) {
    * @throws PortError
    */
   async function forget(): Promise<void> {
-    const kept = await state.listKeptErasures()
+    const kept = await state.listErasuresWithIds()
     const gone: PersonErasure[] = []
     for (const erasure of kept) if (!(await mayBeInLog(erasure))) gone.push(erasure)
     if (gone.length === 0) return
@@ -196,7 +201,7 @@ export function createErasureWorker(options: ErasureWorkerOptions) {
 
   async function mayBeInLog({ logId: ofLog, endOffsets }: PersonErasure): Promise<boolean> {
     if (ofLog !== logId) return false
-    for (const { stream } of await log.streams()) {
+    for (const { stream } of await log.listStreams()) {
       const { runs } = await log.readRuns(stream, 0, 1)
       const first = runs[0]?.offsets[0]
       if (first !== undefined && first < (endOffsets[stream] ?? 0)) return true

@@ -1,23 +1,23 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import type { ImportJobState } from '#core/imports/import-job.ts'
-import type { HeldRange } from '#core/processing/held-rows.ts'
-import { createEventStoreRestorer, type EventStoreKeeperOptions } from './keep-event-store.ts'
+import type { RowRange } from '#core/processing/held-rows.ts'
+import { createEventStoreRestorer, type EventStoreRestorerOptions } from './keep-event-store.ts'
 
-const rangeOf = (table: string, partition: string): HeldRange => ({
+const rangeOf = (table: string, partition: string): RowRange => ({
   ...{ table, tableId: 't', partition, from: 1, to: 9, oldestMs: 1_000, newestMs: 2_000 },
 })
 
 /** The keeper of an event store that has lost all of these ranges. */
-function keeperWithout(held: readonly HeldRange[], stateOf: Readonly<Record<number, ImportJobState>>) {
+function keeperWithout(held: readonly RowRange[], stateOf: Readonly<Record<number, ImportJobState>>) {
   return createEventStoreRestorer({
     marks: {
       findEventStoreMark: async () => ({ id: 'm', positions: {}, held, missing: [] }),
       findImportJob: async (id: number) => (stateOf[id] === undefined ? null : { state: stateOf[id], step: null }),
-      listEmptied: async () => [],
+      listEmptiedRanges: async () => [],
     },
-    events: { findHeldRows: async () => ({ isMarked: true, ranges: [] }) },
-  } as unknown as EventStoreKeeperOptions)
+    events: { findRowRanges: async () => ({ isMarked: true, ranges: [] }) },
+  } as unknown as EventStoreRestorerOptions)
 }
 
 it('missing rows of an import job that was discarded or no longer exists are not reported', async () => {
@@ -31,7 +31,7 @@ it('erasures unknown to the state are looked for only if rows were written since
     { ...rangeOf('events', '0-202611'), from: 1, to: 4 },
     { ...rangeOf('events', '0-202611'), from: 5, to: 9 },
   ]
-  const raisedTo = async (ranges: readonly HeldRange[]) => {
+  const raisedTo = async (ranges: readonly RowRange[]) => {
     const raised: object[] = []
     const keeper = createEventStoreRestorer({
       marks: {
@@ -39,11 +39,11 @@ it('erasures unknown to the state are looked for only if rows were written since
         raiseErasureCounts: async (counts: object) => void raised.push(counts),
       },
       events: {
-        findHeldRows: async () => ({ isMarked: true, ranges }),
+        findRowRanges: async () => ({ isMarked: true, ranges }),
         findErasureCounts: async () => [{ projectId: 1, count: 25 }],
       },
       log: { streams: async () => [] },
-    } as unknown as EventStoreKeeperOptions)
+    } as unknown as EventStoreRestorerOptions)
     await keeper.checkAtStart(new AbortController().signal)
     return raised
   }

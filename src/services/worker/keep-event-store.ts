@@ -5,10 +5,10 @@
 
 import type { LogStream, Traffic } from '#core/events/log-stream.ts'
 import { importJobOfPartition, isJobPending } from '#core/imports/import-job.ts'
-import { type EventStoreMark, findMissingRanges, type HeldRange, mergeRowRanges } from '#core/processing/held-rows.ts'
+import { type EventStoreMark, findMissingRanges, mergeRowRanges, type RowRange } from '#core/processing/held-rows.ts'
 import { dayMs } from '#core/time.ts'
 import type { Clock } from '#ports/clock.ts'
-import type { EventStoreUpkeep, HeldRows } from '#ports/events/event-store-upkeep.ts'
+import type { EventStoreUpkeep, MarkedRowRanges } from '#ports/events/event-store-upkeep.ts'
 import { recordingRetentionDays } from '#ports/events/recording-store.ts'
 import type { EventLogReader } from '#ports/log/event-log.ts'
 import { PortError } from '#ports/port-error.ts'
@@ -16,7 +16,12 @@ import type { ErasureStore } from '#ports/state/erasure-store.ts'
 import type { ImportJobStore } from '#ports/state/import-job-store.ts'
 import type { EventStoreMarks } from '#ports/state/worker-state.ts'
 import { type RestoreDeps, type RestoredRange, restoreEvents, restoreOverrides } from '../processing/restore-events.ts'
-import { findAllProgress, isRecordDeferred, type Progress, type ProgressStore } from '../progress/find-progress.ts'
+import {
+  findAllProgress,
+  isRecordDeferred,
+  type ProgressStore,
+  type StreamProgress,
+} from '../progress/find-progress.ts'
 import { runPeriodically } from '../shared/run-periodically.ts'
 import type { Serialize } from '../shared/serializer.ts'
 
@@ -26,18 +31,18 @@ const everyMs = 10_000
  */
 const momentMs = 2_000
 
-export type EventStoreKeeper = ReturnType<typeof createEventStoreRestorer>
+export type EventStoreRestorer = ReturnType<typeof createEventStoreRestorer>
 
 /** When the missing rows were accepted, epoch ms; null if unknown. */
-export type LostSpan = Pick<HeldRange, 'oldestMs' | 'newestMs'>
+export type LostSpan = Pick<RowRange, 'oldestMs' | 'newestMs'>
 
-export interface EventStoreKeeperOptions extends Omit<RestoreDeps, 'jobs'> {
+export interface EventStoreRestorerOptions extends Omit<RestoreDeps, 'jobs'> {
   readonly events: RestoreDeps['events'] & EventStoreUpkeep
-  readonly log: Pick<EventLogReader, 'streams' | 'read' | 'readRuns'>
+  readonly log: Pick<EventLogReader, 'listStreams' | 'read' | 'readRuns'>
   readonly marks: EventStoreMarks &
     ProgressStore &
     Pick<ImportJobStore, 'findImportJob'> &
-    Pick<ErasureStore, 'raiseErasureCounts' | 'reopenErasures' | 'listEmptied'>
+    Pick<ErasureStore, 'raiseErasureCounts' | 'reopenErasures' | 'listEmptiedRanges'>
   readonly rejectRetentionDays: number
   /** The clock by which the event store lets rows expire. */
   readonly expiryClock: Clock
@@ -56,9 +61,9 @@ const chargedTables: ReadonlySet<string> = new Set(['events', 'deduplicated_flag
 /** Tables whose partition names begin with the import job's number; `0-` has live events. */
 const importTables: ReadonlySet<string> = new Set(['events', 'events_pending'])
 
-type Positions = ReadonlyMap<LogStream, Progress>
+type Positions = ReadonlyMap<LogStream, StreamProgress>
 
-export function createEventStoreRestorer(options: EventStoreKeeperOptions) {
+export function createEventStoreRestorer(options: EventStoreRestorerOptions) {
   const { events, log, marks, logId: instance, clock, logger, serialize = run => run() } = options
   let wasRefused = false
   let isRestoring = false
@@ -112,20 +117,20 @@ export function createEventStoreRestorer(options: EventStoreKeeperOptions) {
   }
 
   /** If the store fails, creates missing tables and tries again: an emptied database has no tables either. */
-  async function findHeldRows(markId: string | null): Promise<HeldRows | null> {
+  async function findHeldRows(markId: string | null): Promise<MarkedRowRanges | null> {
     try {
-      return await events.findHeldRows(instance, markId)
+      return await events.findRowRanges(instance, markId)
     } catch (cause) {
       if (!(cause instanceof PortError)) throw cause
       await events.migrate()
-      return events.findHeldRows(instance, markId)
+      return events.findRowRanges(instance, markId)
     }
   }
 
   /** Finds the missing parts of these ranges, except parts that were removed on purpose. */
-  async function findLostRanges(held: readonly HeldRange[], found: HeldRows): Promise<HeldRange[]> {
+  async function findLostRanges(held: readonly RowRange[], found: MarkedRowRanges): Promise<RowRange[]> {
     const missing = findMissingRanges(held, found.ranges)
-    return missing.length === 0 ? [] : excludeDiscarded(findMissingRanges(missing, await marks.listEmptied()))
+    return missing.length === 0 ? [] : excludeDiscarded(findMissingRanges(missing, await marks.listEmptiedRanges()))
   }
 
   function logRefusedAccess(): void {
@@ -162,9 +167,9 @@ export function createEventStoreRestorer(options: EventStoreKeeperOptions) {
   }
 
   /** The missing rows that the log can no longer restore. */
-  async function findUnrestorable(missing: readonly HeldRange[], positions: Positions): Promise<HeldRange[]> {
+  async function findUnrestorable(missing: readonly RowRange[], positions: Positions): Promise<RowRange[]> {
     const since = { live: 0, import: 0 } satisfies Record<Traffic, number>
-    for (const { stream, traffic } of await log.streams())
+    for (const { stream, traffic } of await log.listStreams())
       since[traffic] = Math.max(since[traffic], await findLogStartMs(stream, positions.get(stream)?.offset ?? 0))
     return missing.flatMap(range => {
       if (range.table === 'person_distinct_id_overrides') return [] // the state has them
@@ -193,11 +198,11 @@ export function createEventStoreRestorer(options: EventStoreKeeperOptions) {
   async function saveMark(
     former: EventStoreMark | null,
     positions: Positions,
-    gone: readonly HeldRange[],
+    gone: readonly RowRange[],
   ): Promise<void> {
     const id = options.newUuid()
     await events.writeMark({ instance, id, former: former?.id ?? null })
-    const found = await events.findHeldRows(instance, id)
+    const found = await events.findRowRanges(instance, id)
     if (found === null) return
     const before = former === null ? [] : former.missing.flatMap(range => findMissingRanges([range], found.ranges))
     const missing = [...before, ...gone].filter(shouldStillExist)
@@ -206,8 +211,8 @@ export function createEventStoreRestorer(options: EventStoreKeeperOptions) {
   }
 
   /** Drops ranges that are gone on purpose: rows of discarded imports, and pending rows of published ones. */
-  async function excludeDiscarded(ranges: readonly HeldRange[]): Promise<HeldRange[]> {
-    const kept: HeldRange[] = []
+  async function excludeDiscarded(ranges: readonly RowRange[]): Promise<RowRange[]> {
+    const kept: RowRange[] = []
     for (const range of ranges) {
       const importJobId = importTables.has(range.table) ? importJobOfPartition(range.partition) : null
       const job = importJobId === null ? null : await marks.findImportJob(importJobId)
@@ -224,7 +229,7 @@ export function createEventStoreRestorer(options: EventStoreKeeperOptions) {
   }
 
   /** Whether rows should still exist: expired rows disappear on their own. */
-  function shouldStillExist({ table, newestMs }: HeldRange): boolean {
+  function shouldStillExist({ table, newestMs }: RowRange): boolean {
     const days = table === 'rejected_events' ? options.rejectRetentionDays : recordingRetentionDays.row
     if (newestMs === null || (table !== 'rejected_events' && table !== 'replay_messages')) return true
     return newestMs > options.expiryClock.nowMs() - (days - 1) * dayMs
@@ -284,19 +289,19 @@ export function createEventStoreRestorer(options: EventStoreKeeperOptions) {
 }
 
 /** The range to report for an empty event store without a mark: its former contents are unknown. */
-const everything: HeldRange = {
+const everything: RowRange = {
   ...{ table: 'events', tableId: '', partition: '', from: 0, to: 0 },
   oldestMs: null,
   newestMs: null,
 }
 
 /** Whether the store may have rows that were written after the mark. Ranges of a whole table cannot show that. */
-function mayBeAheadOfMark(found: HeldRows | null, mark: EventStoreMark | null): boolean {
+function mayBeAheadOfMark(found: MarkedRowRanges | null, mark: EventStoreMark | null): boolean {
   if (found === null || mark === null || found.ranges.some(({ partition }) => partition === '')) return true
   return findMissingRanges(found.ranges, mark.held).length > 0
 }
 
-function hasLostEverything({ ranges }: HeldRows, positions: Positions): boolean {
+function hasLostEverything({ ranges }: MarkedRowRanges, positions: Positions): boolean {
   return [...positions.values()].some(({ offset }) => offset > 0) && ranges.length === 0
 }
 

@@ -15,7 +15,7 @@ const reclaimEveryMs = 1_000
 const packEveryMs = 5_000
 
 export function createLogCleanup(options: {
-  readonly log: Pick<EventLogReader, 'streams'> & EventLogRetention
+  readonly log: Pick<EventLogReader, 'listStreams'> & EventLogRetention
   /** Reads the durable positions, not the worker's positions in memory. */
   readonly positions: ProgressStore
   /** The retention clock (`retention-clock.ts`). */
@@ -41,7 +41,7 @@ export function createLogCleanup(options: {
   async function deleteNow(): Promise<number> {
     let count = 0
     for (const [stream, offset] of Object.entries(await readProcessedOffsets())) {
-      count += (await log.deleteBehind(stream, offset, clock.nowMs() - retentionMs)).deletedSegmentCount
+      count += (await log.deleteBefore(stream, offset, clock.nowMs() - retentionMs)).deletedSegmentCount
     }
     if (count > 0) logger.info({ segmentCount: count }, 'deleted processed log segments')
     return count
@@ -73,7 +73,7 @@ export function createLogCleanup(options: {
         // Runs without the lease, which cannot be written on a full disk. Two workers on one disk do no harm: they would
         // delete the same files.
         repeat(reclaimEveryMs, 'reclaiming log space', undefined, reclaimSpaceNow),
-        repeat(packEveryMs, 'compressing the log', mayRun, () => log.pack(signal)),
+        repeat(packEveryMs, 'compressing the log', mayRun, () => log.compressSegments(signal)),
       ])
     },
   }

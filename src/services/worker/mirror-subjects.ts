@@ -8,17 +8,17 @@
 //   while the mirror is being filled               filling continues after the last recorded page
 // One worker at a time does this. A worker that stalled past its lease finds another version recorded when it returns.
 
-import { findMissingRanges, type HeldRange, mergeRowRanges } from '#core/processing/held-rows.ts'
-import type { HeldMirror, SubjectMirror } from '#ports/events/event-store-upkeep.ts'
+import { findMissingRanges, mergeRowRanges, type RowRange } from '#core/processing/held-rows.ts'
+import type { MirrorState, SubjectMirror } from '#ports/events/event-store-upkeep.ts'
 import type { ErasureStore } from '#ports/state/erasure-store.ts'
 import type { MirrorFill, MirrorProgress, SubjectMirrorSource } from '#ports/state/subject-mirror-source.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { runPeriodically } from '../shared/run-periodically.ts'
 
-export type SubjectMirrorKeeper = ReturnType<typeof createSubjectMirrorUpdater>
+export type SubjectMirrorUpdater = ReturnType<typeof createSubjectMirrorUpdater>
 
-export interface SubjectMirrorKeeperOptions {
-  readonly state: SubjectMirrorSource & Pick<ErasureStore, 'listEmptied'>
+export interface SubjectMirrorUpdaterOptions {
+  readonly state: SubjectMirrorSource & Pick<ErasureStore, 'listEmptiedRanges'>
   readonly events: SubjectMirror
   readonly logger: Logger
   readonly newUuid: () => string
@@ -38,7 +38,7 @@ const pauseMs = 200
 const pollMs = 1_000
 const compareEveryMs = 10_000
 
-export function createSubjectMirrorUpdater(options: SubjectMirrorKeeperOptions) {
+export function createSubjectMirrorUpdater(options: SubjectMirrorUpdaterOptions) {
   const { state, events, logger } = options
   /** False until this worker has compared the mirror with the state. */
   let isCompared = false
@@ -66,8 +66,8 @@ export function createSubjectMirrorUpdater(options: SubjectMirrorKeeperOptions) 
   async function compare(): Promise<void> {
     const before = await state.findMirrorProgress()
     // Versions are compared only at a start: a copy that replaces a running store has lost rows, which is detected anyway.
-    const held = await events.findHeldMirror(!isCompared)
-    const loss = findLossReason(before, held, await state.listEmptied())
+    const held = await events.findMirrorState(!isCompared)
+    const loss = findLossReason(before, held, await state.listEmptiedRanges())
     const ranges = held.ranges === null || before.fill?.phase === 'begun' ? null : mergeRowRanges(held.ranges)
     const fill: MirrorFill =
       loss === null
@@ -91,7 +91,7 @@ export function createSubjectMirrorUpdater(options: SubjectMirrorKeeperOptions) 
     if (fill === null || fill.phase === 'complete') return false
     if (fill.phase === 'begun') {
       await options.faultPoint?.('begun')
-      await events.beginMirror(fill.id, progress.version)
+      await events.beginMirrorFill(fill.id, progress.version)
       await options.faultPoint?.('emptied')
       return save({ version: progress.version, fill: { ...fill, phase: 'persons' } }, progress)
     }
@@ -107,9 +107,9 @@ export function createSubjectMirrorUpdater(options: SubjectMirrorKeeperOptions) 
     if (fill.phase === 'persons')
       return save({ version: progress.version, fill: { ...fill, phase: 'groups', after: null } }, progress)
     const last = await state.findMirrorProgress()
-    await events.completeMirror(fill.id, last.version + 1)
+    await events.completeMirrorFill(fill.id, last.version + 1)
     await options.faultPoint?.('written')
-    const { ranges } = await events.findHeldMirror(false)
+    const { ranges } = await events.findMirrorState(false)
     const held = ranges === null ? null : mergeRowRanges(ranges)
     const rowsVersion = last.fill?.rowsVersion ?? 0
     const complete: MirrorFill = { ...fill, phase: 'complete', after: null, rowsVersion, held }
@@ -207,8 +207,8 @@ export function createSubjectMirrorUpdater(options: SubjectMirrorKeeperOptions) 
 /** Why the mirror is not the one that the state filled; null when it is. */
 function findLossReason(
   { fill, version }: MirrorProgress,
-  held: HeldMirror,
-  emptied: readonly HeldRange[],
+  held: MirrorState,
+  emptied: readonly RowRange[],
 ): string | null {
   if (fill === null) return 'they were never copied'
   // A fill that has begun is perhaps not yet recorded in the event store, so its absence is not a loss.

@@ -23,7 +23,7 @@ async function aState(t: TestContext) {
       world.claimCount++
       return world.isDown ? Promise.reject(new PortError('state', 'full')) : store.claimSchedule(lease)
     },
-    leaveSchedule: store.leaveSchedule,
+    releaseSchedule: store.releaseSchedule,
   }
   return Object.assign(world, { lease: (ownerId: string) => createScheduleLease({ owners, ownerId, clock }) })
 }

@@ -55,7 +55,7 @@ export function createScheduleLease(options: {
     async leave(): Promise<void> {
       if (untilMs === null) return
       untilMs = null
-      await owners.leaveSchedule(name, ownerId)
+      await owners.releaseSchedule(name, ownerId)
     },
   }
 }

@@ -37,11 +37,11 @@ function aSchedule(counted: UsageDay[], lost: LostSpan[] = []) {
       findDeferral: async () => deferral,
     },
     log: {
-      streams: async () => [
+      listStreams: async () => [
         { stream: 'main', traffic: 'live' },
         { stream: 'historical', traffic: 'import' },
       ],
-      status: async (stream, offset) => {
+      readStreamStatus: async (stream, offset) => {
         assert.deepEqual([stream, offset], ['main', deferral?.offset ?? 7])
         return { endOffset: 9, appendedAtMs: waitingSinceMs }
       },

@@ -12,7 +12,7 @@ import type { ProjectStore } from '#ports/state/project-store.ts'
 import type { LogBindingStore } from '#ports/state/worker-state.ts'
 import { findStreamProgress, type ProgressStore } from '../progress/find-progress.ts'
 import type { Schedule } from '../shared/run-periodically.ts'
-import type { EventStoreKeeper, LostSpan } from './keep-event-store.ts'
+import type { EventStoreRestorer, LostSpan } from './keep-event-store.ts'
 
 /** Well below the 20 s within which usage must be correct. */
 const everyMs = 10_000
@@ -28,11 +28,11 @@ export function createUsageSchedule(options: {
   readonly usage: Pick<UsageStore, 'saveEventCounts'> &
     Pick<ProjectStore, 'listProjectIds'> &
     Pick<LogBindingStore, 'sumChargedRecords'>
-  readonly log: Pick<EventLogReader, 'streams' | 'status'>
+  readonly log: Pick<EventLogReader, 'listStreams' | 'readStreamStatus'>
   /** Reads the durable positions, not the worker's positions in memory. */
   readonly positions: ProgressStore
   /** The time spans whose events are currently missing in the event store. */
-  readonly findLostSpans: EventStoreKeeper['findLostSpans']
+  readonly findLostSpans: EventStoreRestorer['findLostSpans']
   readonly clock: Clock
 }) {
   const { events, usage, log, positions, findLostSpans, clock } = options
@@ -93,10 +93,10 @@ export function createUsageSchedule(options: {
   /** When the oldest unprocessed live event was accepted; `nowMs` if there is no such event. */
   async function findOldestWaitingMs(nowMs: number): Promise<number> {
     let oldestMs = nowMs
-    for (const { stream, traffic } of await log.streams()) {
+    for (const { stream, traffic } of await log.listStreams()) {
       if (traffic !== 'live') continue
       const { doneOffset } = await findStreamProgress(positions, stream)
-      const { appendedAtMs } = await log.status(stream, doneOffset)
+      const { appendedAtMs } = await log.readStreamStatus(stream, doneOffset)
       oldestMs = Math.min(oldestMs, appendedAtMs ?? nowMs)
     }
     return Math.max(oldestMs, nowMs - waitingMsMax)

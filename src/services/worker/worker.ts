@@ -4,9 +4,9 @@
 import type { EventStoreUpkeep } from '#ports/events/event-store-upkeep.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'
-import type { ProcessingState, Processor } from '../processing/process-events.ts'
+import type { Processor, WorkerProcessingState } from '../processing/process-events.ts'
 import { computeStoreBackOffMs, waitOrStop } from '../shared/wait-or-stop.ts'
-import type { EventStoreKeeper } from './keep-event-store.ts'
+import type { EventStoreRestorer } from './keep-event-store.ts'
 import type { ScheduleLease } from './schedule-lease.ts'
 
 export type Worker = ReturnType<typeof createWorker>
@@ -14,7 +14,7 @@ export type Worker = ReturnType<typeof createWorker>
 export interface WorkerOptions {
   readonly processor: Processor
   readonly events: Pick<EventStoreUpkeep, 'migrate'>
-  readonly keeper: EventStoreKeeper
+  readonly keeper: EventStoreRestorer
   /** Like `schedules`, but these do not need the event store, so they run from the start. */
   readonly housekeeping?: readonly { run(signal: AbortSignal): Promise<void> }[]
   /** The lease on the schedules that one worker runs for all; released on stop. */
@@ -22,7 +22,7 @@ export interface WorkerOptions {
   /** Each schedule runs until its signal aborts. */
   readonly schedules: readonly { run(signal: AbortSignal): Promise<void> }[]
   readonly logger: Logger
-  readonly onStateChange: (state: ProcessingState) => void
+  readonly onStateChange: (state: WorkerProcessingState) => void
   /** 0 ≤ x < 1, for jitter. */
   readonly random: () => number
 }
@@ -37,7 +37,7 @@ export function createWorker(options: WorkerOptions) {
   const { processor, events, keeper, housekeeping = [], lease, schedules, logger, onStateChange, random } = options
   let isWaitingForStore = true
   return {
-    state(): ProcessingState {
+    state(): WorkerProcessingState {
       if (keeper.isRestoring()) return 'restoring_events'
       return isWaitingForStore ? 'waiting_for_event_store' : processor.state()
     },

@@ -1,6 +1,6 @@
 // Reads what identifies a visitor without cookies from the headers and the connection of an evaluation.
 
-import type { ShownVisitor } from '#core/flags/evaluation/evaluation-request.ts'
+import type { RequestVisitor } from '#core/flags/evaluation/evaluation-request.ts'
 import { findClientAddress, type RequestHeaders } from './client-address.ts'
 import type { TrustedProxies } from './trusted-proxies.ts'
 
@@ -12,7 +12,7 @@ export function readVisitorFromHeaders(
   headers: RequestHeaders,
   socketAddress: string | undefined,
   trustedProxies: TrustedProxies,
-): ShownVisitor {
+): RequestVisitor {
   const origin = readHeaderText(headers.origin)
   return {
     address: findClientAddress(headers, socketAddress, trustedProxies),

@@ -11,7 +11,7 @@ import { err, ok, type Result } from '#core/result.ts'
 import { findItemSlices, findMemberSlice, type ItemSlices, slice, slicesPerItem } from '../bytes/json-slices.ts'
 import type { CapturePayload } from '../capture/capture-body.ts'
 import { captureItemCountMax } from '../capture/capture-errors.ts'
-import { type Fields, isObject, isTextOrAbsent, refusedItemOf } from '../capture/event-fields.ts'
+import { isObject, isTextOrAbsent, type ParsedObject, refusedItemOf } from '../capture/event-fields.ts'
 import { hasTooManyValues } from '../capture/open-request.ts'
 import type { WireError } from '../wire-error.ts'
 import {
@@ -82,7 +82,7 @@ export function parseV1Batch(
   if (parseStrictTimestampText(createdAt) === null) return refuseBatch(root, createInvalidCreatedAtError(createdAt))
   const slices = findItemSlices(payload.bytes, 'batch', items.length)
   if (slices === null) return refuseBatch(root, createUnparsableBodyError('batch'))
-  const events = readEvents(items as readonly Fields[], payload, slices, leftOut)
+  const events = readEvents(items as readonly ParsedObject[], payload, slices, leftOut)
   if (!events.ok) return refuseBatch(root, events.error)
   const { found, places } = events.value
   if (found.length === 0) return refuseBatch(root, leftOut!.firstError!)
@@ -121,7 +121,7 @@ class LeftOutItems {
 }
 
 /** The first field that is missing or has a wrong type, or null. */
-function findEnvelopeFault(root: Fields): string | null {
+function findEnvelopeFault(root: ParsedObject): string | null {
   const { created_at: createdAt, batch, historical_migration: historical, capture_internal: internal } = root
   if (typeof createdAt !== 'string') return 'created_at'
   if (historical !== undefined && typeof historical !== 'boolean') return 'historical_migration'
@@ -142,7 +142,7 @@ function findItemsFault(items: readonly unknown[], leftOut: LeftOutItems | null)
   return null
 }
 
-function findEventFault(item: Fields): string | null {
+function findEventFault(item: ParsedObject): string | null {
   if (typeof item.event !== 'string') return 'event'
   if (typeof item.uuid !== 'string') return 'uuid'
   if (typeof item.distinct_id !== 'string') return 'distinct_id'
@@ -153,7 +153,7 @@ function findEventFault(item: Fields): string | null {
 
 /** The answer lists events by their uuids, so each event needs one, and no two may share it. */
 function readEvents(
-  items: readonly Fields[],
+  items: readonly ParsedObject[],
   payload: V1Payload,
   slices: ItemSlices,
   leftOut: LeftOutItems | null,
@@ -184,10 +184,10 @@ function createUuidError(sent: string, uuid: string | null, index: number): Wire
   return sent === '' ? createMissingUuidError(index) : createInvalidUuidError(sent, index)
 }
 
-const noProperties: Fields = Object.freeze({})
+const noProperties: ParsedObject = Object.freeze({})
 
 function buildIncomingV1Event(
-  item: Fields,
+  item: ParsedObject,
   uuid: string,
   payload: V1Payload,
   slices: ItemSlices,

@@ -3,10 +3,10 @@
 
 import { isAscii, isUtf8 } from 'node:buffer'
 import {
+  type GetSettleVisitor,
   type PreparedRequest,
   prepareV1Events,
   type ReceivedRequest,
-  type VisitorsOf,
 } from '#core/capture/prepare-events.ts'
 import { toStoredRejectBody } from '#core/capture/reject-body.ts'
 import type { RejectedBody } from '#core/events/captured-event.ts'
@@ -50,7 +50,7 @@ const threadLimits: V1DecodeLimits = { decodedBytesMax: v1DecodedBytesMax, itemC
 export function prepareV1OnEventLoop(
   input: V1CaptureInput,
   received: ReceivedRequest,
-  visitorsOf?: VisitorsOf,
+  visitorsOf?: GetSettleVisitor,
 ): PreparedV1Capture | { readonly kind: 'too_much_work' } {
   if (input.body.length > inlineV1Limits.decodedBytesMax) return tooMuchWork
   return prepareWithinLimits(input, received, inlineV1Limits, visitorsOf)
@@ -68,7 +68,7 @@ function prepareWithinLimits(
   input: V1CaptureInput,
   received: ReceivedRequest,
   limits: V1DecodeLimits,
-  visitorsOf?: VisitorsOf,
+  visitorsOf?: GetSettleVisitor,
 ) {
   const { headers, body, aiOnly } = input
   if (body.length === 0) return refuseBatch(v1CaptureErrors.emptyBody)

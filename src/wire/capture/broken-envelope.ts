@@ -6,19 +6,19 @@
 import type { WireError } from '../wire-error.ts'
 import { createHydrationError } from './capture-errors.ts'
 import {
-  type Fields,
   findEnvelopeFault,
   findListFault,
   hasEnvelopeKey,
   isObject,
   type ListKey,
+  type ParsedObject,
 } from './event-fields.ts'
 
 /**
  * @param root an object that has no name and no fault in the fields of an event.
  * @param keyOutside whether the request has a key outside its body.
  */
-export function findEnvelopeError(root: Fields, keyOutside: boolean): WireError {
+export function findEnvelopeError(root: ParsedObject, keyOutside: boolean): WireError {
   if (!isAbsent(root.event)) return createHydrationError('invalid_shape', 'event')
   const listKey = guessListKey(root)
   if (listKey === null) return namelessEvent
@@ -40,7 +40,7 @@ const namelessEvent: WireError = {
 }
 
 /** Finds the fault of an object sent to `/s/`, which accepts no envelope. Source: docs/wire/ingestion.md 1.8. */
-export function findBareEventError(root: Fields): WireError {
+export function findBareEventError(root: ParsedObject): WireError {
   if (!isAbsent(root.event)) return createHydrationError('invalid_shape', 'event')
   const listKey = guessListKey(root)
   return listKey === null
@@ -48,7 +48,7 @@ export function findBareEventError(root: Fields): WireError {
     : createHydrationError('invalid_shape', listKey)
 }
 
-function guessListKey(root: Fields): ListKey | null {
+function guessListKey(root: ParsedObject): ListKey | null {
   if (root.batch !== undefined) return 'batch'
   return Array.isArray(root.data) ? 'data' : null
 }

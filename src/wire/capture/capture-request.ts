@@ -9,7 +9,7 @@ import { findEnvelopeError } from './broken-envelope.ts'
 import type { CapturePayload } from './capture-body.ts'
 import { createHydrationError, createUnknownShapeError } from './capture-errors.ts'
 import { findRequestToken } from './capture-token.ts'
-import { type Fields, findFieldsFault, findListFault, hasEventName, isObject, listKeyOf } from './event-fields.ts'
+import { findFieldsFault, findListFault, hasEventName, isObject, listKeyOf, type ParsedObject } from './event-fields.ts'
 import {
   buildIncomingEvent,
   buildPerformanceEvent,
@@ -37,7 +37,7 @@ export interface NoEventLeft {
 }
 
 interface EventList extends ItemList {
-  readonly items: readonly Fields[]
+  readonly items: readonly ParsedObject[]
 }
 
 /**
@@ -86,14 +86,15 @@ function findEventList(root: unknown, engage: boolean, keyOutside: boolean): Res
   if (Array.isArray(root)) {
     const fault = findListFault(root, '')
     return fault === null
-      ? ok({ items: root as Fields[], listKey: null, envelope: null })
+      ? ok({ items: root as ParsedObject[], listKey: null, envelope: null })
       : err(createUnknownShapeError(fault))
   }
   if (!isObject(root)) return err(createUnknownShapeError(null))
   const listKey = listKeyOf(root, keyOutside)
   if (listKey !== null) {
     const items = root[listKey] as unknown[]
-    if (findListFault(items, `${listKey}.`) === null) return ok({ items: items as Fields[], listKey, envelope: root })
+    if (findListFault(items, `${listKey}.`) === null)
+      return ok({ items: items as ParsedObject[], listKey, envelope: root })
   }
   const fault = findFieldsFault(root)
   if (fault !== null) return err(createUnknownShapeError(fault))

@@ -4,7 +4,7 @@
 import { err, ok, type Result } from '#core/result.ts'
 import type { WireError } from '../wire-error.ts'
 import { type ApiKeyFault, captureErrors, createInvalidApiKeyError } from './capture-errors.ts'
-import { type Fields, isObject, readTokenIn, tokenFieldOf } from './event-fields.ts'
+import { isObject, type ParsedObject, readTokenIn, tokenFieldOf } from './event-fields.ts'
 
 /**
  * The key of the envelope; else the key that all items agree on, skipping items that are not objects; else `outside`.
@@ -12,7 +12,7 @@ import { type Fields, isObject, readTokenIn, tokenFieldOf } from './event-fields
  * Source: docs/wire/ingestion.md 2.4; docs/wire/clients.md 1 rule 16 for other places of keys.
  */
 export function findRequestToken(
-  { items, envelope }: { readonly items: readonly unknown[]; readonly envelope: Fields | null },
+  { items, envelope }: { readonly items: readonly unknown[]; readonly envelope: ParsedObject | null },
   outside: string | null,
 ): Result<string, WireError> {
   let token = envelope === null ? null : tokenFieldOf(envelope)

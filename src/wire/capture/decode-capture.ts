@@ -3,14 +3,14 @@
 
 import type { IncomingRequest } from '#core/capture/incoming-event.ts'
 import { readRequestRefusal } from '#core/capture/outcome-table.ts'
-import { type PreparedRequest, prepareEvents, type VisitorsOf } from '#core/capture/prepare-events.ts'
+import { type GetSettleVisitor, type PreparedRequest, prepareEvents } from '#core/capture/prepare-events.ts'
 import { toStoredRejectBody } from '#core/capture/reject-body.ts'
 import type { RejectedBody } from '#core/events/captured-event.ts'
 import { runAllSteps } from '#core/maybe-steps.ts'
 import { type CaptureBody, readCaptureBody } from './capture-body.ts'
 import { captureDecodedBytesMax, captureErrors, captureItemCountMax } from './capture-errors.ts'
 import { type NoEventLeft, parseCaptureRequest } from './capture-request.ts'
-import { type ImportReport, readImportReport } from './import-report.ts'
+import { type BatchImportReport, readImportReport } from './import-report.ts'
 import { structuredIdBytesMax } from './incoming-item.ts'
 import { parseItemisedRequest } from './itemised-request.ts'
 import type { CaptureRefusal } from './open-request.ts'
@@ -113,7 +113,11 @@ function decodeCapture(input: CaptureInput, limits: DecodeLimits): DecodedCaptur
   })
   if (!parsed.ok) {
     const { token } = parsed.error
-    return { kind: 'refused', ...parsed.error, body: token === null ? '' : createRejectedBody(payload.value.text, input) }
+    return {
+      kind: 'refused',
+      ...parsed.error,
+      body: token === null ? '' : createRejectedBody(payload.value.text, input),
+    }
   }
   if (parsed.value === 'too_much_work') return { kind: 'too_much_work' }
   if ('kind' in parsed.value) return parsed.value
@@ -136,7 +140,7 @@ export type PreparedCapture =
   | (PreparedRequest & {
       readonly kind: 'prepared'
       /** Made only if the request asked for it, and only in a thread. */
-      readonly report?: ImportReport
+      readonly report?: BatchImportReport
     })
   | NoEventLeft
   | RefusedCapture
@@ -147,7 +151,7 @@ type Received = Parameters<typeof prepareEvents>[1]
 export function prepareCaptureOnEventLoop(
   input: CaptureInput,
   received: Received,
-  visitorsOf?: VisitorsOf,
+  visitorsOf?: GetSettleVisitor,
 ): PreparedCapture | { readonly kind: 'too_much_work' } {
   return prepareDecoded(decodeCaptureOnEventLoop(input), received, visitorsOf)
 }
@@ -171,7 +175,7 @@ export function decodeAndPrepareCapture(
 function prepareDecoded(
   decoded: DecodedCapture,
   received: Received,
-  visitorsOf?: VisitorsOf,
+  visitorsOf?: GetSettleVisitor,
 ): PreparedCapture | { readonly kind: 'too_much_work' } {
   if (decoded.kind !== 'events') return decoded
   const { token, historicalMigration } = decoded.request

@@ -8,32 +8,32 @@ import { parseUuid, uuidTextLength } from '#core/events/uuid.ts'
 export type ListKey = 'batch' | 'data'
 
 /** A parsed object. It may have any own key; read it only by names that no prototype has. */
-export type Fields = { readonly [key: string]: unknown }
+export type ParsedObject = { readonly [key: string]: unknown }
 
 /**
  * Whether an envelope or its items have a key. Some libraries put a batch's key in an item's `api_key` or properties, but
  * an item's `token` alone does not count. In a list under `data`, items count the same way as in a list at the root.
  * Source: docs/wire/ingestion.md 2.1; docs/wire/clients.md 1 rule 16.
  */
-export function hasEnvelopeKey(root: Fields, listKey: ListKey): boolean {
+export function hasEnvelopeKey(root: ParsedObject, listKey: ListKey): boolean {
   if (tokenFieldOf(root) !== null) return true
   const keyIn = listKey === 'batch' ? readBatchItemKey : readTokenIn
   return (root[listKey] as unknown[]).some(item => isObject(item) && keyIn(item) !== null)
 }
 
-function readBatchItemKey({ api_key: apiKey, properties }: Fields): string | null {
+function readBatchItemKey({ api_key: apiKey, properties }: ParsedObject): string | null {
   return readTokenIn({ api_key: apiKey, properties })
 }
 
 /** The name of the root's list of items; null when it has none, or when another field of the envelope is wrong. */
-export function listKeyOf(root: Fields, keyOutside: boolean): ListKey | null {
+export function listKeyOf(root: ParsedObject, keyOutside: boolean): ListKey | null {
   const listKey = Array.isArray(root.batch) ? 'batch' : Array.isArray(root.data) && !hasEventName(root) ? 'data' : null
   if (listKey === null || findEnvelopeFault(root) !== null) return null
   return keyOutside || hasEnvelopeKey(root, listKey) ? listKey : null
 }
 
 /** The first field of the envelope with a wrong type, or null. Its token may be missing: the items may have it. */
-export function findEnvelopeFault(root: Fields): 'historical_migration' | 'sent_at' | 'api_key' | null {
+export function findEnvelopeFault(root: ParsedObject): 'historical_migration' | 'sent_at' | 'api_key' | null {
   const { historical_migration: historical, sent_at: sentAt, token, api_key: apiKey } = root
   if (historical !== undefined && historical !== null && typeof historical !== 'boolean') return 'historical_migration'
   if (!isTextOrAbsent(sentAt)) return 'sent_at'
@@ -55,7 +55,7 @@ export function findListFault(items: readonly unknown[], prefix: string): string
 }
 
 /** The first field with a type that no event may have, or null. Source: docs/wire/ingestion.md 2.2. */
-export function findFieldsFault(item: Fields): string | null {
+export function findFieldsFault(item: ParsedObject): string | null {
   const { token, $token, api_key: apiKey, uuid, properties, timestamp, offset, $set, $set_once: setOnce } = item
   if ((token !== undefined ? 1 : 0) + ($token !== undefined ? 1 : 0) + (apiKey !== undefined ? 1 : 0) > 1)
     return 'api_key'
@@ -69,24 +69,24 @@ export function findFieldsFault(item: Fields): string | null {
   return setOnce !== undefined && setOnce !== null && !isMap(setOnce) ? '$set_once' : null
 }
 
-export function readTokenIn(item: Fields): string | null {
+export function readTokenIn(item: ParsedObject): string | null {
   const { token, $token, api_key: apiKey, properties } = item
   const own = token ?? $token ?? apiKey
   if (typeof own === 'string') return own
   return isObject(properties) && typeof properties.token === 'string' ? properties.token : null
 }
 
-export function tokenFieldOf(envelope: Fields): string | null {
+export function tokenFieldOf(envelope: ParsedObject): string | null {
   const token = envelope.api_key ?? envelope.token
   return typeof token === 'string' ? token : null
 }
 
-export function hasEventName(item: Fields): boolean {
+export function hasEventName(item: ParsedObject): boolean {
   return typeof item.event === 'string'
 }
 
 /** The event's UUID; old libraries' `messageId` counts when it is a UUID. Source: docs/wire/clients.md 5.2. */
-export function uuidOf(item: Fields): string | null {
+export function uuidOf(item: ParsedObject): string | null {
   if (typeof item.uuid === 'string' && item.uuid !== '') return parseUuid(item.uuid)
   return typeof item.messageId === 'string' ? parseUuid(item.messageId) : null
 }
@@ -95,7 +95,7 @@ export function uuidOf(item: Fields): string | null {
  * `uuidOf` for an item without a fault: a UUID of 36 characters already has its dashes, and parsing it would cost 0.1
  * µs.
  */
-export function uuidOfValidItem(item: Fields): string | null {
+export function uuidOfValidItem(item: ParsedObject): string | null {
   const { uuid } = item
   return typeof uuid === 'string' && uuid.length === uuidTextLength ? uuid.toLowerCase() : uuidOf(item)
 }
@@ -111,16 +111,16 @@ export function refusedItemOf(item: unknown): RefusedItem {
 }
 
 /** The distinct id when it is text or a safe integer, else ''. */
-function readPlainId(item: Fields): string {
+function readPlainId(item: ParsedObject): string {
   const properties = isObject(item.properties) ? item.properties : noFields
   const id = item.distinct_id ?? item.$distinct_id ?? properties.distinct_id ?? properties.$distinct_id
   if (typeof id === 'string') return id
   return Number.isSafeInteger(id) ? String(id) : ''
 }
 
-const noFields: Fields = Object.freeze({})
+const noFields: ParsedObject = Object.freeze({})
 
-export function isObject(value: unknown): value is Fields {
+export function isObject(value: unknown): value is ParsedObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 

@@ -8,7 +8,7 @@ import type { Steps } from '#core/maybe-steps.ts'
 
 const itemsPerStep = 500
 
-export interface ImportReport {
+export interface BatchImportReport {
   readonly accepted: number
   /** Accepted events that repeat an earlier one of the same request, or are stored already. */
   readonly duplicates: number
@@ -36,7 +36,7 @@ interface FailedRecord {
  * does not say what was stored.
  * @param recentFromMs epoch ms.
  */
-export function* readImportReport(table: OutcomeTable, recentFromMs: number): Steps<ImportReport> {
+export function* readImportReport(table: OutcomeTable, recentFromMs: number): Steps<BatchImportReport> {
   const records = new TableRecords(table)
   const failed: string[] = []
   const events = new SummaryWriter()
@@ -85,7 +85,7 @@ function toEventIdentity({ timestampMs, name, distinctId, uuid }: RecordView): E
   return { projectId: 0, timestampMs, event: name, distinctId, uuid }
 }
 
-export function encodeImportReport({ accepted, duplicates, recent, charged, failedJson }: ImportReport): string {
+export function encodeImportReport({ accepted, duplicates, recent, charged, failedJson }: BatchImportReport): string {
   const counts = JSON.stringify({ status: 'Ok', accepted, duplicates, recent, charged })
   return `${counts.slice(0, -1)},"failed_records":${failedJson}}`
 }

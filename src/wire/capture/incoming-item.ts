@@ -5,10 +5,10 @@ import { parseJson, toComparableText } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { findMemberSlice, type ItemSlices, slice } from '../bytes/json-slices.ts'
 import type { CapturePayload } from './capture-body.ts'
-import { type Fields, hasEventName, isObject, uuidOf, uuidOfValidItem } from './event-fields.ts'
+import { hasEventName, isObject, type ParsedObject, uuidOf, uuidOfValidItem } from './event-fields.ts'
 import { visitorMembersOf } from './request-outline.ts'
 
-const emptyProperties: Fields = Object.freeze({})
+const emptyProperties: ParsedObject = Object.freeze({})
 
 /**
  * Bounds the bytes of all ids of one request that are lists or objects: serializing them takes up to half a microsecond
@@ -17,13 +17,13 @@ const emptyProperties: Fields = Object.freeze({})
 export const structuredIdBytesMax = 64 * 1024
 
 /** How many bytes of such ids one request may have where it is read. */
-export interface IdAllowance {
+export interface IdByteBudget {
   readonly bytesMax: number
   bytesLeft: number
 }
 
 /** @param bytesMax at most `structuredIdBytesMax`; when it is lower, exceeding it is `too_much_work`. */
-export function createIdByteBudget(bytesMax: number): IdAllowance {
+export function createIdByteBudget(bytesMax: number): IdByteBudget {
   return { bytesMax, bytesLeft: bytesMax }
 }
 
@@ -33,11 +33,11 @@ export function createIdByteBudget(bytesMax: number): IdAllowance {
  *   is a fraction or too large.
  */
 export function buildIncomingEvent(
-  item: Fields,
+  item: ParsedObject,
   payload: CapturePayload,
   slices: ItemSlices,
   base: number,
-  ids: IdAllowance,
+  ids: IdByteBudget,
 ): IncomingEvent | 'distinct_id' | 'offset' | 'too_much_work' {
   if (typeof item.offset === 'number' && !isInteger64(readSliceText(payload, slices, base + slice.offset)!))
     return 'offset'
@@ -70,11 +70,11 @@ type UnreadId = 'distinct_id' | 'too_much_work'
 
 /** The distinct id as text; null when absent. Source: docs/wire/ingestion.md 2.5. */
 export function distinctIdOf(
-  item: Fields,
+  item: ParsedObject,
   payload: CapturePayload,
   slices: ItemSlices,
   base: number,
-  ids: IdAllowance,
+  ids: IdByteBudget,
 ): Result<string | null, UnreadId> {
   const own = item.distinct_id ?? item.$distinct_id ?? null
   if (own !== null)
@@ -84,10 +84,10 @@ export function distinctIdOf(
 }
 
 function readDistinctIdIn(
-  properties: Fields,
+  properties: ParsedObject,
   payload: CapturePayload,
   propertiesStart: number,
-  ids: IdAllowance,
+  ids: IdByteBudget,
 ): Result<string | null, UnreadId> {
   const name = (properties.distinct_id ?? null) === null ? '$distinct_id' : 'distinct_id'
   const inside = properties[name] ?? null
@@ -102,7 +102,7 @@ function readIdText(
   payload: CapturePayload,
   start: number,
   end: number,
-  ids: IdAllowance,
+  ids: IdByteBudget,
 ): Result<string, UnreadId> {
   if (typeof id === 'string') return ok(id)
   if (typeof id === 'object') {
@@ -119,11 +119,11 @@ export function readSliceText(payload: CapturePayload, slices: ItemSlices, pair:
   return payload.ascii ? payload.text.substring(start, end) : payload.bytes.toString('utf8', start, end)
 }
 
-export function isPerformanceEvent(item: Fields): boolean {
+export function isPerformanceEvent(item: ParsedObject): boolean {
   return item.event === '$performance_event'
 }
 
-export function buildPerformanceEvent(item: Fields): PerformanceEvent {
+export function buildPerformanceEvent(item: ParsedObject): PerformanceEvent {
   return { kind: 'performance', uuid: uuidOf(item) ?? '' }
 }
 

@@ -10,7 +10,7 @@ import { findEnvelopeError } from './broken-envelope.ts'
 import type { CapturePayload } from './capture-body.ts'
 import { createUnknownShapeError } from './capture-errors.ts'
 import type { CaptureParse } from './capture-request.ts'
-import { type Fields, findFieldsFault, hasEventName, isObject, listKeyOf, refusedItemOf } from './event-fields.ts'
+import { findFieldsFault, hasEventName, isObject, listKeyOf, type ParsedObject, refusedItemOf } from './event-fields.ts'
 import {
   buildIncomingEvent,
   buildPerformanceEvent,
@@ -74,12 +74,12 @@ function readAnyItems(root: unknown, engage: boolean, keyOutside: boolean): Resu
 function toIncomingItem(
   item: unknown,
   needsName: boolean,
-  eventOf: (item: Fields) => ReturnType<typeof buildIncomingEvent>,
+  eventOf: (item: ParsedObject) => ReturnType<typeof buildIncomingEvent>,
 ): IncomingItem | 'too_much_work' {
   const fault = findItemFault(item, needsName)
   if (fault !== null) return createItemFault(item, fault.reason, fault.field)
-  if (isPerformanceEvent(item as Fields)) return buildPerformanceEvent(item as Fields)
-  const event = eventOf(item as Fields)
+  if (isPerformanceEvent(item as ParsedObject)) return buildPerformanceEvent(item as ParsedObject)
+  const event = eventOf(item as ParsedObject)
   return event === 'distinct_id' || event === 'offset' ? createItemFault(item, 'invalid_shape', event) : event
 }
 

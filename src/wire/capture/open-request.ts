@@ -11,7 +11,7 @@ import type { WireError } from '../wire-error.ts'
 import type { CapturePayload } from './capture-body.ts'
 import { captureErrors, captureItemCountMax, captureValueCountMax, createInvalidJsonError } from './capture-errors.ts'
 import { findRequestToken, guessToken } from './capture-token.ts'
-import { type Fields, hasEventName, isObject, type ListKey, refusedItemOf } from './event-fields.ts'
+import { hasEventName, isObject, type ListKey, type ParsedObject, refusedItemOf } from './event-fields.ts'
 import { type RequestOutline, readRequestOutline } from './request-outline.ts'
 
 export interface CaptureContext {
@@ -51,7 +51,7 @@ export interface ItemList {
   /** The root is the only item. */
   readonly isSingle?: true
   /** The envelope of a batch; null without one, when tokens are in the items. */
-  readonly envelope: Fields | null
+  readonly envelope: ParsedObject | null
 }
 
 /** A request with at least one item and not too many. */
@@ -110,7 +110,7 @@ export function readRequestHeadAndSlices(
   return ok({ head: { token: token.value, historicalMigration, sentAtMs }, slices })
 }
 
-function readSentAt(envelope: Fields | null): number | null {
+function readSentAt(envelope: ParsedObject | null): number | null {
   const text = envelope?.sent_at ?? envelope?.sentAt
   return typeof text === 'string' ? parseZonedTimestampText(text) : null
 }

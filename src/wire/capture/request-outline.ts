@@ -8,7 +8,7 @@
 
 import { ascii } from '#core/ascii.ts'
 import { visitorNames } from '#core/capture/cookieless-event.ts'
-import type { Member } from '#core/json-text.ts'
+import type { JsonMember } from '#core/json-text.ts'
 import { type ItemSlices, slice, sliceIndexOf, slicesPerItem } from '../bytes/json-slices.ts'
 import {
   appendEndByte,
@@ -23,13 +23,13 @@ import {
   walkObject,
 } from '../bytes/json-walk.ts'
 import type { CapturePayload } from './capture-body.ts'
-import type { Fields, ListKey } from './event-fields.ts'
+import type { ListKey, ParsedObject } from './event-fields.ts'
 
 const { quote, openBracket, closeBracket, openBrace, lowerT } = ascii
 
 export interface RequestOutline {
   /** A list of items, or an object; every object has only the fields that are read. */
-  readonly root: readonly Fields[] | Fields
+  readonly root: readonly ParsedObject[] | ParsedObject
   /** The parts of the items under `listKey`, or of the root when `listKey` is null. */
   readonly slices: ItemSlices
   readonly listKey: ListKey | null
@@ -68,7 +68,7 @@ type VisitorName = (typeof visitorNames)[number]
 type PropertyName = (typeof propertyNames)[number]
 /** A symbol, because no key that a client sends can be one. */
 const visitorMembers = Symbol('visitor members')
-type OutlinedProperties = { [Name in PropertyName]?: unknown } & { [visitorMembers]?: readonly Member[] }
+type OutlinedProperties = { [Name in PropertyName]?: unknown } & { [visitorMembers]?: readonly JsonMember[] }
 
 const itemKeys = new KeyTable<FieldName>(itemNames)
 const rootKeys = new KeyTable<FieldName>([...itemNames, ...envelopeNames])
@@ -77,7 +77,7 @@ const isRead: ReadonlySet<string> = new Set(propertyNames)
 const isOfVisitor: ReadonlySet<string> = new Set(visitorNames)
 
 /** The places of a cookieless event's visitor members in its properties, if its outline has them. */
-export function visitorMembersOf(properties: object): readonly Member[] | undefined {
+export function visitorMembersOf(properties: object): readonly JsonMember[] | undefined {
   return (properties as OutlinedProperties)[visitorMembers]
 }
 
@@ -232,9 +232,9 @@ class OutlineReader {
     return properties
   }
 
-  #membersWithin(start: number): Member[] {
+  #membersWithin(start: number): JsonMember[] {
     const found = this.#found
-    const members: Member[] = []
+    const members: JsonMember[] = []
     for (let index = 0; index < found.length; index += 4) {
       const [name, keyStart, valueStart, end] = found.slice(index, index + 4) as [VisitorName, number, number, number]
       if (!isOfVisitor.has(name)) continue

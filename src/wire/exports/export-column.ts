@@ -15,9 +15,9 @@ export interface ExportEncoder<Row> {
   /** Text or bytes before the first row. */
   begin(): string | Uint8Array
   /** Pieces in order; work that takes more than a few milliseconds is split between them. */
-  encode(rows: Iterable<Row>): ExportPieces
+  encode(rows: Iterable<Row>): EncodedPieces
   /** Completes the file. @param next the cursor of the next file; null when nothing is left. */
-  end(next: string | null): ExportPieces
+  end(next: string | null): EncodedPieces
   /** The text that reports the break within the data; null if the format has no way to. */
   brokenOff(reason: ExportBreak): string | null
   /** Whether a file of this format should end here, although more rows are left. */
@@ -26,7 +26,7 @@ export interface ExportEncoder<Row> {
   close?(): void
 }
 
-export type ExportPieces = Iterable<string | Uint8Array> | AsyncIterable<string | Uint8Array>
+export type EncodedPieces = Iterable<string | Uint8Array> | AsyncIterable<string | Uint8Array>
 
 export interface ExportBreak {
   readonly code: string

@@ -6,13 +6,13 @@ import type { EventToEncode } from '#wire/management/events.ts'
 import { encodePersonHead, type PersonToEncode } from '#wire/management/persons/persons.ts'
 import type { ExportColumn } from './export-column.ts'
 
-export interface EventRow {
+export interface ExportedEventRow {
   readonly event: EventToEncode
   /** The cursor for resuming an export after this event. */
   readonly cursor: string
 }
 
-export const eventColumns: readonly ExportColumn<EventRow>[] = [
+export const eventColumns: readonly ExportColumn<ExportedEventRow>[] = [
   { name: 'cursor', kind: 'text', read: ({ cursor }) => cursor },
   { name: 'uuid', kind: 'text', read: ({ event }) => event.uuid },
   { name: 'event', kind: 'text', read: ({ event }) => event.event },
@@ -39,22 +39,22 @@ function textOrEmptyObject(json: string): string {
   return json === '' ? '{}' : json
 }
 
-export interface PersonRow {
+export interface ExportedPersonRow {
   readonly head: ReturnType<typeof encodePersonHead>
   readonly createdAtMs: number
   readonly propertiesJson: string
 }
 
-export function toPersonRow(person: PersonToEncode): PersonRow {
+export function toPersonRow(person: PersonToEncode): ExportedPersonRow {
   return { head: encodePersonHead(person), createdAtMs: person.createdAtMs, propertiesJson: person.propertiesJson }
 }
 
 /** The cursor for resuming an export after this person. */
-export function personCursorOf({ head }: PersonRow): string {
+export function personCursorOf({ head }: ExportedPersonRow): string {
   return String(head.id)
 }
 
-export const personColumns: readonly ExportColumn<PersonRow>[] = [
+export const personColumns: readonly ExportColumn<ExportedPersonRow>[] = [
   { name: 'cursor', kind: 'text', read: personCursorOf },
   { name: 'uuid', kind: 'text', read: ({ head }) => head.uuid },
   { name: 'name', kind: 'text', read: ({ head }) => head.name },

@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto'
 import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
 import type { RequestHeaders } from '../address/client-address.ts'
-import type { RawQuery } from './decide-query.ts'
+import type { RawDecideQuery } from './decide-query.ts'
 import { readOfrepApiKey } from './ofrep-request.ts'
 
 export const changeStreamPath = '/ofrep/v1/events'
@@ -39,7 +39,7 @@ export function encodeChangeEvent(tag: string): string {
 export const streamHeartbeat = ':\n\n'
 
 /** The key; '' when absent. `token` in the address counts too, because browsers cannot set headers on a stream. */
-export function readStreamApiKey(headers: RequestHeaders, query: RawQuery): string {
+export function readStreamApiKey(headers: RequestHeaders, query: RawDecideQuery): string {
   const key = readOfrepApiKey(headers)
   if (key !== '') return key
   const token = query.token ?? query.api_key
@@ -47,13 +47,13 @@ export function readStreamApiKey(headers: RequestHeaders, query: RawQuery): stri
 }
 
 /** The `Last-Event-ID` of a client that reconnects; polyfills in browsers send it in the address. */
-export function lastEventIdOf(headers: RequestHeaders, query: RawQuery): string | null {
+export function lastEventIdOf(headers: RequestHeaders, query: RawDecideQuery): string | null {
   const sent = headers['last-event-id'] ?? query.lastEventId
   return typeof sent === 'string' && sent !== '' ? sent : null
 }
 
 /** The tag of the change event that made the client ask again; null when it sends none. */
-export function readChangeEventTag({ flagConfigEtag }: RawQuery): string | null {
+export function readChangeEventTag({ flagConfigEtag }: RawDecideQuery): string | null {
   return typeof flagConfigEtag === 'string' && flagConfigEtag !== '' ? flagConfigEtag : null
 }
 

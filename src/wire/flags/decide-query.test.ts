@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { type DecideEndpoint, parseDecideQuery, type RawQuery } from './decide-query.ts'
+import { type DecideEndpoint, parseDecideQuery, type RawDecideQuery } from './decide-query.ts'
 
-function shapeOf(endpoint: DecideEndpoint, query: RawQuery): string {
+function shapeOf(endpoint: DecideEndpoint, query: RawDecideQuery): string {
   const parsed = parseDecideQuery(query, endpoint)
   assert.ok(parsed.ok)
   return `${parsed.value.shape}${parsed.value.withConfig ? ' with config' : ''}`

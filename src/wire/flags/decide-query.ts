@@ -27,12 +27,12 @@ export interface DecideQuery {
 }
 
 /** As Fastify parses it: a repeated parameter is a list. */
-export type RawQuery = { readonly [name: string]: string | readonly string[] | undefined }
+export type RawDecideQuery = { readonly [name: string]: string | readonly string[] | undefined }
 
 const integerForm = /^[+-]?\d+$/
 
 /** @returns err when `sent_at` or `_` is not an integer. Other parameters are never wrong; unknown ones are ignored. */
-export function parseDecideQuery(query: RawQuery, endpoint: DecideEndpoint): Result<DecideQuery, WireError> {
+export function parseDecideQuery(query: RawDecideQuery, endpoint: DecideEndpoint): Result<DecideQuery, WireError> {
   if (!isIntegerOrAbsent(query.sent_at) || !isIntegerOrAbsent(query._)) return err(decideErrors.invalidQuery)
   const version = parseVersion([...toValues(query.v), ...toValues(query.version)], endpoint)
   const config = parseBoolean(query.config)
@@ -48,7 +48,7 @@ export function parseDecideQuery(query: RawQuery, endpoint: DecideEndpoint): Res
 }
 
 /** The shape of the fixed answer to a GET, V1 unless the query names another. Source: docs/wire/evaluation.md 2.6. */
-export function chooseMinimalShape(query: RawQuery, endpoint: DecideEndpoint): AnswerShape {
+export function chooseMinimalShape(query: RawDecideQuery, endpoint: DecideEndpoint): AnswerShape {
   const version = parseVersion([...toValues(query.v), ...toValues(query.version)], endpoint)
   return version === null ? 'V1' : chooseShape(version, endpoint)
 }

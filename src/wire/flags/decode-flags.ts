@@ -43,7 +43,7 @@ export function decodeFlagsRequest(body: FlagsBody, context: DecideContext): Res
 }
 
 /** A request on its way between threads. Posting it would lose its kept number literals, so they travel separately. */
-export type PostedFlags =
+export type FlagsDecodeResult =
   | { readonly ok: false; readonly error: WireError }
   | {
       readonly ok: true
@@ -55,7 +55,7 @@ export type PostedFlags =
     }
 
 /** Takes the literals out of the request. */
-export function extractRequestLiterals(decoded: Result<EvaluationRequest, WireError>): PostedFlags {
+export function extractRequestLiterals(decoded: Result<EvaluationRequest, WireError>): FlagsDecodeResult {
   if (!decoded.ok) return decoded
   const request = decoded.value
   const holders: (JsonValue[] | JsonObject)[] = []
@@ -82,7 +82,7 @@ export function extractRequestLiterals(decoded: Result<EvaluationRequest, WireEr
 }
 
 /** Puts the literals back. */
-export function restoreRequestLiterals(posted: PostedFlags): Result<EvaluationRequest, WireError> {
+export function restoreRequestLiterals(posted: FlagsDecodeResult): Result<EvaluationRequest, WireError> {
   if (!posted.ok) return posted
   const { holders, places, literals } = posted
   for (let index = 0; index < holders.length; index++) {

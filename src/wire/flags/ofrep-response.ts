@@ -12,12 +12,12 @@ import { type MaybeSteps, runAllSteps } from '#core/maybe-steps.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { describeReason, reasonCodeOf } from './flag-texts.ts'
 import { createFlagNotComputedError, encodeOfrepError, type OfrepError, ofrepErrors } from './ofrep-errors.ts'
-import { cachePreparedText, type KeptTexts } from './prepared-texts.ts'
+import { type CachedTexts, cachePreparedText } from './prepared-texts.ts'
 
 export type OfrepReason = 'STATIC' | 'TARGETING_MATCH' | 'SPLIT' | 'DEFAULT' | 'DISABLED' | 'UNKNOWN'
 
 /** The runtime that the evaluation was asked for; here it selects among flags that are not evaluated. */
-export type AskedRuntime = string | null
+export type RequestedRuntime = string | null
 
 /** One flag of a project, with the texts of its answers. */
 type Entry =
@@ -34,14 +34,14 @@ interface FixedEntry {
 }
 
 type OfrepAnswer = Result<string, OfrepError>
-type Texts = KeptTexts<OfrepAnswer>
+type Texts = CachedTexts<OfrepAnswer>
 
 /**
  * The answer about one flag.
  * @returns err(flagNotFound) for a flag that does not exist or is not for this runtime; err of status 500 for a flag
  *   that could not be computed.
  */
-export function encodeOfrepAnswer(evaluation: FlagEvaluation, flagKey: string, runtime: AskedRuntime): OfrepAnswer {
+export function encodeOfrepAnswer(evaluation: FlagEvaluation, flagKey: string, runtime: RequestedRuntime): OfrepAnswer {
   const entry = getEntries(evaluation.project).get(flagKey)
   return (entry && buildAnswer(entry, evaluation, runtime)) ?? err(ofrepErrors.flagNotFound)
 }
@@ -53,7 +53,7 @@ export function encodeOfrepAnswer(evaluation: FlagEvaluation, flagKey: string, r
  */
 export function encodeOfrepBulkAnswer(
   evaluation: FlagEvaluation,
-  runtime: AskedRuntime,
+  runtime: RequestedRuntime,
   eventStreams: string,
 ): MaybeSteps<OfrepAnswer> {
   const steps = encodeInSteps(evaluation, runtime, eventStreams)
@@ -65,7 +65,7 @@ const flagsPerStep = 128
 
 function* encodeInSteps(
   evaluation: FlagEvaluation,
-  runtime: AskedRuntime,
+  runtime: RequestedRuntime,
   eventStreams: string,
 ): Generator<undefined, OfrepAnswer> {
   let flags = ''
@@ -81,7 +81,7 @@ function* encodeInSteps(
 }
 
 /** Undefined for a flag that is not in the answer. */
-function buildAnswer(entry: Entry, { outcomes }: FlagEvaluation, runtime: AskedRuntime): OfrepAnswer | undefined {
+function buildAnswer(entry: Entry, { outcomes }: FlagEvaluation, runtime: RequestedRuntime): OfrepAnswer | undefined {
   if (entry.kind === 'fixed') {
     if (!isForRuntime(entry.flag, runtime)) return undefined
     entry.answer ??= ok(encodeDisabled(entry.flag))
@@ -96,7 +96,7 @@ function buildAnswer(entry: Entry, { outcomes }: FlagEvaluation, runtime: AskedR
 }
 
 /** Whether the flag is for the runtime, by the rule of `selectFlags` for evaluated flags. */
-function isForRuntime({ evaluationRuntime }: Flag, runtime: AskedRuntime): boolean {
+function isForRuntime({ evaluationRuntime }: Flag, runtime: RequestedRuntime): boolean {
   const isLimited = evaluationRuntime === 'client' || evaluationRuntime === 'server'
   return !isLimited || runtime === 'all' || runtime === evaluationRuntime
 }

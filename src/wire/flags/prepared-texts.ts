@@ -10,7 +10,7 @@ import type { PreparedOutcome } from '#core/flags/evaluation/prepared-outcomes.t
 export const flagsPerStep = 128
 
 /** The cached texts of one flag's outcomes, by slot. */
-export type KeptTexts<T> = (T | undefined)[]
+export type CachedTexts<T> = (T | undefined)[]
 
 /** Bounds a flag's cached texts: a flag of a hundred rules may have its large default value in the text of each rule. */
 const charsOfFlagMax = 1024 * 1024
@@ -18,12 +18,12 @@ const charsOfFlagMax = 1024 * 1024
  * Stored apart from the texts: an answer reads hundreds of them, and each further step to a text costs as much as
  * joining it.
  */
-const charsOf = new WeakMap<KeptTexts<unknown>, number>()
+const charsOf = new WeakMap<CachedTexts<unknown>, number>()
 
 /**
  * Caches what was made for an outcome. When the flag's cache becomes too large, everything cached earlier is dropped.
  */
-export function cachePreparedText<T>(kept: KeptTexts<T>, { slot }: PreparedOutcome, made: T, chars: number): T {
+export function cachePreparedText<T>(kept: CachedTexts<T>, { slot }: PreparedOutcome, made: T, chars: number): T {
   const total = (charsOf.get(kept) ?? 0) + chars
   if (total > charsOfFlagMax) kept.length = 0
   charsOf.set(kept, total > charsOfFlagMax ? chars : total)
@@ -34,9 +34,9 @@ export function cachePreparedText<T>(kept: KeptTexts<T>, { slot }: PreparedOutco
 export class PreparedTexts<T extends NonNullable<unknown>> {
   readonly #make: (flag: CompiledFlag, outcome: PreparedOutcome) => T
   readonly #charsOf: (made: T) => number
-  readonly #ofFlag = new WeakMap<CompiledFlag, KeptTexts<T>>()
+  readonly #ofFlag = new WeakMap<CompiledFlag, CachedTexts<T>>()
   /** The cached texts of all flags by position, so that an answer needs only one lookup, for the project. */
-  readonly #ofProject = new WeakMap<CompiledProject, KeptTexts<T>[]>()
+  readonly #ofProject = new WeakMap<CompiledProject, CachedTexts<T>[]>()
 
   constructor(make: (flag: CompiledFlag, outcome: PreparedOutcome) => T, charsOf: (made: T) => number) {
     this.#make = make
@@ -69,12 +69,12 @@ export class PreparedTexts<T extends NonNullable<unknown>> {
     return all
   }
 
-  #made(flag: CompiledFlag, outcome: PreparedOutcome, kept: KeptTexts<T>): T {
+  #made(flag: CompiledFlag, outcome: PreparedOutcome, kept: CachedTexts<T>): T {
     const made = this.#make(flag, outcome)
     return cachePreparedText(kept, outcome, made, this.#charsOf(made))
   }
 
-  #of(project: CompiledProject): KeptTexts<T>[] {
+  #of(project: CompiledProject): CachedTexts<T>[] {
     const known = this.#ofProject.get(project)
     if (known !== undefined) return known
     const texts = project.flags.map(flag => {

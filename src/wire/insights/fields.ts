@@ -21,7 +21,7 @@ class Refused extends Error {
   }
 }
 
-export class Fields {
+export class QueryFields {
   readonly #object: JsonObject
   readonly path: string
 
@@ -31,9 +31,9 @@ export class Fields {
   }
 
   /** Runs a reader; the first field that it refuses becomes the error. */
-  static read<T>(object: JsonObject, path: string, reader: (fields: Fields) => T): Result<T, WireError> {
+  static read<T>(object: JsonObject, path: string, reader: (fields: QueryFields) => T): Result<T, WireError> {
     try {
-      return ok(reader(new Fields(object, path)))
+      return ok(reader(new QueryFields(object, path)))
     } catch (error) {
       if (error instanceof Refused) return err(error.error)
       throw error
@@ -112,22 +112,22 @@ export class Fields {
     return choices.find(choice => choice === value) ?? this.fail(name, `Must be one of: ${choices.join(', ')}.`)
   }
 
-  object<T>(name: string, reader: (fields: Fields) => T): T | null {
+  object<T>(name: string, reader: (fields: QueryFields) => T): T | null {
     const value = this.value(name)
     if (value === null) return null
     if (!isJsonObject(value)) this.fail(name, 'Must be an object.')
-    return reader(new Fields(value, `${this.path}.${name}`))
+    return reader(new QueryFields(value, `${this.path}.${name}`))
   }
 
   /** An absent list is empty. */
-  list<T>(name: string, countMax: number, reader: (fields: Fields) => T, countMin = 0): T[] {
+  list<T>(name: string, countMax: number, reader: (fields: QueryFields) => T, countMin = 0): T[] {
     const value = this.value(name) ?? []
     if (!Array.isArray(value)) this.fail(name, 'Must be a list.')
     if (value.length > countMax) this.fail(name, `Must have at most ${countMax} entries.`)
     if (value.length < countMin) this.fail(name, `Must have at least ${countMin} entry.`)
     return value.map((entry, index) => {
       if (!isJsonObject(entry)) this.fail(`${name}.${index}`, 'Must be an object.')
-      return reader(new Fields(entry, `${this.path}.${name}.${index}`))
+      return reader(new QueryFields(entry, `${this.path}.${name}.${index}`))
     })
   }
 }

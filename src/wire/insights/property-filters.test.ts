@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { Condition } from '#core/insights/conditions.ts'
 import type { JsonValue } from '#core/json.ts'
-import { Fields } from './fields.ts'
+import { QueryFields } from './fields.ts'
 import { readFilterConditions } from './property-filters.ts'
 
 const read = (properties: JsonValue) =>
-  Fields.read({ properties }, 'query', fields => readFilterConditions(fields, 'properties', { count: 0 }))
+  QueryFields.read({ properties }, 'query', fields => readFilterConditions(fields, 'properties', { count: 0 }))
 
 /** Operators and values with `|` for any, `&` for all and `!` for not. */
 function shown(condition: Condition): string {

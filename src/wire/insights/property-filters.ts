@@ -13,29 +13,29 @@ import {
 import { isJsonObject, type JsonValue } from '#core/json.ts'
 import type { Result } from '#core/result.ts'
 import type { WireError } from '../wire-error.ts'
-import { Fields } from './fields.ts'
+import { QueryFields } from './fields.ts'
 
 /** The project's filters for excluding its own staff. @param stored its setting `test_account_filters`. */
 export function readTestAccountFilters(stored: JsonValue): Result<Condition, WireError> {
-  return Fields.read({ test_account_filters: stored }, 'project', fields =>
+  return QueryFields.read({ test_account_filters: stored }, 'project', fields =>
     readFilterConditions(fields, 'test_account_filters', { count: 0 }),
   )
 }
 
 /** Counts filters, so that all filters of a query together are bounded. */
-export interface ReadFilters {
+export interface FilterCounter {
   count: number
 }
 
 /** The condition in a field that may be absent. */
-export function readFilterConditions(fields: Fields, name: string, read: ReadFilters): Condition {
+export function readFilterConditions(fields: QueryFields, name: string, read: FilterCounter): Condition {
   const value = fields.value(name)
   if (Array.isArray(value))
     return { kind: 'all', conditions: fields.list(name, conditionsMax, one => readFilter(one, read)) }
   return fields.object(name, group => readEntry(group, read, 0)) ?? always
 }
 
-function readEntry(fields: Fields, read: ReadFilters, depth: number): Condition {
+function readEntry(fields: QueryFields, read: FilterCounter, depth: number): Condition {
   if (!fields.has('values')) return readFilter(fields, read)
   if (depth > conditionDepthMax) fields.fail('', `Groups may be nested at most ${conditionDepthMax} levels deep.`)
   fields.known(['type', 'values'])
@@ -50,7 +50,7 @@ const operators = operatorNames.filter(name => !['in', 'not_in', 'flag_evaluates
 
 const tooManyFilters = `A query may have at most ${conditionsMax} filters; each list value can count as one.`
 
-function readFilter(fields: Fields, read: ReadFilters): Condition {
+function readFilter(fields: QueryFields, read: FilterCounter): Condition {
   if (++read.count > conditionsMax) fields.fail('', tooManyFilters)
   const type = fields.choice('type', filterTypes) ?? 'event'
   fields.known([
@@ -68,7 +68,7 @@ function readFilter(fields: Fields, read: ReadFilters): Condition {
   return fields.boolean('negation') ? { kind: 'not', condition } : condition
 }
 
-function readCohort(fields: Fields): Condition {
+function readCohort(fields: QueryFields): Condition {
   const cohortId = cohortIdOf(fields.value('value')) ?? fields.fail('value', 'Must be the id of a cohort.')
   const operator = fields.choice('operator', ['in', 'not_in', 'exact', 'is_not']) ?? 'in'
   const isMember = operator === 'in' || operator === 'exact'
@@ -76,9 +76,9 @@ function readCohort(fields: Fields): Condition {
 }
 
 function readProperty(
-  fields: Fields,
+  fields: QueryFields,
   type: Exclude<(typeof filterTypes)[number], 'cohort'>,
-  read: ReadFilters,
+  read: FilterCounter,
 ): Condition {
   const key = fields.requiredText('key')
   const operator = fields.choice('operator', operators) ?? 'exact'
@@ -108,7 +108,7 @@ const takesLists = new Set(['exact', 'is_not', 'icontains_multi', 'not_icontains
 
 /** @param indexName the field with the index of the group type. */
 export function readPropertySource(
-  fields: Fields,
+  fields: QueryFields,
   type: Exclude<(typeof filterTypes)[number], 'cohort'>,
   key: string,
   indexName: string,
@@ -125,7 +125,7 @@ function isFlagProperty(key: string): boolean {
 
 const valueCharsMax = 2_000
 
-function checkValue(fields: Fields, value: JsonValue): void {
+function checkValue(fields: QueryFields, value: JsonValue): void {
   const values = Array.isArray(value) ? value : [value]
   if (values.length > conditionValuesMax) fields.fail('value', `Must have at most ${conditionValuesMax} entries.`)
   for (const one of values) {

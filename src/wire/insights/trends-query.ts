@@ -16,8 +16,8 @@ import {
 import type { JsonObject, JsonValue } from '#core/json.ts'
 import type { Result } from '#core/result.ts'
 import type { WireError } from '../wire-error.ts'
-import { Fields } from './fields.ts'
-import { filterTypes, type ReadFilters, readFilterConditions, readPropertySource } from './property-filters.ts'
+import { QueryFields } from './fields.ts'
+import { type FilterCounter, filterTypes, readFilterConditions, readPropertySource } from './property-filters.ts'
 
 const followed = [
   ...['kind', 'series', 'interval', 'dateRange', 'properties', 'filterTestAccounts', 'breakdownFilter'],
@@ -37,11 +37,11 @@ const elsewhere = {
 
 /** @param query the object whose `kind` is TrendsQuery. Fields in errors are named from `query`. */
 export function readTrendsQuery(query: JsonObject): Result<TrendsQuery, WireError> {
-  return Fields.read(query, 'query', fields => {
+  return QueryFields.read(query, 'query', fields => {
     fields.known([...followed, ...ignored], elsewhere)
     fields.refuseUnless('samplingFactor', value => value === 1, 'Sampling is not supported: omit samplingFactor.')
     const isCumulative = fields.object('trendsFilter', readIsCumulative) ?? false
-    const read: ReadFilters = { count: 0 }
+    const read: FilterCounter = { count: 0 }
     const series = fields.list('series', seriesMax, one => readSeries(one, read), 1)
     if (isCumulative && !series.every(({ math }) => isAdditiveMath(math)))
       fields.fail('trendsFilter.display', 'ActionsLineGraphCumulative supports only total and sum.')
@@ -76,7 +76,7 @@ const displays = [
 const formulas = ['formula', 'formulas', 'formulaNodes']
 
 /** @returns whether figures are added up from bucket to bucket. */
-function readIsCumulative(fields: Fields): boolean {
+function readIsCumulative(fields: QueryFields): boolean {
   const display = fields.choice('display', displays)
   for (const name of formulas) {
     fields.refuseUnless(
@@ -89,7 +89,7 @@ function readIsCumulative(fields: Fields): boolean {
   return display === 'ActionsLineGraphCumulative'
 }
 
-function readDates(fields: Fields): WrittenDateRange {
+function readDates(fields: QueryFields): WrittenDateRange {
   fields.known(['date_from', 'date_to', 'explicitDate'], {
     ...{ from: 'date_from', after: 'date_from', start: 'date_from', dateFrom: 'date_from' },
     ...{ to: 'date_to', before: 'date_to', end: 'date_to', dateTo: 'date_to' },
@@ -103,7 +103,7 @@ function readDates(fields: Fields): WrittenDateRange {
 
 const units = { h: 'hours', d: 'days', w: 'weeks', m: 'months', y: 'years' } as const
 
-function readComparison(fields: Fields): TrendComparison | null {
+function readComparison(fields: QueryFields): TrendComparison | null {
   fields.known(['compare', 'compare_to'])
   const text = fields.text('compare_to')
   if (fields.boolean('compare') !== true) return null
@@ -119,7 +119,7 @@ const seriesFields = [
 ]
 const ignoredSeriesFields = ['version', 'limit', 'orderBy', 'response', 'optionalInFunnel']
 
-function readSeries(fields: Fields, read: ReadFilters): TrendSeries {
+function readSeries(fields: QueryFields, read: FilterCounter): TrendSeries {
   const kind = fields.text('kind')
   if (kind !== 'EventsNode') {
     fields.fail('kind', 'Must be EventsNode: actions and other sources are not supported.')
@@ -141,7 +141,7 @@ function readSeries(fields: Fields, read: ReadFilters): TrendSeries {
 
 const mathNames = ['total', 'dau', 'unique_group', ...numberAggregates] as const
 
-function readMath(fields: Fields): TrendMath {
+function readMath(fields: QueryFields): TrendMath {
   const name = fields.choice('math', mathNames) ?? 'total'
   if (name === 'total') return { kind: 'events' }
   if (name === 'dau') return { kind: 'persons' }
@@ -155,7 +155,7 @@ const cohortsMax = 10
 const notFollowed = ['breakdown_normalize_url', 'breakdown_histogram_bin_count', 'breakdown_path_cleaning']
 
 /** @returns null when it asks for no breakdown. */
-function readBreakdownFilter(fields: Fields): TrendBreakdowns | null {
+function readBreakdownFilter(fields: QueryFields): TrendBreakdowns | null {
   fields.known([
     ...['breakdown', 'breakdown_type', 'breakdown_group_type_index', 'breakdowns', 'breakdown_limit'],
     ...['breakdown_hide_other_aggregation', ...notFollowed],
@@ -183,7 +183,7 @@ function readBreakdownFilter(fields: Fields): TrendBreakdowns | null {
   return by.length === 0 ? null : { kind: 'properties', by, isList: by.length > 1, limit, hidesOther }
 }
 
-function readBreakdown(fields: Fields): Breakdown {
+function readBreakdown(fields: QueryFields): Breakdown {
   fields.known(['property', 'type', 'group_type_index', 'normalize_url', 'histogram_bin_count'])
   for (const name of ['normalize_url', 'histogram_bin_count'])
     fields.refuseUnless(name, value => value === false, 'Value transformations are not supported: omit this field.')
@@ -194,7 +194,7 @@ function readBreakdown(fields: Fields): Breakdown {
   return { key, source: readPropertySource(fields, type, key, 'group_type_index') }
 }
 
-function readCohorts(fields: Fields, value: JsonValue): (number | null)[] {
+function readCohorts(fields: QueryFields, value: JsonValue): (number | null)[] {
   const ids = Array.isArray(value) ? value : [value]
   if (ids.length > cohortsMax) fields.fail('breakdown', `At most ${cohortsMax} cohorts.`)
   return ids.map(id =>

@@ -125,7 +125,9 @@ function formatBucketLabels({ interval, edges, days }: Buckets, timezone: string
     case 'day':
       return days.map(day => formatDate(Temporal.PlainDate.from(day)))
     case 'week':
-      return days.map((_, index) => formatWeek(toLocalDate(edges[index]!, timezone), toLocalDate(edges[index + 1]! - 1, timezone)))
+      return days.map((_, index) =>
+        formatWeek(toLocalDate(edges[index]!, timezone), toLocalDate(edges[index + 1]! - 1, timezone)),
+      )
     case 'month':
       return days.map(day => `${monthNames[Number(day.slice(5, 7)) - 1]} ${day.slice(0, 4)}`)
   }

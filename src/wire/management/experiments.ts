@@ -90,7 +90,7 @@ const legacyFlagParameters = [
 ] as const
 
 /** The parts of the flag that a body sets; a member is absent if the body does not set it. */
-export interface SaidOfFlag {
+export interface SentFlagFields {
   readonly filters?: JsonObject
   readonly ensureExperienceContinuity?: JsonValue
 }
@@ -99,7 +99,7 @@ export interface SaidOfFlag {
  * `feature_flag` wins over `parameters`.
  * @param stored the parameters that an experiment has: sending the stored value back has no effect.
  */
-export function decodeSentFlagFields(body: UpdateExperimentJson, stored: JsonObject | null): SaidOfFlag {
+export function decodeSentFlagFields(body: UpdateExperimentJson, stored: JsonObject | null): SentFlagFields {
   const sent = body as unknown as JsonObject
   const parameters = getOwnValue(sent, 'parameters')
   const readChangedParameter = (name: (typeof legacyFlagParameters)[number]) => {

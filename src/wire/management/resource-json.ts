@@ -5,10 +5,10 @@ import type { JsonObject } from '#core/json.ts'
 import {
   type BodyOf,
   type Field,
-  type Fields,
   type ItemOf,
   type JsonSchema,
   type Resource,
+  type ResourceFields,
   toShownItem,
 } from '#core/resource.ts'
 import { authorSchema, encodeAuthor } from './author.ts'
@@ -32,7 +32,7 @@ export function buildBodySchemas<R extends Resource, X extends TProperties>(reso
   return { create: Type.Object({ ...optional, ...required }), update: Type.Object(optional) } as never
 }
 
-function buildBodyProperties(fields: Fields): Record<string, TSchema> {
+function buildBodyProperties(fields: ResourceFields): Record<string, TSchema> {
   const properties: Record<string, TSchema> = {}
   for (const { kind, name, schema, ...of } of Object.values(fields)) {
     if (kind === 'members') Object.assign(properties, buildMemberProperties(of.members))
@@ -59,7 +59,8 @@ export function buildItemSchema<X extends TProperties>({ fields }: Pick<Resource
     if (!isShown) continue
     if (kind === 'members') Object.assign(properties, buildMemberProperties(of.members))
     else if (kind === 'group' && of.isFlat) Object.assign(properties, buildItemSchema(of, {}).properties)
-    else properties[name] = isNullable && kind !== 'author' ? nullable(buildValueSchema(field)) : buildValueSchema(field)
+    else
+      properties[name] = isNullable && kind !== 'author' ? nullable(buildValueSchema(field)) : buildValueSchema(field)
   }
   return Type.Object({ ...properties, ...extra }) as unknown as TObject<X>
 }

@@ -18,7 +18,7 @@ export interface OtlpInput extends Pick<OtlpPath, 'signal' | 'bytesMax'> {
   readonly compression: string
 }
 
-export type ReadOtlp =
+export type OtlpReadResult =
   /** `form` is the form in which the body was read. */
   | ({ readonly kind: 'read'; readonly form: OtlpForm } & OtlpCount)
   | { readonly kind: 'unreadable' }
@@ -28,13 +28,13 @@ export type ReadOtlp =
 const inlineBytesMax = 64 * 1024
 
 /** For the event loop: `too_much_work` for a body that a decode thread has to take. */
-export function readOtlpOnEventLoop(input: OtlpInput): ReadOtlp | 'too_much_work' {
+export function readOtlpOnEventLoop(input: OtlpInput): OtlpReadResult | 'too_much_work' {
   if (input.body.length > inlineBytesMax) return 'too_much_work'
   const read = readOtlp({ ...input, bytesMax: inlineBytesMax })
   return read.kind === 'too_large' ? 'too_much_work' : read
 }
 
-export function readOtlp(input: OtlpInput): ReadOtlp {
+export function readOtlp(input: OtlpInput): OtlpReadResult {
   const { body, announced, signal, bytesMax } = input
   const unpacked = body.length === 0 ? ({ kind: 'bytes', bytes: body } as const) : unpackBody(input)
   if (unpacked.kind === 'too_large') return unpacked

@@ -11,11 +11,11 @@ import type { CapturePayload } from '../capture/capture-body.ts'
 import { captureErrors, createUnknownShapeError } from '../capture/capture-errors.ts'
 import { checkToken } from '../capture/capture-token.ts'
 import {
-  type Fields,
   findFieldsFault,
   findListFault,
   hasEventName,
   isObject,
+  type ParsedObject,
   readTokenIn,
   uuidOf,
 } from '../capture/event-fields.ts'
@@ -71,10 +71,10 @@ export function parseRecordingRequest(payload: CapturePayload, context: Recordin
   })
 }
 
-function readElements(root: unknown): Result<readonly Fields[], WireError> {
+function readElements(root: unknown): Result<readonly ParsedObject[], WireError> {
   if (Array.isArray(root)) {
     const fault = findListFault(root, '')
-    return fault === null ? ok(root as Fields[]) : err(createUnknownShapeError(fault))
+    return fault === null ? ok(root as ParsedObject[]) : err(createUnknownShapeError(fault))
   }
   if (!isObject(root)) return err(createUnknownShapeError(null))
   const fault = findFieldsFault(root)
@@ -87,7 +87,7 @@ function readElements(root: unknown): Result<readonly Fields[], WireError> {
  * @param propertiesStart the offset in `json` of an element's properties.
  */
 function readItems(
-  elements: readonly Fields[],
+  elements: readonly ParsedObject[],
   json: Buffer,
   propertiesStart: (index: number) => number,
 ): RecordingItems | null {
@@ -120,9 +120,9 @@ function joinParts(parts: readonly Buffer[]): Buffer {
   return list.subarray(0, end)
 }
 
-const noProperties: Fields = Object.freeze({})
+const noProperties: ParsedObject = Object.freeze({})
 
-function readProperties(element: Fields): Fields {
+function readProperties(element: ParsedObject): ParsedObject {
   return isObject(element.properties) ? element.properties : noProperties
 }
 

@@ -63,7 +63,10 @@ function decodeRequest(body: string, source: RejectSource, itemised: boolean): D
 
 /** Reads the item in an envelope with a key, so that the item's own key or lists are not taken for those of an envelope. */
 function decodeItem(body: string, source: RejectSource): DecodedV0Reject {
-  const parsed = parseItemisedRequest(createPayload(`{"token":"${keyOfNobody}","batch":[${body}]}`), createContext(source))
+  const parsed = parseItemisedRequest(
+    createPayload(`{"token":"${keyOfNobody}","batch":[${body}]}`),
+    createContext(source),
+  )
   if (!parsed.ok) return toRefused(parsed.error)
   if (typeof parsed.value === 'string' || 'kind' in parsed.value) return nothingLeft
   const item = parsed.value.items[0]!

@@ -5,18 +5,18 @@ import type { ReceivedRequest } from '#core/capture/prepare-events.ts'
 import type { CaptureInput, PreparedCapture } from '../capture/decode-capture.ts'
 import type { PreparedV1Capture, V1CaptureInput } from '../capture-v1/decode-batch.ts'
 import type { DecideContext } from '../flags/decide-request.ts'
-import type { PostedFlags } from '../flags/decode-flags.ts'
+import type { FlagsDecodeResult } from '../flags/decode-flags.ts'
 import type { FlagsBody } from '../flags/flags-body.ts'
-import type { OtlpInput, ReadOtlp } from '../otlp/read-otlp.ts'
+import type { OtlpInput, OtlpReadResult } from '../otlp/read-otlp.ts'
 import type { PreparedRecording, RecordingInput } from '../recordings/decode-recording.ts'
 
 /** For each kind of job, its input and its result. */
 export interface DecodeJobs {
   readonly capture: readonly [CaptureJob, PreparedCapture]
   readonly capture_v1: readonly [V1CaptureJob, PreparedV1Capture]
-  readonly flags: readonly [FlagsJob, PostedFlags]
+  readonly flags: readonly [FlagsJob, FlagsDecodeResult]
   readonly recording: readonly [RecordingJob, PreparedRecording]
-  readonly otlp: readonly [OtlpJob, ReadOtlp]
+  readonly otlp: readonly [OtlpJob, OtlpReadResult]
 }
 
 export interface CaptureJob {

@@ -7,7 +7,7 @@ import { wrapMethods } from '../../support/with-methods.ts'
 import type { ImportWorld } from '../../support/world/import-world.ts'
 
 const writes = [
-  ...['commitChunk', 'updateImportJob', 'clearImportJob', 'saveReport', 'finishRepair'],
+  ...['commitChunk', 'updateImportJob', 'clearImportJob', 'addRepairReport', 'finishRepair'],
   ...[
     'startDeletingGroupType',
     'deleteGroupsOfType',
@@ -15,12 +15,12 @@ const writes = [
     'addKnownProperties',
     'publishJob',
     'discardJob',
-    'discardDay',
+    'deleteSharedJobRows',
   ],
 ]
 const reads = [
   ...['findOverrides', 'listJobIds', 'listJobGroups', 'findLinks', 'readHistory', 'hasRowsOfGroupType'],
-  ...['loadChunk', 'listStaged', 'listNamedGroupTypes', 'findAssignments', 'listImportNotes'],
+  ...['loadChunk', 'listStagedItems', 'listNamedGroupTypes', 'findAssignments', 'listImportNotes'],
 ]
 
 /** Successful calls between two failures, used in rotation. */

@@ -73,10 +73,10 @@ export function waitingJobsContract(engine: string, open: OpenSqlState): void {
     // After its first batch, the long job waits for the other one: if the other had to wait as well, neither would
     // finish.
     const jobs = withMethods(management, {
-      listStaged: async (...args) => {
+      listStagedItems: async (...args) => {
         if (args[0] === long.id && args[1] === 'ids' && committed.includes(long.projectId))
           await eventually(() => committed.includes(short.projectId), { what: 'the commit of the other job' })
-        return management.listStaged(...args)
+        return management.listStagedItems(...args)
       },
     })
     await world.work({ state, events, jobs }).workNow(new AbortController().signal)

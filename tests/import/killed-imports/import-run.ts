@@ -9,7 +9,7 @@ import { readApproval } from '#importer/job/approval.ts'
 import { JobFolder } from '#importer/job/job-folder.ts'
 import { isGeneratedPart } from '#importer/job/staged-part.ts'
 import { readCheckpoint } from '#importer/send/checkpoint.ts'
-import type { ImportReport, Sent } from '#importer/stages/report/import-report.ts'
+import type { ImportReport, SentSummary } from '#importer/stages/report/import-report.ts'
 import { readSentSummary } from '#importer/verify/sent.ts'
 import { ImportCommands } from '../../support/import-command.ts'
 import { type Pennon, testPersonalKey } from '../../support/pennon.ts'
@@ -207,7 +207,7 @@ export class ImportRun {
     return sent.persons === null ? 'publish' : 'done'
   }
 
-  sent(): Sent {
+  sent(): SentSummary {
     return this.#json<ImportReport>('report.json').sent!
   }
 

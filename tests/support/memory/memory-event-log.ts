@@ -77,9 +77,9 @@ export function createMemoryEventLog(options: MemoryEventLogOptions): EventLogWr
 
   return {
     append,
-    condition: () => ({ state: 'ok' }),
-    waitingRecords: () => new Map(),
-    streams: async () => Array.from(storage.streams.values(), ({ info }) => info),
+    getCondition: () => ({ state: 'ok' }),
+    countWaitingRecords: () => new Map(),
+    listStreams: async () => Array.from(storage.streams.values(), ({ info }) => info),
     read: (stream, fromOffset, { recordCountMax, bytesMax, ...wait }) =>
       waits.read(stream, fromOffset, wait, async () => {
         const { info, kept, endOffset } = from(stream, fromOffset)
@@ -101,14 +101,14 @@ export function createMemoryEventLog(options: MemoryEventLogOptions): EventLogWr
       })
       return { runs, nextOffset: kept[runs.length]?.offset ?? endOffset, missing: null }
     },
-    status: async (stream, offset) => {
+    readStreamStatus: async (stream, offset) => {
       const { records, endOffset } = streamOf(stream)
       const next = records.find(record => record.offset >= offset)
       return { endOffset: endOffset === 0 ? offset : endOffset, appendedAtMs: next?.appendedAtMs ?? null }
     },
-    keepLoss: async (...lost) => void losses.push(...lost),
-    losses: async () => losses,
-    lostCount: async () =>
+    recordLosses: async (...lost) => void losses.push(...lost),
+    listLosses: async () => losses,
+    countLostRecords: async () =>
       losses.reduce((sum, { fromOffset, toOffset, recordCount }) => sum + (recordCount ?? toOffset - fromOffset), 0),
     close: async () => {
       closed = true

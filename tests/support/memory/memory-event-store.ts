@@ -28,7 +28,7 @@ import type { RefusedRow } from '#core/processing/refused-rows.ts'
 import { noEventUsage, utcDay } from '#core/usage.ts'
 import type { EventHistory, HistoricLink, HistorySubjects } from '#ports/events/event-history.ts'
 import type { ChargedUsage, UsageDay } from '#ports/events/event-store-upkeep.ts'
-import type { EventRows, EventWriter, IdShare, KnownOf } from '#ports/events/event-writer.ts'
+import type { EventRows, EventWriter, GetKnownProperties, IdShare } from '#ports/events/event-writer.ts'
 import { keyOf } from './memory-state.ts'
 
 /** A copy of an event. Of the copies of one identity the highest rank wins, and of equal ranks the last copy. */
@@ -122,7 +122,7 @@ export class MemoryEventStore implements EventWriter, EventHistory, ChargedUsage
     return this.#pendingIds(importJobId).length
   }
 
-  async addKnownProperties(importJobId: number, { index, count }: IdShare, knownOf: KnownOf): Promise<void> {
+  async addKnownProperties(importJobId: number, { index, count }: IdShare, knownOf: GetKnownProperties): Promise<void> {
     const known = await knownOf(this.#pendingIds(importJobId).filter((_, place) => place % count === index))
     for (const [place, row] of this.pending.entries()) {
       const text = known.get(row.distinctId)
@@ -156,7 +156,7 @@ export class MemoryEventStore implements EventWriter, EventHistory, ChargedUsage
     return Promise.resolve()
   }
 
-  discardDay(importJobId: number): Promise<void> {
+  deleteSharedJobRows(importJobId: number): Promise<void> {
     return this.discardJob(importJobId)
   }
 

@@ -148,7 +148,7 @@ export function aWorld({ project, ...options }: Omit<WorldOptions, 'jobs'> & { p
   const world = worldOn(memoryChunkStore(state), options)
   const mapping = (distinctId: string) => state.mappings.get(keyOf(1, distinctId))
   async function isProcessed(stream: LogStream = 'main'): Promise<boolean> {
-    const { endOffset } = await world.log.status(stream, 0)
+    const { endOffset } = await world.log.readStreamStatus(stream, 0)
     return (state.positions.get(stream)?.offset ?? 0) === endOffset
   }
   return {

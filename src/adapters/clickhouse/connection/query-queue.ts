@@ -5,7 +5,7 @@ import { PortError } from '#ports/port-error.ts'
 import type { ClickHouseClient } from './clickhouse-clients.ts'
 
 /** Runs a query when its project may run another, under the query limit, until the caller's signal aborts it. */
-export type Ask = <T>(
+export type RunProjectQuery = <T>(
   projectId: number,
   signal: AbortSignal | undefined,
   query: (client: ClickHouseClient, signal: AbortSignal) => Promise<T>,

@@ -3,11 +3,11 @@
 
 import type { EventCursor, ExportedEvent } from '#ports/events/event-queries.ts'
 import { PortError } from '#ports/port-error.ts'
-import type { Filter } from '../queries/event-filter.ts'
+import type { EventFilter } from '../queries/event-filter.ts'
 import { storedColumns } from '../queries/event-rows.ts'
 import { eventsWithPersonsSql } from '../queries/persons-of-today.ts'
-import { type Ask, decodeExportedEvent, exportedColumns, findPageEnd } from './export-queries.ts'
-import { bufferAnswerRows, type HeldRows } from './held-rows.ts'
+import { decodeExportedEvent, exportedColumns, findPageEnd, type RunExportQuery } from './export-queries.ts'
+import { type BufferedRows, bufferAnswerRows } from './held-rows.ts'
 import { buildRangeCondition, type KeyPlace } from './key-ranges.ts'
 
 /** Rows and bytes that one page reads, including copies and rows that finer filters exclude. */
@@ -17,7 +17,7 @@ export interface PageLimits {
 }
 
 export interface DayToRead {
-  readonly filter: Filter
+  readonly filter: EventFilter
   /** `2026-01-31` */
   readonly day: string
   /** Exclusive; null when the page begins with the day. */
@@ -31,7 +31,7 @@ export interface DayToRead {
  * @throws PortError
  */
 export async function* readDayInKeyOrder(
-  ask: Ask,
+  ask: RunExportQuery,
   { filter, day, above, base }: DayToRead,
   limits: PageLimits,
 ): AsyncGenerator<Iterable<ExportedEvent>> {
@@ -74,7 +74,7 @@ export async function* readDayInKeyOrder(
     return { event, cursor: { ...cursor, key: { event: event.event, distinctId: event.distinctId, base } } }
   }
 
-  async function readPage(last: KeyPlace | null, upTo: KeyPlace): Promise<HeldRows<ExportedEvent>> {
+  async function readPage(last: KeyPlace | null, upTo: KeyPlace): Promise<BufferedRows<ExportedEvent>> {
     const range = buildRangeCondition({ above: last, upTo })
     const conditions = [...filter.conditions, ofDay, range.condition].join(' AND ')
     const inRange = [...filter.keyConditions, ofDay, range.condition].join(' AND ')

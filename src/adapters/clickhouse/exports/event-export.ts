@@ -15,18 +15,18 @@ import type {
 import { PortError } from '#ports/port-error.ts'
 import { readRows } from '../connection/clickhouse-clients.ts'
 import { timeParamSql } from '../parameters/time-param.ts'
-import { buildEventFilter, type Filter, tieBreak } from '../queries/event-filter.ts'
+import { buildEventFilter, type EventFilter, tieBreak } from '../queries/event-filter.ts'
 import { storedColumns } from '../queries/event-rows.ts'
 import { eventsWithPersonsSql } from '../queries/persons-of-today.ts'
 import { readDayInKeyOrder } from './day-in-key-order.ts'
 import {
-  type Ask,
-  bytesOfEvent,
   decodeExportedEvent,
-  type ExportAsk,
+  type ExportQueryRunners,
+  eventBytesSql,
   exportedColumns,
   findPageEnd,
   hasRowsLeft,
+  type RunExportQuery,
 } from './export-queries.ts'
 import {
   type Bucket,
@@ -63,7 +63,7 @@ const dayCountMax = 50_000
 
 /** @throws PortError, as do the batches. */
 export async function openEventExport(
-  { once, patiently }: ExportAsk,
+  { once, patiently }: ExportQueryRunners,
   query: EventExportQuery,
   limits: ExportLimits,
 ): Promise<EventExport> {
@@ -86,7 +86,11 @@ export async function openEventExport(
   }
   return {
     eventCountMax: windows.reduce((sum, window) => sum + window.rowCount, 0),
-    batches: exportWindows(windows, readInKeyOrder, window => new WindowReader(patiently, query, filter, window, limits)),
+    batches: exportWindows(
+      windows,
+      readInKeyOrder,
+      window => new WindowReader(patiently, query, filter, window, limits),
+    ),
   }
 }
 
@@ -112,7 +116,11 @@ async function* exportWindows(
 }
 
 /** Reads only the sort key, which suffices for the days and their row counts, copies included. */
-async function listDaysWithRows(ask: Ask, filter: Filter, descending: boolean): Promise<Array<[string, number]>> {
+async function listDaysWithRows(
+  ask: RunExportQuery,
+  filter: EventFilter,
+  descending: boolean,
+): Promise<Array<[string, number]>> {
   const days: Array<[string, number]> = []
   for (;;) {
     const last = days.at(-1)?.[0]
@@ -137,16 +145,22 @@ interface Page {
 }
 
 class WindowReader {
-  readonly #ask: Ask
+  readonly #ask: RunExportQuery
   readonly #query: EventExportQuery
-  readonly #filter: Filter
+  readonly #filter: EventFilter
   readonly #window: ExportWindow
   readonly #limits: ExportLimits
   readonly #span: { readonly fromMs: number; readonly toMs: number }
   /** Set before anything is read. */
   #ranges: readonly KeyRange[] = []
 
-  constructor(ask: Ask, query: EventExportQuery, filter: Filter, window: ExportWindow, limits: ExportLimits) {
+  constructor(
+    ask: RunExportQuery,
+    query: EventExportQuery,
+    filter: EventFilter,
+    window: ExportWindow,
+    limits: ExportLimits,
+  ) {
     this.#ask = ask
     this.#query = query
     this.#filter = filter
@@ -213,7 +227,10 @@ class WindowReader {
   }
 
   /** Queries one range after another, and divides the ranges further when one is too much for a query. */
-  async #overRanges<T>(ask: (range: KeyRange, rangeCount: number) => Promise<T>, mayDivide = isLimitError): Promise<T[]> {
+  async #overRanges<T>(
+    ask: (range: KeyRange, rangeCount: number) => Promise<T>,
+    mayDivide = isLimitError,
+  ): Promise<T[]> {
     for (;;) {
       try {
         const answers: T[] = []
@@ -231,7 +248,7 @@ class WindowReader {
   async #histogram(range: KeyRange, width: number): Promise<Array<[bucket: number, rows: number, bytes: number]>> {
     const { conditions, params } = this.#inSlice(this.#span, range)
     // The winning copy is itself one of the rows that pass the filters, so measuring the rows of all copies suffices.
-    const columns = `timestamp, distinct_id, ${bytesOfEvent} AS bytes`
+    const columns = `timestamp, distinct_id, ${eventBytesSql} AS bytes`
     const where = `WHERE ${conditions}`
     const { personId } = this.#filter
     const rows =

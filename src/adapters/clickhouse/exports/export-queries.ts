@@ -7,16 +7,16 @@ import type { ExportedEvent } from '#ports/events/event-queries.ts'
 import { PortError } from '#ports/port-error.ts'
 import { type ClickHouseClient, type ClickHouseClients, readRows } from '../connection/clickhouse-clients.ts'
 import { tieBreak } from '../queries/event-filter.ts'
-import { type EventRow, toEventView, viewColumns } from '../queries/event-rows.ts'
+import { type SelectedEventRow, toEventView, viewColumns } from '../queries/event-rows.ts'
 
 /** Runs one query when it is its turn among exports, under the query limit. */
-export type Ask = <T>(query: (client: ClickHouseClient, signal: AbortSignal) => Promise<T>) => Promise<T>
+export type RunExportQuery = <T>(query: (client: ClickHouseClient, signal: AbortSignal) => Promise<T>) => Promise<T>
 
-export interface ExportAsk {
+export interface ExportQueryRunners {
   /** Fails at once while the store is unavailable. */
-  readonly once: Ask
+  readonly once: RunExportQuery
   /** Retries while the store is unavailable. */
-  readonly patiently: Ask
+  readonly patiently: RunExportQuery
 }
 
 export interface ExportQueriesOptions {
@@ -35,11 +35,11 @@ const everyProject = 0
 export function createExportQueries(
   clients: Pick<ClickHouseClients, 'read'>,
   { retryPausesMs = usualPausesMs }: Partial<ExportQueriesOptions> = {},
-): (signal: AbortSignal) => ExportAsk {
+): (signal: AbortSignal) => ExportQueryRunners {
   const queue = createQueryQueue({ runningMax: 1, waitingMax })
   return signal => {
-    const askOnce: Ask = query => queue.run(everyProject, signal, () => clients.read(query, signal))
-    const askPatiently: Ask = async query => {
+    const askOnce: RunExportQuery = query => queue.run(everyProject, signal, () => clients.read(query, signal))
+    const askPatiently: RunExportQuery = async query => {
       for (const pauseMs of retryPausesMs) {
         try {
           return await askOnce(query)
@@ -55,13 +55,13 @@ export function createExportQueries(
 }
 
 /** SQL of an event's approximate bytes. For its texts, the engine reads only their sizes. */
-export const bytesOfEvent = 'length(properties) + length(person_properties) + length(elements_chain) + 150'
+export const eventBytesSql = 'length(properties) + length(person_properties) + length(elements_chain) + 150'
 
 export const exportedColumns = `${viewColumns}, toString(${tieBreak})`
 
 /** @param json a row of `exportedColumns`. */
 export function decodeExportedEvent(json: unknown): ExportedEvent {
-  const row = json as [...EventRow, tie: string]
+  const row = json as [...SelectedEventRow, tie: string]
   const event = toEventView(row)
   return { event, cursor: { timestampMs: event.timestampMs, uuid: event.uuid, tieBreak: row[16] } }
 }
@@ -74,7 +74,7 @@ export const hasRowsLeft = 'number < row_count OR row_count = {rows:UInt32}'
  * count towards them. A single row may have more bytes than a page.
  */
 export function findPageEnd<Place>(
-  ask: Ask,
+  ask: RunExportQuery,
   { place, columns, order, conditions }: Readonly<Record<'place' | 'columns' | 'order' | 'conditions', string>>,
   params: Readonly<Record<string, unknown>>,
 ): Promise<Place[]> {
@@ -83,7 +83,7 @@ export function findPageEnd<Place>(
       query: `SELECT ${place} FROM (
           SELECT *, row_number() OVER in_order AS number, sum(bytes) OVER in_order AS bytes_so_far, count() OVER () AS row_count
           FROM (
-            SELECT ${columns}, ${bytesOfEvent} AS bytes FROM events
+            SELECT ${columns}, ${eventBytesSql} AS bytes FROM events
             WHERE ${conditions} ORDER BY ${order} LIMIT {rows:UInt32}
           )
           WINDOW in_order AS (ORDER BY ${order} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)

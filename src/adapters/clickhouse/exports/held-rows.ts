@@ -11,7 +11,7 @@ import { checkAnswerIsComplete, createIncompleteAnswerError } from '../connectio
 const blockBytes = 1024 * 1024
 const lineFeed = 0x0a
 
-export interface HeldRows<Row> {
+export interface BufferedRows<Row> {
   readonly rowCount: number
   /**
    * Yields the batches in order, once; a batch must be read before the next is requested. Bytes that have become rows are
@@ -27,7 +27,7 @@ export interface HeldRows<Row> {
 export async function bufferAnswerRows<Row>(
   answer: ExecResult<Readable>,
   read: (json: unknown) => Row,
-): Promise<HeldRows<Row>> {
+): Promise<BufferedRows<Row>> {
   const blocks: Buffer[] = []
   let rowCount = 0
   let [byteCount, lastByte] = [0, lineFeed]

@@ -1,7 +1,7 @@
 // Divides the rows of a day by their sort key, so that no single query has to read through all of a busy day.
 
 import { readRows } from '../connection/clickhouse-clients.ts'
-import type { Ask } from './export-queries.ts'
+import type { RunExportQuery } from './export-queries.ts'
 
 /** Exclusive below, inclusive above; null is unbounded. */
 export interface KeyRange {
@@ -26,7 +26,7 @@ const samplesPerRange = 8
  * @param conditions that select the rows, on key columns alone. @param rowCount how many rows there are.
  */
 export async function findKeyRanges(
-  ask: Ask,
+  ask: RunExportQuery,
   {
     conditions,
     params,

@@ -34,7 +34,7 @@ export async function listBusyFlags(
   })
 }
 
-/** See `FlagUsageUpkeep.listMovedDays`. Stored calls suffice: each deduplicated call repeats one with its id and day. */
+/** See `FlagUsageUpkeep.listDaysOfMovedIds`. Stored calls suffice: each deduplicated call repeats one with its id and day. */
 export async function listDaysOfMovedIds(
   client: ClickHouseClient,
   projectId: number,

@@ -168,8 +168,10 @@ function compareVersionSql(
   const own = versionSql(access)
   const ownNumbers = `substring(${own}, 1, ${numbersLength})`
   const isRelease = `substring(${own}, ${numbersLength + 1}, 1) = '~'`
-  if (test.kind === 'order') return `(${own} != '' AND ${own} ${test.comparison} ${params.text(toSortableVersion(test.filter))})`
-  if (test.kind === 'numbers') return `(startsWith(${own}, ${params.text(toSortableNumbers(test.numbers))}) AND ${isRelease})`
+  if (test.kind === 'order')
+    return `(${own} != '' AND ${own} ${test.comparison} ${params.text(toSortableVersion(test.filter))})`
+  if (test.kind === 'numbers')
+    return `(startsWith(${own}, ${params.text(toSortableNumbers(test.numbers))}) AND ${isRelease})`
   const { filter, end } = test
   const from = params.text(toSortableNumbers([filter.major, filter.minor, filter.patch]))
   return `(${ownNumbers} < ${params.text(toSortableNumbers([end.major, end.minor, end.patch]))}

@@ -16,12 +16,12 @@ import { buildBucketParams } from './bucket-expression.ts'
 import { QueryParams } from './query-params.ts'
 import {
   buildTrendLines,
-  type Cell,
   createEmptyValue,
   isAdditiveMath,
   isAverageMath,
   otherValue,
   rankBreakdownValues,
+  type TrendCell,
 } from './trend-lines.ts'
 import { buildQueryOfFlagsInMapOnly, buildTrendSource, type TrendSource } from './trend-source.ts'
 
@@ -96,7 +96,7 @@ interface ReadOptions {
 async function readCells(
   client: ClickHouseClient,
   { query, source, values, signal }: ReadOptions,
-): Promise<{ cells: Cell[]; isWhole: boolean }> {
+): Promise<{ cells: TrendCell[]; isWhole: boolean }> {
   const count = query.breakdown?.by.length ?? 0
   const columns = listValueColumns(count)
   const kept = new QueryParams('kept_')
@@ -120,7 +120,7 @@ async function readCells(
   })
   type Row = [bucket: number | string, figure: number, weight: number, other: number]
   const indexOf = new Map(query.buckets.edges.map((edge, index) => [edge, index]))
-  const cells: Cell[] = []
+  const cells: TrendCell[] = []
   const found = await readRowsInSlices<[...Row, ...string[]]>(result)
   for (const [edge, figure, weight, isOther, ...value] of found) {
     const bucket = indexOf.get(Number(edge))!

@@ -3,12 +3,12 @@ import { describe, it } from 'node:test'
 import type { TrendMath } from '#core/insights/trends-query.ts'
 import type { BreakdownValue, TrendCountQuery, TrendLine } from '#ports/events/insight-queries.ts'
 import { findUncachedRuns } from './flag-usage.ts'
-import { buildTrendLines, type Cell, isAdditiveMath, otherValue, rankBreakdownValues } from './trend-lines.ts'
+import { buildTrendLines, isAdditiveMath, otherValue, rankBreakdownValues, type TrendCell } from './trend-lines.ts'
 
 const numbers = (aggregate: 'sum' | 'avg' | 'min' | 'max' | 'p90'): TrendMath => ({
   ...{ kind: 'numbers', aggregate, property: 'p' },
 })
-const cell = (bucket: number, figure: number, weight: number, ...value: BreakdownValue): Cell => ({
+const cell = (bucket: number, figure: number, weight: number, ...value: BreakdownValue): TrendCell => ({
   ...{ bucket, figure, weight, value },
 })
 const queryOf = (math: TrendMath, breakdowns: number): TrendCountQuery => ({
@@ -28,7 +28,7 @@ const queryOf = (math: TrendMath, breakdowns: number): TrendCountQuery => ({
 
 describe('the values of a breakdown', () => {
   it('are ranked by the totals that their lines show, and values with equal totals by their bytes', () => {
-    const cases: [math: TrendMath, cells: Cell[], expected: string[]][] = [
+    const cases: [math: TrendMath, cells: TrendCell[], expected: string[]][] = [
       [{ kind: 'events' }, [], []],
       [{ kind: 'events' }, [cell(0, 9, 9, ''), cell(0, 1, 1, 'a')], ['a']],
       [{ kind: 'events' }, [cell(0, 2, 2, 'b'), cell(0, 1, 1, 'a'), cell(1, 2, 2, 'a')], ['a', 'b']],
@@ -48,7 +48,7 @@ describe('the values of a breakdown', () => {
     const cases: [
       math: TrendMath,
       breakdowns: number,
-      cells: Cell[],
+      cells: TrendCell[],
       ranked: BreakdownValue[],
       expected: TrendLine[],
     ][] = [

@@ -4,7 +4,7 @@ import type { TrendMath } from '#core/insights/trends-query.ts'
 import type { BreakdownValue, TrendCountQuery, TrendLine } from '#ports/events/insight-queries.ts'
 
 /** The figure of one bucket and value. */
-export interface Cell {
+export interface TrendCell {
   readonly bucket: number
   readonly value: BreakdownValue
   /** The figure; figures of several values are added or compared. */
@@ -18,7 +18,7 @@ export interface Cell {
  */
 export function rankBreakdownValues(
   { math }: TrendCountQuery,
-  cells: readonly Cell[],
+  cells: readonly TrendCell[],
   limit: number,
 ): BreakdownValue[] {
   const totals = new Map<string, { value: BreakdownValue; total: number }>()
@@ -47,15 +47,15 @@ function compareBytes(a: BreakdownValue, b: BreakdownValue): number {
  */
 export function buildTrendLines(
   query: TrendCountQuery,
-  cells: readonly Cell[],
+  cells: readonly TrendCell[],
   ranked: readonly BreakdownValue[],
 ): TrendLine[] {
   const count = query.buckets.days.length
   if (query.breakdown === null) return [{ value: null, data: mergeCells(query.math, cells, count) }]
-  const cellsOf = new Map<string, Cell[]>(
+  const cellsOf = new Map<string, TrendCell[]>(
     [...ranked, createEmptyValue(query)].map(value => [JSON.stringify(value), []]),
   )
-  const others: Cell[] = []
+  const others: TrendCell[] = []
   for (const cell of cells) (cellsOf.get(JSON.stringify(cell.value)) ?? others).push(cell)
   const lines: TrendLine[] = []
   for (const [key, own] of cellsOf)
@@ -64,7 +64,7 @@ export function buildTrendLines(
   return lines
 }
 
-function mergeCells(math: TrendMath, cells: readonly Cell[], bucketCount: number): number[] {
+function mergeCells(math: TrendMath, cells: readonly TrendCell[], bucketCount: number): number[] {
   const data = new Array<number>(bucketCount).fill(0)
   const weights = new Array<number>(bucketCount).fill(0)
   for (const { bucket, figure, weight } of cells) {

@@ -7,7 +7,7 @@ import { splitIntoLists } from './field-lists.ts'
 /** Base64 turns this into 120,000 characters, and the server accepts form fields of up to 128 KiB. */
 const fieldBytesMax = 90_000
 
-export interface AskedIdentities {
+export interface IdentityConditions {
   /** Conditions on events: the sort key finds the granules, the uuid selects which of their rows to read in full. */
   readonly prewhere: string
   readonly where: string
@@ -45,7 +45,7 @@ export function encodeList(type: string, items: readonly unknown[]): EncodedList
 }
 
 /** @param identities at least one, with storable times. */
-export function encodeIdentities(identities: readonly EventIdentity[]): AskedIdentities {
+export function encodeIdentities(identities: readonly EventIdentity[]): IdentityConditions {
   const { sql, params } = encodeList('Tuple(UInt32, Int32, String, String, UUID)', identities.map(toIdentityTuple))
   const asked = `(SELECT ${sql} AS id)`
   return {

@@ -3,7 +3,7 @@
 
 import type { BatchSummary } from '#core/events/batch-summary.ts'
 import { uuidTextLength } from '#core/events/uuid.ts'
-import type { AskedBatch } from '#ports/events/imported-rows.ts'
+import type { BatchIdentities } from '#ports/events/imported-rows.ts'
 import { type ClickHouseClient, readRows } from '../connection/clickhouse-clients.ts'
 import { encodeIdentities } from '../parameters/encoded-lists.ts'
 import { splitIntoLists } from '../parameters/field-lists.ts'
@@ -19,12 +19,12 @@ const charsPerUuid = uuidTextLength + 1
 export async function countStoredEvents(
   client: ClickHouseClient,
   projectId: number,
-  batch: AskedBatch,
+  batch: BatchIdentities,
   signal: AbortSignal,
 ): Promise<number> {
   const asked = encodeUuids(projectId, batch.summary)
   if (asked !== null && !(await isAnyStored(client, asked, signal))) return 0
-  const identities = await batch.identities()
+  const identities = await batch.listIdentities()
   const { prewhere, where, params } = encodeIdentities(identities.map(identity => ({ ...identity, projectId })))
   const source = tables.map(
     table => `SELECT toDate32(timestamp) AS day, event, distinct_id, uuid FROM ${table}

@@ -5,7 +5,7 @@ import { type JsonValue, readJsonNumber, toComparableText } from '#core/json.ts'
 import type { EventQuery } from '#ports/events/event-queries.ts'
 import { timeParamSql } from '../parameters/time-param.ts'
 
-export interface Filter {
+export interface EventFilter {
   readonly conditions: string[]
   /** Bounds of an event's day, and conditions that hold for all copies of an identity or for none of them. */
   readonly keyConditions: string[]
@@ -17,7 +17,7 @@ export interface Filter {
 export const tieBreak = 'sipHash64(event, distinct_id)'
 
 /** @returns null when nothing can match because an id is not a UUID. */
-export function buildEventFilter(query: Omit<EventQuery, 'limit'>): Filter | null {
+export function buildEventFilter(query: Omit<EventQuery, 'limit'>): EventFilter | null {
   const keyConditions = ['project_id = {project:UInt32}']
   const conditions: string[] = []
   const params: Record<string, unknown> = { project: query.projectId }

@@ -9,12 +9,12 @@ import { dayMs } from '#core/time.ts'
 import { utcDay } from '#core/usage.ts'
 import type { EventCursor, EventQuery, EventScope, EventView } from '#ports/events/event-queries.ts'
 import { type ClickHouseClient, readRows } from '../connection/clickhouse-clients.ts'
-import { type AskedIdentities, encodeIdentities } from '../parameters/encoded-lists.ts'
-import { buildEventFilter, type Filter, tieBreak } from './event-filter.ts'
-import { type EventRow, storedColumns, toEventView, viewColumns } from './event-rows.ts'
+import { encodeIdentities, type IdentityConditions } from '../parameters/encoded-lists.ts'
+import { buildEventFilter, type EventFilter, tieBreak } from './event-filter.ts'
+import { type SelectedEventRow, storedColumns, toEventView, viewColumns } from './event-rows.ts'
 import { eventsWithPersonsSql } from './persons-of-today.ts'
 import { readRowsInSlices } from './rows-in-slices.ts'
-import { buildVisibleEventSources, type SeenEvents } from './seen-events.ts'
+import { buildVisibleEventSources, type EventSources } from './seen-events.ts'
 
 export interface EventPage {
   readonly events: readonly EventView[]
@@ -54,9 +54,9 @@ interface Place extends EventIdentity {
 
 async function findPlaces(
   client: ClickHouseClient,
-  seen: SeenEvents,
+  seen: EventSources,
   projectId: number,
-  filter: Omit<Filter, 'keyConditions'> & { readonly order: 'ASC' | 'DESC' },
+  filter: Omit<EventFilter, 'keyConditions'> & { readonly order: 'ASC' | 'DESC' },
   signal: AbortSignal,
 ): Promise<Place[]> {
   const { personId, params, order } = filter
@@ -88,7 +88,7 @@ async function findPlaces(
  */
 async function selectFittingPlaces(
   client: ClickHouseClient,
-  seen: SeenEvents,
+  seen: EventSources,
   places: readonly Place[],
   signal: AbortSignal,
 ): Promise<readonly Place[]> {
@@ -122,7 +122,7 @@ async function selectFittingPlaces(
 /** In the order of the places. */
 async function readEvents(
   client: ClickHouseClient,
-  seen: SeenEvents,
+  seen: EventSources,
   projectId: number,
   places: readonly Place[],
   signal: AbortSignal,
@@ -136,7 +136,7 @@ async function readEvents(
     format: 'JSONCompactEachRow',
     abort_signal: signal,
   })
-  const views = (await readRowsInSlices<EventRow>(result)).map(toEventView)
+  const views = (await readRowsInSlices<SelectedEventRow>(result)).map(toEventView)
   const viewOf = new Map(views.map(view => [buildIdentityKey(view), view]))
   return places.flatMap(place => viewOf.get(buildIdentityKey(place)) ?? [])
 }
@@ -144,7 +144,7 @@ async function readEvents(
 /** Longer texts, which no captured event has, are not sent as parameters: uuid and `tieBreak` identify such events. */
 const askedTextCharsMax = 1_000
 
-function encodePlaces(places: readonly Place[], seen: SeenEvents): AskedIdentities {
+function encodePlaces(places: readonly Place[], seen: EventSources): IdentityConditions {
   const isShort = ({ event, distinctId }: Place) => Math.max(event.length, distinctId.length) <= askedTextCharsMax
   const short = places.filter(isShort)
   if (short.length === places.length) return encodeIdentities(short)
@@ -188,8 +188,8 @@ const windowGrowth = 4
  */
 async function* listDayWindows(
   client: ClickHouseClient,
-  seen: SeenEvents,
-  filter: Filter,
+  seen: EventSources,
+  filter: EventFilter,
   order: 'ASC' | 'DESC',
   signal: AbortSignal,
 ): AsyncGenerator<{ first_day: string; last_day: string }> {

@@ -5,7 +5,7 @@ import type { PersonMode } from '#core/events/stored-event.ts'
 import type { EventView } from '#ports/events/event-queries.ts'
 
 /** In the order of `viewColumns`. */
-export type EventRow = [
+export type SelectedEventRow = [
   projectId: number,
   uuid: string,
   event: string,
@@ -32,7 +32,7 @@ export const storedColumns = `project_id, uuid, event, distinct_id, timestamp, c
   import_job_id, properties, elements_chain, person_created_at, person_properties, person_mode`
 
 /** A server may be set to write 64-bit numbers as text. Further columns may follow. */
-export function toEventView(row: readonly [...EventRow, ...unknown[]]): EventView {
+export function toEventView(row: readonly [...SelectedEventRow, ...unknown[]]): EventView {
   return {
     projectId: row[0],
     uuid: row[1],

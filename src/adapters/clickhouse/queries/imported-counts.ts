@@ -15,7 +15,7 @@ export interface JobParams extends Record<string, number> {
 }
 
 /** Runs one query when its project may run another, under the query limit. */
-export type AskPiece = <T>(query: (client: ClickHouseClient, signal: AbortSignal) => Promise<T>) => Promise<T>
+export type RunPieceQuery = <T>(query: (client: ClickHouseClient, signal: AbortSignal) => Promise<T>) => Promise<T>
 
 /** A fifth of the rows that two cores of the embedded engine can count within a query's limits of time and memory. */
 const pieceRowsMax = 2_000_000
@@ -31,7 +31,7 @@ interface Piece {
 }
 
 export async function countRowsOfImport(
-  ask: AskPiece,
+  ask: RunPieceQuery,
   job: JobParams,
   rowsMax = pieceRowsMax,
 ): Promise<ImportedRowCounts> {
@@ -44,7 +44,7 @@ export async function countRowsOfImport(
 
 /** By day and name, starting after `after`. */
 export async function listRowCountsOfImport(
-  ask: AskPiece,
+  ask: RunPieceQuery,
   { projectId, importJobId, after, limit }: ImportedCountsQuery,
   rowsMax = pieceRowsMax,
 ): Promise<ImportedCount[]> {
@@ -63,7 +63,7 @@ export async function listRowCountsOfImport(
 }
 
 async function* listPieces(
-  ask: AskPiece,
+  ask: RunPieceQuery,
   job: JobParams,
   after: ImportedCountsQuery['after'],
   rowsMax: number,

@@ -1,12 +1,12 @@
 // The rows of one import job, which has separate partitions in `events_pending` and, once published, in `events`; while
 // it is being published, its rows are in both tables.
 
-import type { Ask } from '#adapters/clickhouse/connection/query-queue.ts'
+import type { RunProjectQuery } from '#adapters/clickhouse/connection/query-queue.ts'
 import type { EventView } from '#ports/events/event-queries.ts'
 import type { ImportedRows } from '#ports/events/imported-rows.ts'
 import { type ClickHouseClient, type ClickHouseClients, readRows } from '../connection/clickhouse-clients.ts'
 import { countStoredEvents } from './count-stored.ts'
-import { type EventRow, storedColumns, toEventView, viewColumns } from './event-rows.ts'
+import { type SelectedEventRow, storedColumns, toEventView, viewColumns } from './event-rows.ts'
 import { countRowsOfImport, type JobParams, jobCondition, listRowCountsOfImport } from './imported-counts.ts'
 
 /**
@@ -15,7 +15,7 @@ import { countRowsOfImport, type JobParams, jobCondition, listRowCountsOfImport 
  */
 export function createImportedRowQueries(
   clients: Pick<ClickHouseClients, 'read'>,
-  { ask, askStored }: { readonly ask: Ask; readonly askStored: Ask },
+  { ask, askStored }: { readonly ask: RunProjectQuery; readonly askStored: RunProjectQuery },
 ): ImportedRows {
   return {
     countImportedRows: (projectId, importJobId, signal) =>
@@ -27,7 +27,7 @@ export function createImportedRowQueries(
       ask(projectId, signal, (client, either) =>
         findRows(client, { project: projectId, job: importJobId }, uuids, either),
       ),
-    countStored: async (projectId, batch) =>
+    countStoredEvents: async (projectId, batch) =>
       batch.summary.count === 0
         ? 0
         : askStored(projectId, undefined, (client, signal) => countStoredEvents(client, projectId, batch, signal)),
@@ -54,7 +54,7 @@ async function findRows(
   if (uuids.length === 0) return []
   const found = new Map<string, EventView>()
   for (const table of ['events_pending', 'events']) {
-    const rows = await readRows<EventRow>(client, signal, {
+    const rows = await readRows<SelectedEventRow>(client, signal, {
       query: `SELECT ${viewColumns} FROM (
           SELECT ${storedColumns}, person_id AS person FROM ${table} FINAL
           ${jobCondition} AND uuid IN {uuids:Array(UUID)})`,

@@ -7,7 +7,7 @@ import { type ClickHouseClients, readRows } from '../connection/clickhouse-clien
 import { splitIntoLists } from '../parameters/field-lists.ts'
 import { versionsPerErasure } from '../parameters/override-version.ts'
 
-export interface IdOfProject {
+export interface ProjectDistinctId {
   readonly projectId: number
   readonly distinctId: string
 }
@@ -22,7 +22,7 @@ type OverrideRow = [projectId: number, distinctId: string, personId: string, ver
 /** See `EventWriter.findOverrides`. */
 export async function findOverrides(
   clients: Pick<ClickHouseClients, 'write'>,
-  ids: readonly IdOfProject[],
+  ids: readonly ProjectDistinctId[],
 ): Promise<PersonIdOverride[]> {
   const lists = splitIntoLists(ids, ({ distinctId }) => charsPerId + distinctId.length)
   const found: PersonIdOverride[] = []
@@ -33,7 +33,7 @@ export async function findOverrides(
 
 async function findOverridesIn(
   clients: Pick<ClickHouseClients, 'write'>,
-  lists: readonly (readonly IdOfProject[])[],
+  lists: readonly (readonly ProjectDistinctId[])[],
 ): Promise<PersonIdOverride[]> {
   const params = lists.map((_, index) => `{ids${index}:Array(Tuple(UInt32, String))}`)
   const rows = await clients.write(async (client, database) => {
@@ -52,6 +52,6 @@ async function findOverridesIn(
   }))
 }
 
-function toTuple({ projectId, distinctId }: IdOfProject): TupleParam {
+function toTuple({ projectId, distinctId }: ProjectDistinctId): TupleParam {
   return new TupleParam([projectId, distinctId])
 }

@@ -3,7 +3,7 @@
 // uses this.
 
 import { fillingMessage } from '../connection/clickhouse-errors.ts'
-import { type SeenEvents, visibleEvents } from './seen-events.ts'
+import { type EventSources, visibleEvents } from './seen-events.ts'
 
 /**
  * Builds a query of events, each identity once, with the person of today as `person`.
@@ -18,7 +18,7 @@ export function eventsWithPersonsSql(
   columns: string,
   conditions: string,
   distinctIds?: string,
-  { once }: Pick<SeenEvents, 'once'> = visibleEvents,
+  { once }: Pick<EventSources, 'once'> = visibleEvents,
 ): string {
   const bound = distinctIds === undefined ? '' : `AND distinct_id IN (${distinctIds})`
   return `SELECT e.*, if(o.is_overridden, o.person_id, e.stored_person_id) AS person

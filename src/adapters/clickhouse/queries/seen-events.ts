@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { firstImportJobId } from '#core/imports/import-job.ts'
 import type { EventScope } from '#ports/events/event-queries.ts'
 
-export interface SeenEvents {
+export interface EventSources {
   /** SQL after FROM: each identity once, the copy that counts. */
   readonly once: string
   /** SQL after FROM: all copies of each identity. */
@@ -15,13 +15,13 @@ export interface SeenEvents {
   readonly where: (first: string, rest: string) => string
 }
 
-export const visibleEvents: SeenEvents = {
+export const visibleEvents: EventSources = {
   once: 'events FINAL',
   copies: 'events',
   where: (first, rest) => `PREWHERE ${first} WHERE ${rest}`,
 }
 
-export function buildVisibleEventSources({ projectId, importJobId }: EventScope): SeenEvents {
+export function buildVisibleEventSources({ projectId, importJobId }: EventScope): EventSources {
   if (importJobId === undefined) return visibleEvents
   assert(Number.isInteger(importJobId) && importJobId >= firstImportJobId)
   const isVisible = `project_id = ${Number(projectId)}`
@@ -40,7 +40,7 @@ export function buildEventSourcesWithJob({
   readonly database?: string
   readonly isVisible: string
   readonly isOfJob: string
-}): SeenEvents {
+}): EventSources {
   const prefix = database === undefined ? '' : `${database}.`
   const [visible, pending] = [`${prefix}events`, `${prefix}events_pending`]
   const identity = 'toDate32(timestamp), event, distinct_id, uuid'

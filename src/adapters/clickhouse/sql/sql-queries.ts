@@ -103,7 +103,7 @@ export function createSqlQueries(deps: SqlQueriesDeps): SqlQueries {
       return !ran.ok && isFormatError(ran.error, answerFormat, sql) ? err(incompleteQuery) : ran
     },
 
-    async passSql({ projectId, sql, params, acceptEncoding }, signal) {
+    async forwardSql({ projectId, sql, params, acceptEncoding }, signal) {
       const checked = checkSql(stripClientAdditions(sql), await setUp.functions(), 'read')
       if (!checked.ok) return err({ kind: 'refused', ...checked.error })
       const typed = bindValues(checked.value, null)

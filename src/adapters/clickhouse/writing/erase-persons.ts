@@ -2,7 +2,7 @@
 // remove are counted before and after, so that nothing depends on the server's list of mutations.
 
 import { noRemovedRows, type PersonErasure } from '#core/persons/erasure.ts'
-import type { HeldRange } from '#core/processing/held-rows.ts'
+import type { RowRange } from '#core/processing/held-rows.ts'
 import type { CountedRows, PersonEraser } from '#ports/events/event-store-upkeep.ts'
 import { PortError } from '#ports/port-error.ts'
 import {
@@ -70,7 +70,7 @@ const subjectsPerInsert = 5_000
 
 export function createPersonEraser(clients: Pick<ClickHouseClients, 'write'>): PersonEraser {
   return {
-    countErased: erasures =>
+    countErasedRows: erasures =>
       clients.write(async (client, database) => {
         if (await isRemoving(client, database)) return 'under_way'
         await saveSubjects(client, database, erasures)
@@ -86,12 +86,12 @@ export function createPersonEraser(clients: Pick<ClickHouseClients, 'write'>): P
         return counts
       }),
 
-    removeErased: (erasures, beforeRemoving) =>
+    removeErasedRows: (erasures, beforeRemoving) =>
       clients.write(async (client, database) => {
         if (await isRemoving(client, database)) return 'under_way'
         await saveSubjects(client, database, erasures)
         const left: string[] = []
-        const emptied: HeldRange[] = []
+        const emptied: RowRange[] = []
         for (const each of tables) {
           const condition = conditionSql(each, erasures, database)
           if (condition === null) continue
@@ -140,7 +140,10 @@ interface OfProject {
   readonly erasures: readonly PersonErasure[]
 }
 
-function groupByProject({ isErased, subject }: ErasableTable, erasures: readonly PersonErasure[]): readonly OfProject[] {
+function groupByProject(
+  { isErased, subject }: ErasableTable,
+  erasures: readonly PersonErasure[],
+): readonly OfProject[] {
   const concerned = erasures.filter(
     erasure => isErased(erasure) && (subject === 'uuid' ? erasure.personUuids : erasure.distinctIds).length > 0,
   )
@@ -252,7 +255,7 @@ async function findEmptiedRanges(
   database: string,
   table: string,
   condition: string,
-): Promise<HeldRange[]> {
+): Promise<RowRange[]> {
   const rows = await readRows<[string]>(client, undefined, {
     query: `SELECT _part FROM ${database}.${table} GROUP BY _part HAVING count() = countIf(${condition})`,
     clickhouse_settings: longReadSettings,
@@ -268,7 +271,7 @@ async function findEmptiedRanges(
 }
 
 /** `0-202611_1_5_2_9` → partition `0-202611`, blocks 1 to 5; how often the part was merged and mutated is left out. */
-function parseBlocks(part: string): Pick<HeldRange, 'partition' | 'from' | 'to'> {
+function parseBlocks(part: string): Pick<RowRange, 'partition' | 'from' | 'to'> {
   const [partition, from, to] = part.split('_')
   return { partition: partition!, from: Number(from), to: Number(to) }
 }

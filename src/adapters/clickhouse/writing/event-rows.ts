@@ -9,7 +9,7 @@ import { versionsPerErasure } from '../parameters/override-version.ts'
 import type { RowBinaryWriter } from './row-binary.ts'
 
 /** `written`, or why the row cannot be stored. */
-export type RowWritten = 'written' | { readonly refused: string }
+export type RowWriteResult = 'written' | { readonly refused: string }
 
 export const eventColumns =
   'project_id, uuid, event, distinct_id, timestamp, captured_at, charged_at, created_at, lane, ' +
@@ -32,8 +32,8 @@ export function writeEventRow(
   event: StoredEvent,
   insertedAtMs: number,
   { isRestored = false, erasures = 0 }: { readonly isRestored?: boolean; readonly erasures?: number } = {},
-): RowWritten {
-  const refuse = (reason: string): RowWritten => ({ refused: reason })
+): RowWriteResult {
+  const refuse = (reason: string): RowWriteResult => ({ refused: reason })
   if (!isUint32(event.projectId)) return refuse('project_id is not a 32-bit number')
   if (!isUint32(event.importJobId)) return refuse('import_job_id is not a 32-bit number')
   if (!isStorableTime(event.timestampMs)) return refuse('timestamp is outside the years 1900 to 2299')
@@ -81,7 +81,7 @@ export function writeOverrideRow(
   override: PersonIdOverride,
   insertedAtMs: number,
   erasures: number,
-): RowWritten {
+): RowWriteResult {
   to.uint32(override.projectId)
   to.text(override.distinctId)
   if (!to.uuid(override.personId)) return { refused: 'person_id is not a UUID' }
@@ -94,7 +94,7 @@ export const rejectedColumns =
   'reject_id, project_id, received_at, reason, field, lane, import_job_id, uuid, event, distinct_id, body, source, ' +
   'erasures_before'
 
-export function writeRejectedRow(to: RowBinaryWriter, rejected: RejectedEvent, erasures: number): RowWritten {
+export function writeRejectedRow(to: RowBinaryWriter, rejected: RejectedEvent, erasures: number): RowWriteResult {
   to.text(rejected.rejectId)
   to.uint32(rejected.projectId)
   to.int64(rejected.receivedAtMs)
@@ -113,7 +113,7 @@ export function writeRejectedRow(to: RowBinaryWriter, rejected: RejectedEvent, e
 
 export const replayedColumns = 'project_id, reject_id, received_at, replayed_at'
 
-export function writeReplayedRow(to: RowBinaryWriter, replayed: ReplayedReject): RowWritten {
+export function writeReplayedRow(to: RowBinaryWriter, replayed: ReplayedReject): RowWriteResult {
   to.uint32(replayed.projectId)
   to.text(replayed.rejectId)
   to.int64(replayed.receivedAtMs)
@@ -135,7 +135,7 @@ export function writeRecordingRow(
   recording: StoredRecording,
   insertedAtMs: number,
   erasures: number,
-): RowWritten {
+): RowWriteResult {
   if (!isStorableTime(recording.timestampMs)) return { refused: 'timestamp is outside the years 1900 to 2299' }
   if (!isStorableTime(recording.receivedAtMs)) return { refused: 'received_at is outside the years 1900 to 2299' }
   to.uint32(recording.projectId)

@@ -7,10 +7,10 @@ import type { StoredEvent } from '#core/events/stored-event.ts'
 import { type DeduplicatedCall, flagCallEventName } from '#core/processing/deduplicate-flag-calls.ts'
 import { dayMs } from '#core/time.ts'
 import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
-import type { RowWritten } from './event-rows.ts'
+import type { RowWriteResult } from './event-rows.ts'
 import type { RowBinaryWriter } from './row-binary.ts'
 
-export interface FlagArrival {
+export interface FlagCallDay {
   readonly projectId: number
   /** Since 1970-01-01. */
   readonly day: number
@@ -20,8 +20,8 @@ export interface FlagArrival {
 export function listDaysOfFlagCalls(
   events: readonly StoredEvent[],
   deduplicated: readonly DeduplicatedCall[],
-): FlagArrival[] {
-  const arrivals = new Map<string, FlagArrival>()
+): FlagCallDay[] {
+  const arrivals = new Map<string, FlagCallDay>()
   const addArrival = ({ projectId, timestampMs }: { projectId: number; timestampMs: number }) => {
     const day = Math.floor(timestampMs / dayMs)
     arrivals.set(`${projectId} ${day}`, { projectId, day })
@@ -34,7 +34,7 @@ export function listDaysOfFlagCalls(
 
 export const arrivalColumns = 'project_id, day, token'
 
-export function writeFlagCallDayRow(to: RowBinaryWriter, { projectId, day }: FlagArrival): RowWritten {
+export function writeFlagCallDayRow(to: RowBinaryWriter, { projectId, day }: FlagCallDay): RowWriteResult {
   to.uint32(projectId)
   to.uint32(day >>> 0)
   to.int64(randomInt(2 ** 32), randomInt(2 ** 31))

@@ -16,7 +16,7 @@ import { dayMs } from '#core/time.ts'
 import { utcDay } from '#core/usage.ts'
 import { type ClickHouseClients, readRows } from '../connection/clickhouse-clients.ts'
 import { splitIntoLists } from '../parameters/field-lists.ts'
-import type { RowWritten } from './event-rows.ts'
+import type { RowWriteResult } from './event-rows.ts'
 import type { RowBinaryWriter } from './row-binary.ts'
 
 /** The characters that a call takes in a field in addition to its distinct id. */
@@ -84,7 +84,7 @@ export const deduplicatedColumns =
   'project_id, uuid, distinct_id, timestamp, charged_at, feature_flag, feature_flag_response, row_version, erasures_before'
 
 /** Of several copies of a call, only the copy that was accepted first is counted, on the day of its acceptance. */
-export function writeDeduplicatedRow(to: RowBinaryWriter, call: DeduplicatedCall, erasures: number): RowWritten {
+export function writeDeduplicatedRow(to: RowBinaryWriter, call: DeduplicatedCall, erasures: number): RowWriteResult {
   to.uint32(call.projectId)
   if (!to.uuid(call.uuid)) return { refused: 'uuid is not a UUID' }
   to.text(call.distinctId)

@@ -1,8 +1,8 @@
 // Reads the server's own lists of the tables' parts, and the mark that a worker leaves in the store. Together they show,
 // without reading an event, that parts are gone or broken, or that this is another copy of the store.
 
-import type { HeldRange } from '#core/processing/held-rows.ts'
-import type { HeldRows, StoreMark } from '#ports/events/event-store-upkeep.ts'
+import type { RowRange } from '#core/processing/held-rows.ts'
+import type { MarkedRowRanges, StoreMark } from '#ports/events/event-store-upkeep.ts'
 import { type ClickHouseClient, type ClickHouseClients, readRows } from '../connection/clickhouse-clients.ts'
 import { isAccessDenied } from '../connection/clickhouse-errors.ts'
 
@@ -26,12 +26,12 @@ const checkedTables = [
 const markSlotSeconds = 5
 const markSlotCount = (7 * 86_400) / markSlotSeconds
 
-/** See `EventStoreUpkeep.findHeldRows`. */
-export async function findHeldRows(
+/** See `EventStoreUpkeep.findRowRanges`. */
+export async function findRowRanges(
   clients: Pick<ClickHouseClients, 'write'>,
   instance: string,
   markId: string | null,
-): Promise<HeldRows | null> {
+): Promise<MarkedRowRanges | null> {
   return clients.write(async (client, database) => {
     try {
       const ranges = await listRowRanges(client, database, checkedTables)
@@ -48,7 +48,7 @@ export async function listRowRanges(
   client: ClickHouseClient,
   database: string,
   names: readonly string[],
-): Promise<HeldRange[] | null> {
+): Promise<RowRange[] | null> {
   try {
     const tables = await findTables(client, database, names)
     const checked = tables.filter(({ engine }) => engine === checkedEngine)
@@ -108,7 +108,7 @@ async function findParts(
   client: ClickHouseClient,
   database: string,
   tables: readonly FoundTable[],
-): Promise<HeldRange[]> {
+): Promise<RowRange[]> {
   const rows = await readRows<[string, string, string, string, number, number]>(client, undefined, {
     query: `SELECT table, partition_id, toString(min_block_number), toString(max_block_number),
         toUnixTimestamp(min_time), toUnixTimestamp(max_time)

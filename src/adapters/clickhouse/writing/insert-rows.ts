@@ -6,7 +6,7 @@ import { Readable } from 'node:stream'
 import { PortError } from '#ports/port-error.ts'
 import type { ClickHouseClients } from '../connection/clickhouse-clients.ts'
 import { isErrorOfRowContent } from '../connection/clickhouse-errors.ts'
-import type { RowWritten } from './event-rows.ts'
+import type { RowWriteResult } from './event-rows.ts'
 import { RowBinaryWriter } from './row-binary.ts'
 
 /** An insert is sent when it has this size: the fixed cost per part stays small, and the engine's memory suffices. */
@@ -14,24 +14,24 @@ const pieceBytes = 24 * 1024 * 1024
 /** A buffer that has grown beyond this size because of a huge row is not kept. */
 const keptBufferBytes = 2 * pieceBytes
 
-export interface RowsOfTable<Row> {
+export interface TableRows<Row> {
   readonly table: string
   /** In the order in which `write` writes them. */
   readonly columns: string
   readonly rows: readonly Row[]
   /** May leave the first bytes of a row that it refuses; the caller truncates them. */
-  readonly write: (to: RowBinaryWriter, row: Row) => RowWritten
+  readonly write: (to: RowBinaryWriter, row: Row) => RowWriteResult
 }
 
 /** The index of a row that cannot be stored, and the reason. Lists are in ascending order of the index. */
-export interface RowRefused {
+export interface RefusedTableRow {
   readonly index: number
   readonly message: string
 }
 
 export interface RowInserter {
   /** @throws PortError when the engine could not take the rows: some may be stored, so repeat them all. */
-  insert<Row>(rows: RowsOfTable<Row>): Promise<RowRefused[]>
+  insert<Row>(rows: TableRows<Row>): Promise<RefusedTableRow[]>
 }
 
 export function createRowInserter(clients: ClickHouseClients): RowInserter {
@@ -39,9 +39,9 @@ export function createRowInserter(clients: ClickHouseClients): RowInserter {
 
   /** Sends the rows at `indexes`, none of which `write` refuses, and halves them to find those that the engine refuses. */
   const bisect = async <Row>(
-    batch: RowsOfTable<Row>,
+    batch: TableRows<Row>,
     indexes: readonly number[],
-    refused: RowRefused[],
+    refused: RefusedTableRow[],
   ): Promise<void> => {
     const writer = new RowBinaryWriter()
     for (const index of indexes) batch.write(writer, batch.rows[index]!)
@@ -58,7 +58,7 @@ export function createRowInserter(clients: ClickHouseClients): RowInserter {
 
   return {
     insert: async batch => {
-      const refused: RowRefused[] = []
+      const refused: RefusedTableRow[] = []
       if (batch.rows.length === 0) return refused
       const writer = idleWriters.pop() ?? new RowBinaryWriter()
       let inPiece: number[] = []
@@ -93,7 +93,7 @@ export function createRowInserter(clients: ClickHouseClients): RowInserter {
 /** @returns why the engine refuses the content, or null when the rows are durable. */
 async function sendPiece<Row>(
   clients: ClickHouseClients,
-  batch: RowsOfTable<Row>,
+  batch: TableRows<Row>,
   bytes: Buffer,
   rowCount: number,
 ): Promise<string | null> {

@@ -10,11 +10,11 @@ import { randomInt } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { computeBackOffMs } from '#core/back-off.ts'
 import { listMemberTexts } from '#core/json-text.ts'
-import { type IdShare, type KnownOf, knownBytesMax } from '#ports/events/event-writer.ts'
+import { type GetKnownProperties, type IdShare, knownBytesMax } from '#ports/events/event-writer.ts'
 import { PortError } from '#ports/port-error.ts'
 import { type ClickHouseClients, longReadSettings, readRows } from '../connection/clickhouse-clients.ts'
 import { isAccessDenied } from '../connection/clickhouse-errors.ts'
-import type { RowWritten } from './event-rows.ts'
+import type { RowWriteResult } from './event-rows.ts'
 import { assertOwnPartition, dropJobPartitions, knownTable, listPartitions } from './import-partitions.ts'
 import type { RowInserter } from './insert-rows.ts'
 import type { RowBinaryWriter } from './row-binary.ts'
@@ -55,7 +55,7 @@ export async function addKnownProperties(
   { clients, inserter }: { readonly clients: ClickHouseClients; readonly inserter: RowInserter },
   importJobId: number,
   share: IdShare,
-  knownOf: KnownOf,
+  knownOf: GetKnownProperties,
   signal: AbortSignal,
   bytesMax = mutationBytesMax,
 ): Promise<void> {
@@ -125,7 +125,7 @@ function selectKnownMembers(propertiesJson: string): string {
   return members.filter(member => kept.has(member)).join('\n')
 }
 
-function writeKnownRow(to: RowBinaryWriter, attempt: Attempt, { distinctId, lines }: KnownRow): RowWritten {
+function writeKnownRow(to: RowBinaryWriter, attempt: Attempt, { distinctId, lines }: KnownRow): RowWriteResult {
   to.uint32(attempt.importJobId)
   to.int64(attempt.number)
   to.text(distinctId)

@@ -6,9 +6,9 @@ import type {
   MirroredPerson,
   MirroredPersonKey,
 } from '#core/processing/mirror-subjects.ts'
-import type { HeldMirror, MirrorRows, SubjectMirror } from '#ports/events/event-store-upkeep.ts'
+import type { MirrorRows, MirrorState, SubjectMirror } from '#ports/events/event-store-upkeep.ts'
 import { type ClickHouseClient, type ClickHouseClients, readRows } from '../connection/clickhouse-clients.ts'
-import type { RowWritten } from './event-rows.ts'
+import type { RowWriteResult } from './event-rows.ts'
 import { listRowRanges } from './held-rows.ts'
 import type { RowInserter } from './insert-rows.ts'
 import type { RowBinaryWriter } from './row-binary.ts'
@@ -40,8 +40,8 @@ export function createSubjectMirror(clients: Pick<ClickHouseClients, 'write'>, i
       if (refused.length > 0) throw new Error(`the event store refused a person or group: ${refused[0]!.message}`)
     },
 
-    findHeldMirror: withVersion =>
-      clients.write(async (client, database): Promise<HeldMirror> => {
+    findMirrorState: withVersion =>
+      clients.write(async (client, database): Promise<MirrorState> => {
         const read = <T>(query: string) => readRows<T>(client, undefined, { query })
         const [fill] = await read<[string, number, string]>(
           `SELECT fill_id, is_complete, toString(version) FROM ${database}.subject_mirror_fill ORDER BY version DESC LIMIT 1`,
@@ -59,13 +59,13 @@ export function createSubjectMirror(clients: Pick<ClickHouseClients, 'write'>, i
         }
       }),
 
-    beginMirror: (fillId, version) =>
+    beginMirrorFill: (fillId, version) =>
       clients.write(async (client, database) => {
         await writeFill(client, database, { fillId, isComplete: false, version })
         for (const table of mirrorTables) await client.command({ query: `TRUNCATE TABLE ${database}.${table}` })
       }),
 
-    completeMirror: (fillId, version) =>
+    completeMirrorFill: (fillId, version) =>
       clients.write((client, database) => writeFill(client, database, { fillId, isComplete: true, version })),
   }
 }
@@ -82,7 +82,7 @@ async function writeFill(
   })
 }
 
-function writePerson(to: RowBinaryWriter, row: MirroredPerson | MirroredPersonKey, version: number): RowWritten {
+function writePerson(to: RowBinaryWriter, row: MirroredPerson | MirroredPersonKey, version: number): RowWriteResult {
   const kept = 'propertiesJson' in row ? row : null
   to.uint32(row.projectId)
   if (!to.uuid(row.uuid)) return { refused: 'uuid is not a UUID' }
@@ -94,7 +94,7 @@ function writePerson(to: RowBinaryWriter, row: MirroredPerson | MirroredPersonKe
   return 'written'
 }
 
-function writeGroup(to: RowBinaryWriter, row: MirroredGroup | MirroredGroupKey, version: number): RowWritten {
+function writeGroup(to: RowBinaryWriter, row: MirroredGroup | MirroredGroupKey, version: number): RowWriteResult {
   const kept = 'propertiesJson' in row ? row : null
   to.uint32(row.projectId)
   to.uint8(row.typeIndex)

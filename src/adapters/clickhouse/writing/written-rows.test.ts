@@ -12,7 +12,7 @@ import { eventStoreMigrations } from '../schema.ts'
 import {
   eventColumns,
   overrideColumns,
-  type RowWritten,
+  type RowWriteResult,
   recordingColumns,
   rejectedColumns,
   replayedColumns,
@@ -24,7 +24,7 @@ import {
 } from './event-rows.ts'
 import { arrivalColumns, listDaysOfFlagCalls, writeFlagCallDayRow } from './flag-arrivals.ts'
 import { deduplicatedColumns, writeDeduplicatedRow } from './flag-calls.ts'
-import { createRowInserter, type RowsOfTable } from './insert-rows.ts'
+import { createRowInserter, type TableRows } from './insert-rows.ts'
 import { createSubjectMirror } from './mirror-rows.ts'
 import { RowBinaryWriter } from './row-binary.ts'
 
@@ -112,13 +112,13 @@ function readRow(table: string, columns: string, bytes: Buffer): Record<string, 
   return row
 }
 
-function bytesOf(write: (to: RowBinaryWriter) => RowWritten): Buffer {
+function bytesOf(write: (to: RowBinaryWriter) => RowWriteResult): Buffer {
   const to = new RowBinaryWriter(8)
   assert.equal(write(to), 'written')
   return to.written()
 }
 
-function writtenRow(table: string, columns: string, write: (to: RowBinaryWriter) => RowWritten) {
+function writtenRow(table: string, columns: string, write: (to: RowBinaryWriter) => RowWriteResult) {
   return readRow(table, columns, bytesOf(write))
 }
 
@@ -334,7 +334,7 @@ describe('the row of', () => {
   it('a mirrored person or group has all its fields, and a deleted one only its key', async () => {
     const rows: Record<string, unknown>[] = []
     const mirror = createSubjectMirror({} as ClickHouseClients, {
-      insert: async <Row>({ table, columns, rows: all, write }: RowsOfTable<Row>) => {
+      insert: async <Row>({ table, columns, rows: all, write }: TableRows<Row>) => {
         for (const row of all) rows.push(writtenRow(table, columns, to => write(to, row)))
         return []
       },

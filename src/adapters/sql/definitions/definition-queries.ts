@@ -6,17 +6,17 @@ import { flagResource } from '#core/flags/definitions/flag.ts'
 import { projectResource } from '#core/project.ts'
 import { earlyAccessFeatureResource } from '#core/resources/early-access-feature.ts'
 import { surveyResource } from '#core/resources/survey.ts'
-import type { DefinitionChanges, HeldDefinitions } from '#ports/state/definition-store.ts'
+import type { DefinitionChanges, GetHeldDefinitions } from '#ports/state/definition-store.ts'
 import { toResourceItem } from '../tables/resource-rows.ts'
 import { readRevision } from '../tables/revision-queries.ts'
 import { toGroupType } from '../tables/rows.ts'
 import type { ProjectTable, StateSchema } from '../tables/schema.ts'
 import {
   addUnchangedDefinitions,
-  type HeldVersions,
+  type DefinitionDelta,
+  type DefinitionVersions,
   listDefinitionVersions,
-  type ReadChanges,
-  type ReadProject,
+  type ProjectDelta,
 } from './held-definitions.ts'
 
 /** How many projects, and flags or cohorts, one query reads, which limits `IN` lists. */
@@ -27,7 +27,7 @@ const idsPerQuery = 500
 export async function loadDefinitionChanges(
   db: Kysely<StateSchema>,
   revision: number,
-  held: HeldDefinitions = () => null,
+  held: GetHeldDefinitions = () => null,
 ): Promise<DefinitionChanges> {
   const changes = await readDefinitionChanges(db, revision, projectId => {
     const definitions = held(projectId)
@@ -40,8 +40,8 @@ export async function loadDefinitionChanges(
 export async function readDefinitionChanges(
   db: Kysely<StateSchema>,
   revision: number,
-  heldOf: (projectId: number) => HeldVersions | null,
-): Promise<ReadChanges> {
+  heldOf: (projectId: number) => DefinitionVersions | null,
+): Promise<DefinitionDelta> {
   return db.transaction().execute(async trx => {
     const current = await readRevision(trx)
     const changed = await trx
@@ -51,7 +51,7 @@ export async function readDefinitionChanges(
       .orderBy('revision')
       .execute()
     const living = changed.filter(row => row.deleted === 0)
-    const projects: ReadProject[] = []
+    const projects: ProjectDelta[] = []
     for (let start = 0; start < living.length; start += projectsPerQuery)
       projects.push(...(await readProjects(trx, living.slice(start, start + projectsPerQuery), heldOf)))
     return {
@@ -75,8 +75,8 @@ export async function listChangedProjectIds(db: Kysely<StateSchema>, revision: n
 async function readProjects(
   trx: Kysely<StateSchema>,
   projects: readonly Selectable<ProjectTable>[],
-  heldOf: (projectId: number) => HeldVersions | null,
-): Promise<ReadProject[]> {
+  heldOf: (projectId: number) => DefinitionVersions | null,
+): Promise<ProjectDelta[]> {
   const ids = projects.map(row => row.id)
   const held = new Map(ids.map(id => [id, heldOf(Number(id))]))
   const flags = await readVersioned(trx, 'feature_flag', ids, id => held.get(id)?.flags ?? null)
@@ -133,7 +133,7 @@ async function readVersioned<T extends 'feature_flag' | 'cohort'>(
   trx: Kysely<StateSchema>,
   table: T,
   projectIds: readonly number[],
-  heldOf: (projectId: number) => HeldVersions['flags'] | null,
+  heldOf: (projectId: number) => DefinitionVersions['flags'] | null,
 ): Promise<{ readonly rows: Selectable<StateSchema[T]>[]; readonly gone: ReadonlyMap<number, number[]> }> {
   // Both tables have the columns named here.
   const living = trx

@@ -78,7 +78,7 @@ export function createFlagQueries(
 
     searchFlags: (projectId, search) => searchFlagIds(selectFlags(db, projectId, search), search),
 
-    async listFlagsFound(projectId, flagIds) {
+    async listFittingFlags(projectId, flagIds) {
       const ids = flagIds.slice(0, idsPerQuery)
       if (ids.length === 0) return []
       const flags = db

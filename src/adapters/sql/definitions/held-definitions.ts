@@ -3,31 +3,31 @@
 // shapes.
 
 import type { ProjectDefinitions } from '#core/flags/definitions/project-definitions.ts'
-import type { DefinitionChanges, HeldDefinitions } from '#ports/state/definition-store.ts'
+import type { DefinitionChanges, GetHeldDefinitions } from '#ports/state/definition-store.ts'
 
 type Versioned = { readonly id: number; readonly version: number }
 type VersionedList = 'flags' | 'cohorts'
 
 /** The ids and versions of one project's definitions that the caller holds. */
-export type HeldVersions = { readonly [L in VersionedList]: readonly (readonly [id: number, version: number])[] }
+export type DefinitionVersions = { readonly [L in VersionedList]: readonly (readonly [id: number, version: number])[] }
 
 /** The definitions of a project, without flags and cohorts that the caller holds. */
-export interface ReadProject {
+export interface ProjectDelta {
   /** Has only the flags and cohorts that the caller does not hold in their current version, by ascending id. */
   readonly read: ProjectDefinitions
   /** Ids that the caller holds and that no longer exist. */
   readonly gone: { readonly [L in VersionedList]: readonly number[] }
 }
 
-export type ReadChanges = Omit<DefinitionChanges, 'projects'> & { readonly projects: readonly ReadProject[] }
+export type DefinitionDelta = Omit<DefinitionChanges, 'projects'> & { readonly projects: readonly ProjectDelta[] }
 
-export function listDefinitionVersions({ flags, cohorts }: ProjectDefinitions): HeldVersions {
+export function listDefinitionVersions({ flags, cohorts }: ProjectDefinitions): DefinitionVersions {
   const toVersions = (items: readonly Versioned[]) => items.map(({ id, version }) => [id, version] as const)
   return { flags: toVersions(flags), cohorts: toVersions(cohorts) }
 }
 
 /** @param held the definitions that the caller held when it asked. */
-export function addUnchangedDefinitions(changes: ReadChanges, held: HeldDefinitions): DefinitionChanges {
+export function addUnchangedDefinitions(changes: DefinitionDelta, held: GetHeldDefinitions): DefinitionChanges {
   const projects = changes.projects.map(({ read, gone }) => {
     const before = held(read.project.id)
     if (before === null) return read

@@ -69,7 +69,12 @@ async function readNewest<N extends ResourceName>(
   page: PageQuery,
 ): Promise<Page<Item<N>>> {
   const newest = items.orderBy('created_at', 'desc').orderBy('id', 'desc')
-  return readPage(newest as never, textBytesSql(resource), page, row => toResourceItem<Resource>(resource, row) as Item<N>)
+  return readPage(
+    newest as never,
+    textBytesSql(resource),
+    page,
+    row => toResourceItem<Resource>(resource, row) as Item<N>,
+  )
 }
 
 function textBytesSql({ fields }: Resource) {

@@ -4,7 +4,7 @@
 import type { Assignments, AssignmentsRecord } from '#core/imports/import-changes.ts'
 import type { ChunkChanges } from '#ports/state/chunk-store.ts'
 
-export const importTexts = {
+export const importStatements = {
   /** id, state, step or '' */
   hasJob: `SELECT 1 FROM import_job WHERE id = ? AND state = ? AND coalesce(step, '') = ?`,
 

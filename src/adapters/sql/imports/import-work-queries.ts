@@ -41,7 +41,7 @@ export function createImportWorkQueries(db: Kysely<StateSchema>): ImportWorkStor
       return rows.map(row => ({ ...toImportJob(row), isProjectGone: row.deleted === 1 }))
     },
 
-    async noteImportFailure(importJobId, failure) {
+    async recordImportFailure(importJobId, failure) {
       await db
         .updateTable('import_job')
         .set({ failure_code: failure?.code ?? null, failing_since: failure?.sinceMs ?? null })
@@ -49,7 +49,7 @@ export function createImportWorkQueries(db: Kysely<StateSchema>): ImportWorkStor
         .execute()
     },
 
-    listStaged: (importJobId, kind, limit, afterId = null) => staged[kind](importJobId, limit, afterId),
+    listStagedItems: (importJobId, kind, limit, afterId = null) => staged[kind](importJobId, limit, afterId),
 
     async listNamedGroupTypes(importJobId) {
       const rows = await db
@@ -126,7 +126,7 @@ export function createImportWorkQueries(db: Kysely<StateSchema>): ImportWorkStor
       for (const { id } of rows) while (await deleteSomeRows(db, listUndoTables(Number(id)))) await nextTurn()
     },
 
-    forgetDiscardedJobs: (projectId, keptCount) =>
+    deleteDiscardedJobs: (projectId, keptCount) =>
       db.transaction().execute(async trx => {
         const discarded = trx
           .selectFrom('import_job')

@@ -12,7 +12,7 @@ import { countRows, splitIntoSlices } from '../tables/fitting-rows.ts'
 import { recordActivity } from '../tables/record-activity.ts'
 import type { StateSchema } from '../tables/schema.ts'
 import { toStorableText } from '../tables/wrap-methods.ts'
-import { type PersonsBehind, selectMatchingPersons } from './person-queries.ts'
+import { type PersonPageStart, selectMatchingPersons } from './person-queries.ts'
 import { readPersonsPage } from './person-views.ts'
 
 /** The most bytes of one page of persons, which a front evaluates in one go. A page of one person may have more. */
@@ -87,7 +87,7 @@ async function readPage(
   db: Kysely<StateSchema>,
   projectId: number,
   filters: PersonFilters,
-  behind: PersonsBehind,
+  behind: PersonPageStart,
   { limit, ofCohortIds }: { readonly limit: number; readonly ofCohortIds: readonly number[] },
 ): Promise<SearchedPersons> {
   const { direction } = behind
@@ -111,7 +111,7 @@ function searchesTexts({ distinctId, uuid, search = '', propertyParts = [] }: Pe
 async function findLastSearchedId(
   db: Kysely<StateSchema>,
   projectId: number,
-  behind: PersonsBehind,
+  behind: PersonPageStart,
 ): Promise<number | null> {
   const row = await selectMatchingPersons(db, projectId, {}, behind)
     .orderBy('person.id', behind.direction)
@@ -125,7 +125,7 @@ async function findLastSearchedId(
 async function countPassedOver(
   db: Kysely<StateSchema>,
   projectId: number,
-  behind: PersonsBehind,
+  behind: PersonPageStart,
   { results, nextBehindId }: SearchedPersons,
 ): Promise<number> {
   let passed = selectMatchingPersons(db, projectId, {}, behind)
@@ -180,7 +180,10 @@ async function resolveMembers(
 ): Promise<Map<string, number>> {
   const found = new Map<string, number>()
   const unique = [...new Set(ids)]
-  const resolveInBatches = async (wanted: readonly string[], find: (batch: string[]) => Promise<ReadonlyMap<string, number>>) => {
+  const resolveInBatches = async (
+    wanted: readonly string[],
+    find: (batch: string[]) => Promise<ReadonlyMap<string, number>>,
+  ) => {
     for (const batch of splitIntoSlices(wanted)) {
       const persons = await find(batch.map(toStoredId))
       for (const id of batch) {

@@ -3,7 +3,7 @@
 import { type Kysely, type Selectable, sql } from 'kysely'
 import { isJsonObject, type JsonValue, parseJson } from '#core/json.ts'
 import type { ErasureOutline, PersonErasure, RemovedRows } from '#core/persons/erasure.ts'
-import { type HeldRange, mergeRowRanges } from '#core/processing/held-rows.ts'
+import { mergeRowRanges, type RowRange } from '#core/processing/held-rows.ts'
 import type { ErasureStore } from '#ports/state/erasure-store.ts'
 import { countRows, readInSlices, splitIntoSlices } from '../tables/fitting-rows.ts'
 import { parseLogEnds, parseStoredAuthor, parseStoredJsonObject } from '../tables/rows.ts'
@@ -119,7 +119,7 @@ export function createErasureQueries(db: Kysely<StateSchema>): ErasureStore {
         for (const { importJobId, count } of pendingOfJobs) await subtractErasedRows(trx, importJobId, count)
       }),
 
-    noteEmptied: (erasureId, ranges) =>
+    recordEmptiedRanges: (erasureId, ranges) =>
       db.transaction().execute(async trx => {
         const row = await trx
           .selectFrom('person_erasure')
@@ -135,7 +135,7 @@ export function createErasureQueries(db: Kysely<StateSchema>): ErasureStore {
           .execute()
       }),
 
-    async listEmptied() {
+    async listEmptiedRanges() {
       const rows = await db.selectFrom('person_erasure').select('emptied').where('emptied', 'is not', null).execute()
       return rows.flatMap(parseEmptiedRanges)
     },
@@ -150,7 +150,7 @@ export function createErasureQueries(db: Kysely<StateSchema>): ErasureStore {
           .execute()
     },
 
-    async listKeptErasures() {
+    async listErasuresWithIds() {
       const kept = db
         .selectFrom('person_erasure')
         .selectAll()
@@ -275,8 +275,8 @@ function toTerms(row: Terms) {
   }
 }
 
-function parseEmptiedRanges({ emptied }: Pick<Selectable<PersonErasureTable>, 'emptied'>): HeldRange[] {
-  return emptied === null ? [] : (JSON.parse(emptied) as HeldRange[])
+function parseEmptiedRanges({ emptied }: Pick<Selectable<PersonErasureTable>, 'emptied'>): RowRange[] {
+  return emptied === null ? [] : (JSON.parse(emptied) as RowRange[])
 }
 
 function mentionsAny(detailsJson: string, names: ReadonlySet<string>): boolean {

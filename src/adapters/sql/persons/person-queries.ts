@@ -10,7 +10,7 @@ import type { StateSchema } from '../tables/schema.ts'
 import { findPersonView, readPersonsPage } from './person-views.ts'
 
 /** Selects the persons after a given person, by ascending or descending id. */
-export interface PersonsBehind {
+export interface PersonPageStart {
   readonly direction: 'asc' | 'desc'
   /** Absent for the first page. */
   readonly id?: number | undefined
@@ -21,7 +21,7 @@ export function selectMatchingPersons(
   db: Kysely<StateSchema>,
   projectId: number,
   { distinctId, uuid, search, propertyParts = [] }: PersonFilters,
-  { direction, id }: PersonsBehind,
+  { direction, id }: PersonPageStart,
 ) {
   let persons = db.selectFrom('person').select('person.id as id').where('person.project_id', '=', projectId)
   if (id !== undefined) persons = persons.where('person.id', direction === 'asc' ? '>' : '<', id)

@@ -71,7 +71,7 @@ export function createRepairQueries(db: Kysely<StateSchema>): PersonRepairStore 
       return (await open.orderBy('id').execute()).map(toPersonRepair)
     },
 
-    saveReport: (id, { erasures, ...part }, isFirst) =>
+    addRepairReport: (id, { erasures, ...part }, isFirst) =>
       db.transaction().execute(async trx => {
         const row = await lockRepair(trx, id)
         if (row === undefined) return
@@ -99,7 +99,7 @@ export function createRepairQueries(db: Kysely<StateSchema>): PersonRepairStore 
         await trx.updateTable('person_repair').set({ done_at: doneAtMs, request }).where('id', '=', id).execute()
       }),
 
-    async listCuts(projectId, distinctIds) {
+    async listSplitIds(projectId, distinctIds) {
       const cuts = db.selectFrom('person_cut').selectAll().where('project_id', '=', projectId)
       const found = await readInSlices(distinctIds.map(toStorableText), some =>
         cuts.where('distinct_id', 'in', some).execute(),
@@ -135,7 +135,7 @@ export function createRepairQueries(db: Kysely<StateSchema>): PersonRepairStore 
       return (await readInSlices(uuids, some => persons.where('uuid', 'in', some).execute())).map(({ uuid }) => uuid)
     },
 
-    async listMappedIds(projectId, after, limit) {
+    async listProjectDistinctIds(projectId, after, limit) {
       const rows = await db
         .selectFrom('person_distinct_id')
         .select('distinct_id')

@@ -23,7 +23,7 @@ export function assertRowCount(count: number, expected = 1): void {
 }
 
 /** The reads, which differ between engines. Each engine's text documents its parameters. */
-export interface LoadTexts<Text> {
+export interface LoadStatements<Text> {
   /** Projects that are not deleted. */
   readonly projects: Text
   /** Ordered by project and index; includes types that are being deleted. */
@@ -45,7 +45,7 @@ export interface LoadTexts<Text> {
 }
 
 /** The writes that differ between engines: SQLite runs them for single rows, PostgreSQL for lists of rows. */
-export interface WriteTexts {
+export interface WriteStatements {
   /** Updates only rows that still have the loaded version, like `updateMappings`, `updateGroups` and `deletePersons`. */
   readonly updatePersons: string
   readonly updateMappings: string
@@ -65,7 +65,7 @@ export const countIdentifiesText = `
   ORDER BY log_offset DESC LIMIT 1`
 
 /** The statements that both engines run for single rows, with `?` for parameters. */
-export const sharedTexts = {
+export const sharedStatements = {
   claimPosition: `
   INSERT INTO log_position (stream, owner, "offset", committed_at) VALUES (?, ?, 0, NULL)
   ON CONFLICT (stream) DO UPDATE SET owner = excluded.owner
@@ -100,9 +100,9 @@ export const sharedTexts = {
 // The inserts of a chunk's commit. The engines differ only in how they take the rows.
 
 /** @param columns the columns with their types, in the order of the values. */
-export type InsertText = (table: string, columns: string, onConflict?: string) => string
+export type BuildInsert = (table: string, columns: string, onConflict?: string) => string
 
-export function buildInsertStatements(insert: InsertText) {
+export function buildInsertStatements(insert: BuildInsert) {
   return {
     personless: insert(
       'personless_distinct_id',

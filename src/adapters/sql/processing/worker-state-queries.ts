@@ -126,7 +126,7 @@ export function createWorkerStateQueries(
       return numInsertedOrUpdatedRows === 1n
     },
 
-    async leaveSchedule(name, ownerId) {
+    async releaseSchedule(name, ownerId) {
       await db.deleteFrom('schedule_lease').where('name', '=', name).where('owner', '=', ownerId).execute()
     },
 

@@ -211,7 +211,11 @@ function changeKeys(
     const before = await readSecretKeys(trx, projectId)
     await write(trx)
     const value = await readSecretKeys(trx, projectId)
-    await recordActivity(trx, createActivityEntry(toLoggedProject(project), toLoggedSecretKeys(before), toLoggedSecretKeys(value)), change)
+    await recordActivity(
+      trx,
+      createActivityEntry(toLoggedProject(project), toLoggedSecretKeys(before), toLoggedSecretKeys(value)),
+      change,
+    )
     return ok({ value, revision: await bumpRevision(trx, projectId) })
   })
 }

@@ -4,9 +4,9 @@ import {
   buildInitialFields,
   type Field,
   type FieldKind,
-  type Fields,
   type ItemOf,
   type Resource,
+  type ResourceFields,
   type RowOf,
 } from '#core/resource.ts'
 import { parseStoredAuthor, parseStoredJson, parseStoredJsonObject, toAuthorText, toSqlBoolean } from './rows.ts'
@@ -23,7 +23,7 @@ export function toPartialResourceRow<R extends Declared>({ fields }: R, part: Pa
   return toRowColumns(fields, part) as Partial<RowOf<R>>
 }
 
-function toRowColumns(fields: Fields, item: Readonly<Record<string, unknown>>): Record<string, Column> {
+function toRowColumns(fields: ResourceFields, item: Readonly<Record<string, unknown>>): Record<string, Column> {
   const row: Record<string, Column> = {}
   for (const [key, { column, kind }] of prepareFields(fields).listed)
     if (item[key] !== undefined) row[column] = toColumn(kind, item[key])
@@ -45,9 +45,9 @@ interface Prepared {
 }
 
 /** Prepared once: a front reads thousands of definitions in a row. */
-const preparedOf = new WeakMap<Fields, Prepared>()
+const preparedOf = new WeakMap<ResourceFields, Prepared>()
 
-function prepareFields(fields: Fields): Prepared {
+function prepareFields(fields: ResourceFields): Prepared {
   const known = preparedOf.get(fields)
   if (known !== undefined) return known
   const listed = Object.entries(fields)

@@ -7,7 +7,7 @@ import { personalKeyResource } from '#core/personal-key.ts'
 import type { PropertyMark } from '#core/persons/person.ts'
 import { encodePropertyMarks } from '#core/persons/property-marks-text.ts'
 import { projectResource } from '#core/project.ts'
-import type { Field, FieldKind, Fields, ItemOf, Resource } from '#core/resource.ts'
+import type { Field, FieldKind, ItemOf, Resource, ResourceFields } from '#core/resource.ts'
 import { resources } from '#core/resources/resources.ts'
 import { toResourceItem, toResourceRow } from './resource-rows.ts'
 import {
@@ -54,7 +54,7 @@ const declared: readonly Resource[] = [
   ...Object.values(resources),
 ]
 
-function anItem(fields: Fields, isSet: boolean): ItemOf<{ fields: Fields }> {
+function anItem(fields: ResourceFields, isSet: boolean): ItemOf<{ fields: ResourceFields }> {
   const valueOfKind: Readonly<Record<FieldKind, (field: Field) => unknown>> = {
     ...{ text: () => "'", uuid: () => 'u', integer: () => large, boolean: () => isSet, instant: () => large },
     ...{ object: () => json, members: () => json, group: ({ fields }) => anItem(fields, isSet) },

@@ -3,14 +3,14 @@ import { describe, it } from 'node:test'
 import type { Verification } from '#importer/stages/report/import-report.ts'
 import { formatNextStep } from '../messages/print.ts'
 import type { ServiceAnswer } from '../service/ask-service.ts'
-import { findNextStep, type Standing } from './next-step.ts'
+import { findNextStep, type NextStepState } from './next-step.ts'
 
-const fresh: Standing = {
+const fresh: NextStepState = {
   ...{ isRehearsed: false, hasTarget: true, stopAt: () => null, changed: null, sent: null },
   ...{ changedFile: null, ending: null, remedy: null, approvalSha256: null, isAttended: false },
 }
-const rehearsed: Standing = { ...fresh, isRehearsed: true, approvalSha256: '0123456789abcdef'.repeat(4) }
-const approved: Standing = { ...rehearsed, changed: [] }
+const rehearsed: NextStepState = { ...fresh, isRehearsed: true, approvalSha256: '0123456789abcdef'.repeat(4) }
+const approved: NextStepState = { ...rehearsed, changed: [] }
 const sent = { isAll: true, verification: { ok: true } as Verification }
 const inService = (state: string): ServiceAnswer => ({
   ...{ id: '7', state, step: null },
@@ -18,39 +18,45 @@ const inService = (state: string): ServiceAnswer => ({
 })
 
 const silent: ServiceAnswer = { id: '7', unknownBecause: 'away' }
-const verified: Standing = { ...approved, sent }
-const differing: Standing = { ...approved, sent: { ...sent, verification: { ok: false } as Verification } }
+const verified: NextStepState = { ...approved, sent }
+const differing: NextStepState = { ...approved, sent: { ...sent, verification: { ok: false } as Verification } }
 const rejecting = (at: string) => ({ command: `pennon import rejects ${at} --group`, wayOut: 'mend' })
-const ended = (how: 'publish' | 'discard', isDone: boolean): Standing => ({
+const ended = (how: 'publish' | 'discard', isDone: boolean): NextStepState => ({
   ...verified,
   ending: { serviceJobId: '7', how, isDone },
 })
 
 describe('the next step of an import', () => {
-  const cases: readonly (readonly [what: string, standing: Standing, service: ServiceAnswer, command: string])[] = [
-    ['after planning', fresh, null, 'run it'],
-    ['after a rehearsal', rehearsed, null, 'run it --yes 0123456789ab'],
-    ['after a rehearsal, on a terminal, which asks', { ...rehearsed, isAttended: true }, null, 'run it'],
-    ['after too many rejects', { ...rehearsed, stopAt: rejecting }, null, 'rejects it --group'],
-    ['without a target', { ...rehearsed, hasTarget: false }, null, 'plan it … --project-key phc_…'],
-    ['after the approval', approved, null, 'run it'],
-    ['when the limits changed since', { ...approved, changed: ['the limits'] }, null, 'run it --yes 0123456789ab'],
-    ['once half is sent', { ...approved, sent: { ...sent, isAll: false } }, inService('sending'), 'run it'],
-    ['before verifying', { ...approved, sent: { ...sent, verification: null } }, inService('verifying'), 'run it'],
-    ['after verifying found differences', differing, inService('verifying'), 'run it'],
-    ['once verified', verified, inService('pending'), 'publish it'],
-    ['once verified, without an answer of the service', verified, silent, 'publish it'],
-    ['once this folder published, without an answer', ended('publish', true), silent, 'discard it'],
-    ['once this folder asked to publish, without an answer', ended('publish', false), silent, 'publish it'],
-    ['once this folder asked to discard, without an answer', ended('discard', false), silent, 'discard it'],
-    ['once this folder discarded, without asking', ended('discard', true), null, 'plan ANOTHER-FOLDER'],
-    ['while another folder discards what is published', ended('publish', true), inService('discarding'), 'discard it'],
-    ['while the service publishes', verified, inService('publishing'), 'publish it'],
-    ['once published', verified, inService('published'), 'discard it'],
-    ['while the service discards', verified, inService('discarding'), 'discard it'],
-    ['once discarded', verified, inService('discarded'), 'plan ANOTHER-FOLDER'],
-    ['after a failure', verified, inService('failed'), 'discard it'],
-  ]
+  const cases: readonly (readonly [what: string, standing: NextStepState, service: ServiceAnswer, command: string])[] =
+    [
+      ['after planning', fresh, null, 'run it'],
+      ['after a rehearsal', rehearsed, null, 'run it --yes 0123456789ab'],
+      ['after a rehearsal, on a terminal, which asks', { ...rehearsed, isAttended: true }, null, 'run it'],
+      ['after too many rejects', { ...rehearsed, stopAt: rejecting }, null, 'rejects it --group'],
+      ['without a target', { ...rehearsed, hasTarget: false }, null, 'plan it … --project-key phc_…'],
+      ['after the approval', approved, null, 'run it'],
+      ['when the limits changed since', { ...approved, changed: ['the limits'] }, null, 'run it --yes 0123456789ab'],
+      ['once half is sent', { ...approved, sent: { ...sent, isAll: false } }, inService('sending'), 'run it'],
+      ['before verifying', { ...approved, sent: { ...sent, verification: null } }, inService('verifying'), 'run it'],
+      ['after verifying found differences', differing, inService('verifying'), 'run it'],
+      ['once verified', verified, inService('pending'), 'publish it'],
+      ['once verified, without an answer of the service', verified, silent, 'publish it'],
+      ['once this folder published, without an answer', ended('publish', true), silent, 'discard it'],
+      ['once this folder asked to publish, without an answer', ended('publish', false), silent, 'publish it'],
+      ['once this folder asked to discard, without an answer', ended('discard', false), silent, 'discard it'],
+      ['once this folder discarded, without asking', ended('discard', true), null, 'plan ANOTHER-FOLDER'],
+      [
+        'while another folder discards what is published',
+        ended('publish', true),
+        inService('discarding'),
+        'discard it',
+      ],
+      ['while the service publishes', verified, inService('publishing'), 'publish it'],
+      ['once published', verified, inService('published'), 'discard it'],
+      ['while the service discards', verified, inService('discarding'), 'discard it'],
+      ['once discarded', verified, inService('discarded'), 'plan ANOTHER-FOLDER'],
+      ['after a failure', verified, inService('failed'), 'discard it'],
+    ]
   for (const [what, standing, service, command] of cases)
     it(`${what}: pennon import ${command}`, () => {
       assert.equal(findNextStep('it', standing, service).command, `pennon import ${command}`)
@@ -65,7 +71,7 @@ describe('the next step of an import', () => {
   it('is the remedy, as a command or a sentence, if running again would only stop for the same reason', () => {
     const zone = { command: 'pennon import run FOLDER --source-timezone ZONE', why: 'ZONE is that of the project' }
     const key = { command: null, why: 'set another key, then pennon import run FOLDER' }
-    const at = (standing: Standing) => formatNextStep(findNextStep("ada's", standing, null))
+    const at = (standing: NextStepState) => formatNextStep(findNextStep("ada's", standing, null))
     assert.equal(
       at({ ...fresh, remedy: zone }),
       "Next: pennon import run 'ada'\\''s' --source-timezone ZONE (ZONE is that of the project)",

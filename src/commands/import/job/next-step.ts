@@ -6,9 +6,9 @@ import type { Remedy } from '#importer/job/job-paused.ts'
 import { readManifest } from '#importer/job/manifest.ts'
 import { hashConversionSettings } from '#importer/job/plan.ts'
 import { progressFile, progressSchema } from '#importer/job/progress.ts'
-import { type Ending, readEnding, readServiceJob } from '#importer/send/service-job.ts'
+import { type JobEnding, readEnding, readServiceJob } from '#importer/send/service-job.ts'
 import { findChangedSource } from '#importer/stages/raw-sources.ts'
-import { readRehearsal, type Sent } from '#importer/stages/report/import-report.ts'
+import { readRehearsal, type SentSummary } from '#importer/stages/report/import-report.ts'
 import { readSentSummary } from '#importer/verify/sent.ts'
 import { formatNextStep, type NextStep, quotePath } from '../messages/print.ts'
 import type { ServiceAnswer } from '../service/ask-service.ts'
@@ -18,7 +18,7 @@ import type { Job } from './open-job.ts'
 import { findRehearsalStop, type RehearsalStop } from './rehearsal-stop.ts'
 
 /** The state of a job, as far as it decides the next step. */
-export interface Standing {
+export interface NextStepState {
   readonly isRehearsed: boolean
   readonly hasTarget: boolean
   /** Identifies what can be approved now; null if nothing can. */
@@ -29,11 +29,11 @@ export interface Standing {
   readonly stopAt: (at: string) => Pick<RehearsalStop, 'command' | 'wayOut'> | null
   /** Descriptions of what changed since the approval; null without an approval. */
   readonly changed: readonly string[] | null
-  readonly sent: Pick<Sent, 'isAll' | 'verification'> | null
+  readonly sent: Pick<SentSummary, 'isAll' | 'verification'> | null
   /** A file that changed since it was staged; null for none, or once the files are no longer needed. */
   readonly changedFile: string | null
   /** What this folder asked the service to do with the job. */
-  readonly ending: Ending | null
+  readonly ending: JobEnding | null
   /**
    * What to do before the next run, which would otherwise stop again; null if the last run did not stop, or if
    * something has changed since.
@@ -72,12 +72,12 @@ export async function readJobProgress({ folder, plan }: JobOfFolder) {
     changed: approval && manifest && listChangesSinceApproval(approval, { plan, manifest }),
     remedy: isStopped && progress.updatedAt >= (approval?.approvedAt ?? '') ? (progress.wayOut ?? null) : null,
     ending: ending?.serviceJobId === readServiceJob(folder)?.id ? ending : null,
-  } satisfies Standing
+  } satisfies NextStepState
   return { ...standing, manifest, report, progress, approvedAt: approval?.approvedAt ?? null }
 }
 
 /** @param path of the job's folder as the user wrote it. */
-export function findNextStep(path: string, standing: Standing, service: ServiceAnswer): NextStep {
+export function findNextStep(path: string, standing: NextStepState, service: ServiceAnswer): NextStep {
   const at = quotePath(path)
   const next =
     findStepAfterSending(at, service, standing.ending) ??
@@ -89,7 +89,7 @@ export function findNextStep(path: string, standing: Standing, service: ServiceA
 }
 
 /** The service's state wins over the folder's: the job may have been published or discarded from elsewhere. */
-function findStepAfterSending(at: string, service: ServiceAnswer, ending: Ending | null): NextStep | null {
+function findStepAfterSending(at: string, service: ServiceAnswer, ending: JobEnding | null): NextStep | null {
   const isKnown = service !== null && !('unknownBecause' in service)
   switch (isKnown ? service.state : ending && endStates[ending.how][ending.isDone ? 1 : 0]) {
     case 'publishing':
@@ -114,7 +114,11 @@ function createStep(command: string, why: string): NextStep {
 /** The states of the service's job while it is published or discarded, and afterwards. */
 export const endStates = { publish: ['publishing', 'published'], discard: ['discarding', 'discarded'] } as const
 
-function findStepAfterSent(at: string, { verification }: Pick<Sent, 'verification'>, service: ServiceAnswer): NextStep {
+function findStepAfterSent(
+  at: string,
+  { verification }: Pick<SentSummary, 'verification'>,
+  service: ServiceAnswer,
+): NextStep {
   if (verification === null) return createStep(`run ${at}`, 'verify the stored events')
   if (!verification.ok)
     return createStep(
@@ -130,7 +134,7 @@ function findStepAfterSent(at: string, { verification }: Pick<Sent, 'verificatio
 
 function findStepBeforeSent(
   at: string,
-  { isRehearsed, hasTarget, approvalSha256, isAttended, stopAt, changed, sent, changedFile }: Standing,
+  { isRehearsed, hasTarget, approvalSha256, isAttended, stopAt, changed, sent, changedFile }: NextStepState,
 ): NextStep {
   if (changedFile !== null)
     return {
@@ -144,5 +148,8 @@ function findStepBeforeSent(
   if (changed?.length === 0) return createStep(`run ${at}`, sent === null ? 'sends it' : 'send the rest')
   const yes = isAttended ? '' : ` --yes ${approvalSha256?.slice(0, hashDigits)}`
   const why = changed && `${changed.join(' and ')} changed since the approval`
-  return createStep(`run ${at}${yes}`, why ?? `approve and send it, after reading the report: pennon import report ${at}`)
+  return createStep(
+    `run ${at}${yes}`,
+    why ?? `approve and send it, after reading the report: pennon import report ${at}`,
+  )
 }

@@ -5,7 +5,7 @@ import { describe, it } from 'node:test'
 import { envSetting } from '../../../../tests/support/env-setting.ts'
 import { serveAnswers } from '../../../../tests/support/local-server.ts'
 import { tempDir } from '../../../../tests/support/temp-dir.ts'
-import type { Person } from '../../client/prompt.ts'
+import type { Prompter } from '../../client/prompt.ts'
 import { completePlanOptions, type GivenPlanOptions } from './ask-plan.ts'
 
 const given: GivenPlanOptions = { maxRejectShare: '1%' }
@@ -73,7 +73,7 @@ describe('planning on a terminal', () => {
 function answering(...answers: readonly string[]) {
   const asked: string[] = []
   const printed: string[] = []
-  const person: Person = {
+  const person: Prompter = {
     canAsk: () => true,
     async ask(question, byDefault = '') {
       const answer = answers[asked.length]

@@ -7,7 +7,7 @@ import { refuse } from '#commands/refuse.ts'
 import { inDocs } from '#distribution.ts'
 import { findRawFiles } from '#importer/read/raw-files.ts'
 import { sourceNames } from '#importer/sources/sources.ts'
-import { type Person, personAtTerminal } from '../../client/prompt.ts'
+import { type Prompter, terminalPrompter } from '../../client/prompt.ts'
 import {
   findAddressProblem,
   findDefaultAddress,
@@ -25,7 +25,7 @@ export async function completePlanOptions(
   given: GivenPlanOptions,
   files: readonly string[],
   fetched: { readonly source: string | null } | undefined,
-  person: Person = personAtTerminal,
+  person: Prompter = terminalPrompter,
 ): Promise<{ readonly options: PlanOptions; readonly files: readonly string[] }> {
   const source = given.source ?? fetched?.source ?? (await askForSource(person))
   const named = files.length === 0 && fetched === undefined ? await askForFiles(person) : files
@@ -33,14 +33,14 @@ export async function completePlanOptions(
   return { options: { ...given, source, ...mapping, ...(await askForTarget(given, person)) }, files: named }
 }
 
-export async function askForSource(person: Person): Promise<string> {
+export async function askForSource(person: Prompter): Promise<string> {
   if (!person.canAsk()) refuse(`set the source product: --source is one of ${sourceNames.join(', ')}`)
   return askUntilValid(person, `Which product is it from? ${sourceNames.join(', ')}`, source =>
     sourceNames.includes(source) ? null : `there is no source ${JSON.stringify(source)}`,
   )
 }
 
-async function askForFiles(person: Person): Promise<readonly string[]> {
+async function askForFiles(person: Prompter): Promise<readonly string[]> {
   if (!person.canAsk()) return []
   const question = 'File or folder of the export (for several, pass them as arguments)'
   const path = await askUntilValid(person, question, typed =>
@@ -60,7 +60,7 @@ async function findFilesProblem(path: string): Promise<string | null> {
 /** Generic files need a mapping, which may also be part of the configuration. */
 async function askForMapping(
   { source, mapping, config }: PlanOptions,
-  person: Person,
+  person: Prompter,
 ): Promise<Pick<PlanOptions, 'mapping'>> {
   if (source !== 'generic' || mapping !== undefined || !person.canAsk()) return {}
   if (config !== undefined && Object.hasOwn(readJsonFile(config, '--config'), 'mapping')) return {}
@@ -72,7 +72,7 @@ async function askForMapping(
 }
 
 async function askUntilValid(
-  person: Person,
+  person: Prompter,
   question: string,
   findProblem: (typed: string) => string | null | Promise<string | null>,
   byDefault?: string,
@@ -92,7 +92,7 @@ function expandHome(path: string): string {
 
 async function askForTarget(
   { projectKey, host, json }: GivenPlanOptions,
-  person: Person,
+  person: Prompter,
 ): Promise<{ projectKey?: string; host?: string }> {
   if (!person.canAsk() || json === true) return {}
   const known = findProjectKey({ ...(projectKey !== undefined && { projectKey }) })
@@ -118,7 +118,7 @@ async function askForTarget(
 }
 
 /** @returns undefined for the default, whose private API may have a separate port. */
-async function askForAddress(person: Person): Promise<string | undefined> {
+async function askForAddress(person: Prompter): Promise<string | undefined> {
   const byDefault = findDefaultAddress()
   const typed = await askUntilValid(person, 'URL of the instance', findAddressProblem, byDefault)
   return typed === byDefault ? undefined : typed

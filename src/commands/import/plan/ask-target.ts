@@ -18,7 +18,7 @@ import type { PlanOptions } from './plan-options.ts'
 const timeoutMs = 15_000
 
 /** The target of a plan, and notes to print about what is missing there. */
-export interface TargetOfPlan {
+export interface PlanTarget {
   readonly target: ImportTarget
   readonly notes: readonly string[]
   /** Whether the project stores all events without persons; false if that could not be asked. */
@@ -28,7 +28,7 @@ export interface TargetOfPlan {
 type AskedTarget = Pick<PlanOptions, 'projectKey' | 'host' | 'apiHost'>
 
 /** @returns null without a key: then the job can be rehearsed, but not sent. */
-export async function resolveImportTarget(options: AskedTarget): Promise<TargetOfPlan | null> {
+export async function resolveImportTarget(options: AskedTarget): Promise<PlanTarget | null> {
   const projectKey = findProjectKey(options)
   if (projectKey === null) return null
   const config = readConfigOrRefuse()
@@ -132,7 +132,7 @@ async function findProject(
   instance: string,
   projectKey: string,
   { personalKey }: Config,
-): Promise<Omit<TargetOfPlan, 'target'> & Pick<ImportTarget, 'projectId' | 'projectName'>> {
+): Promise<Omit<PlanTarget, 'target'> & Pick<ImportTarget, 'projectId' | 'projectName'>> {
   const unknown = { projectId: null, projectName: null, isPersonless: false }
   if (personalKey === null)
     return {

@@ -64,7 +64,11 @@ export function readSourceConfig(
 }
 
 /** @returns whether the person data of events is left out; null if the project decides. */
-function readStripPersonData({ source, keepPersonData = false, stripPersonData = false }: SourceOptions): boolean | null {
+function readStripPersonData({
+  source,
+  keepPersonData = false,
+  stripPersonData = false,
+}: SourceOptions): boolean | null {
   if (!keepPersonData && !stripPersonData) return null
   if (keepPersonData && stripPersonData) refuse('--keep-person-data and --strip-person-data cannot be combined')
   if (source !== 'posthog')

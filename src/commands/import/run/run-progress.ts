@@ -53,7 +53,8 @@ export function createRunProgress({
     const figures = tracker.figures()
     storeFigures(figures)
     const width = widthNow()
-    if (width !== null) write(`\r${truncateToWidth(toPrintable(formatTerminalLine(figures, width)), width - 1)}\u001b[K`)
+    if (width !== null)
+      write(`\r${truncateToWidth(toPrintable(formatTerminalLine(figures, width)), width - 1)}\u001b[K`)
     else if (Date.now() - saidMs >= linesEveryMs) {
       saidMs = Date.now()
       write(isJson ? `${toPrintable(JSON.stringify(figures))}\n` : `${toPrintable(formatProgressLine(figures))}\n`)

@@ -21,7 +21,12 @@ import {
   reportJobState,
 } from '#importer/send/service-job.ts'
 import { openStagedJob } from '#importer/stages/part-lines.ts'
-import { type ImportReport, readRehearsal, reportNames, type Sent } from '#importer/stages/report/import-report.ts'
+import {
+  type ImportReport,
+  readRehearsal,
+  reportNames,
+  type SentSummary,
+} from '#importer/stages/report/import-report.ts'
 import { formatNote, rowsErased } from '#importer/stages/report/note-messages.ts'
 import { formatSufficientRejectShare } from '#importer/stages/report/rejects.ts'
 import { describeSentEvents } from '#importer/stages/report/report-sections.ts'
@@ -182,7 +187,7 @@ export async function printSentReport(job: Job, report: ImportReport, json: bool
   if (problem !== null) throw new JobStopped(problem)
 }
 
-function findProblem({ verification, balance }: Sent, at: string): string | null {
+function findProblem({ verification, balance }: SentSummary, at: string): string | null {
   if (verification?.ok !== true) {
     const { notes = [], checks = [] } = verification ?? {}
     const erased = notes.find(({ reason }) => reason === rowsErased)

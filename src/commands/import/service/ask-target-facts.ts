@@ -4,7 +4,7 @@
 import { getOwnValue, isJsonObject, type JsonObject, type JsonValue, readJsonNumber } from '#core/json.ts'
 import { readServiceJob } from '#importer/send/service-job.ts'
 import type { OverlapDay, TargetAnswer, TargetFacts } from '#importer/stages/report/import-report.ts'
-import type { AskedOfTarget } from '#importer/stages/report/target-facts.ts'
+import type { TargetFactsQuery } from '#importer/stages/report/target-facts.ts'
 import type { PrivateApi } from '../../client/private-api.ts'
 import { quotePath } from '../messages/print.ts'
 import { type JobOfFolder, queryJobTarget } from './target-api.ts'
@@ -17,7 +17,7 @@ const daysMax = 50_000
 
 export async function queryTargetFacts(
   { folder, plan, signal }: JobOfFolder & { readonly signal: AbortSignal },
-  asked: AskedOfTarget,
+  asked: TargetFactsQuery,
 ): Promise<TargetAnswer> {
   const { target } = plan
   if (target === null)
@@ -35,7 +35,7 @@ export async function queryTargetFacts(
 
 async function findTargetFacts(
   api: PrivateApi,
-  { names, days }: AskedOfTarget,
+  { names, days }: TargetFactsQuery,
   ownJob: string | null,
 ): Promise<TargetFacts> {
   const project = await api.get('/')

@@ -7,7 +7,7 @@ import type { FlagIssue, FlagIssueCode } from './flag-issue.ts'
 const decimalsMax = 2
 
 /** Thrown to leave the nested reading functions at once; `readRules` turns it into a result. */
-export class Fault extends Error {
+export class DocumentFault extends Error {
   readonly fault: FlagIssue
 
   constructor(path: string, code: FlagIssueCode, message: string) {
@@ -16,7 +16,7 @@ export class Fault extends Error {
   }
 }
 
-export class Fields {
+export class DocumentFields {
   readonly #object: JsonObject
   readonly #path: string
 
@@ -25,9 +25,9 @@ export class Fields {
     this.#path = path
   }
 
-  static of(value: JsonValue, path: string): Fields {
-    if (!isJsonObject(value)) throw new Fault(path, 'invalid', 'Must be an object.')
-    return new Fields(value, path)
+  static of(value: JsonValue, path: string): DocumentFields {
+    if (!isJsonObject(value)) throw new DocumentFault(path, 'invalid', 'Must be an object.')
+    return new DocumentFields(value, path)
   }
 
   names(): string[] {
@@ -39,7 +39,7 @@ export class Fields {
   }
 
   refuse(name: string, message: string): never {
-    throw new Fault(this.pathOf(name), 'invalid_input', message)
+    throw new DocumentFault(this.pathOf(name), 'invalid_input', message)
   }
 
   mustBeAmong(known: readonly string[]): void {
@@ -59,7 +59,7 @@ export class Fields {
 
   required(name: string): JsonValue {
     const value = getOwnValue(this.#object, name)
-    if (value === undefined) throw new Fault(this.pathOf(name), 'required', 'This field is required.')
+    if (value === undefined) throw new DocumentFault(this.pathOf(name), 'required', 'This field is required.')
     return value
   }
 
@@ -73,8 +73,8 @@ export class Fields {
     return typeof value === 'boolean' ? value : this.#invalid(name, 'true or false')
   }
 
-  object(name: string): Fields {
-    return Fields.of(this.required(name), this.pathOf(name))
+  object(name: string): DocumentFields {
+    return DocumentFields.of(this.required(name), this.pathOf(name))
   }
 
   list(name: string, countMax: number): JsonValue[] {
@@ -104,7 +104,7 @@ export class Fields {
   }
 
   #invalid(name: string, form: string): never {
-    throw new Fault(this.pathOf(name), 'invalid', `Must be ${form}.`)
+    throw new DocumentFault(this.pathOf(name), 'invalid', `Must be ${form}.`)
   }
 }
 

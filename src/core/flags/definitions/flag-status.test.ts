@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { JsonObject } from '../../json.ts'
-import { type FlagOfStatus, type FlagStatus, statusOfFlag } from './flag-status.ts'
+import { type FlagStatus, type FlagStatusInput, statusOfFlag } from './flag-status.ts'
 
 const dayMs = 86_400_000
 const nowMs = 1_790_000_000_000
@@ -20,7 +20,7 @@ interface Case {
   readonly filters: JsonObject
   readonly settled: number
   readonly called: number | null
-  readonly over?: Partial<FlagOfStatus>
+  readonly over?: Partial<FlagStatusInput>
 }
 
 const table: [Case, FlagStatus, reason: RegExp][] = [

@@ -13,7 +13,7 @@ const staleAfterDays = 30
 export const staleAfterMs = staleAfterDays * dayMs
 
 /** The parts of a flag that its status depends on. */
-export type FlagOfStatus = Pick<Flag, 'active' | 'archived' | 'deleted' | 'filters' | 'conditionsSinceMs'>
+export type FlagStatusInput = Pick<Flag, 'active' | 'archived' | 'deleted' | 'filters' | 'conditionsSinceMs'>
 
 /**
  * An active flag is stale when it was not called for 30 days; or when no call is known and it has decided the same for
@@ -21,7 +21,7 @@ export type FlagOfStatus = Pick<Flag, 'active' | 'archived' | 'deleted' | 'filte
  * @param lastCalledAtMs null when no call is known.
  */
 export function statusOfFlag(
-  flag: FlagOfStatus,
+  flag: FlagStatusInput,
   lastCalledAtMs: number | null,
   nowMs: number,
 ): { readonly status: FlagStatus; readonly reason: string } {

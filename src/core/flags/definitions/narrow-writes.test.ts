@@ -5,8 +5,8 @@ import {
   archive,
   disable,
   enable,
-  type NarrowWrite,
   rollOutToEveryone,
+  type SingleFlagChange,
   setConditionRollout,
   unarchive,
 } from './narrow-writes.ts'
@@ -21,7 +21,7 @@ const variants = (control: number, test: number) => ({
 })
 
 /** The fields to write, or the refusal as text. */
-function outcome(write: NarrowWrite, flag: { active?: boolean; archived?: boolean; filters?: JsonObject }) {
+function outcome(write: SingleFlagChange, flag: { active?: boolean; archived?: boolean; filters?: JsonObject }) {
   const changed = write({ active: true, archived: false, filters: {}, ...flag })
   return changed.ok ? changed.value : `${changed.error.attr}: ${changed.error.message}`
 }

@@ -7,7 +7,7 @@ import { err, ok, type Result } from '../../result.ts'
 import type { Flag } from './flag.ts'
 import { readConfigVersion } from './read-rules.ts'
 
-export interface NarrowRefusal {
+export interface FlagChangeRefusal {
   readonly code: 'invalid_input' | 'unsupported_config_version'
   /** The field of the request that cannot be applied; null when the flag itself does not allow the write. */
   readonly attr: string | null
@@ -15,26 +15,26 @@ export interface NarrowRefusal {
 }
 
 /** The parts of a flag that narrow writes read and change. */
-export type NarrowFlag = Pick<Flag, 'active' | 'archived' | 'filters'>
+export type ChangeableFlag = Pick<Flag, 'active' | 'archived' | 'filters'>
 
 /**
  * @returns the fields to write, none when the flag is already in that state; or why the write does not fit the flag.
  */
-export type NarrowWrite = (flag: NarrowFlag) => Result<Partial<NarrowFlag>, NarrowRefusal>
+export type SingleFlagChange = (flag: ChangeableFlag) => Result<Partial<ChangeableFlag>, FlagChangeRefusal>
 
-export const enable: NarrowWrite = flag => {
+export const enable: SingleFlagChange = flag => {
   if (flag.archived) return refuseWrite(null, 'Cannot enable an archived feature flag. Unarchive it first.')
   return ok(flag.active ? {} : { active: true })
 }
 
-export const disable: NarrowWrite = flag => ok(flag.active ? { active: false } : {})
+export const disable: SingleFlagChange = flag => ok(flag.active ? { active: false } : {})
 
 /** The flag is switched off as well: an archived one is never active. */
-export const archive: NarrowWrite = flag => ok(flag.archived ? {} : { archived: true })
+export const archive: SingleFlagChange = flag => ok(flag.archived ? {} : { archived: true })
 
-export const unarchive: NarrowWrite = flag => ok(flag.archived ? { archived: false } : {})
+export const unarchive: SingleFlagChange = flag => ok(flag.archived ? { archived: false } : {})
 
-export function setConditionRollout(conditionIndex: number, rolloutPercentage: number): NarrowWrite {
+export function setConditionRollout(conditionIndex: number, rolloutPercentage: number): SingleFlagChange {
   return ({ filters }) => {
     if (readConfigVersion(filters) !== 1) return hasNoConditions
     const sets = readListMember(filters, 'groups')
@@ -52,7 +52,7 @@ export function setConditionRollout(conditionIndex: number, rolloutPercentage: n
 }
 
 /** @param variantKey the variant that everyone gets; null for a flag without variants. */
-export function rollOutToEveryone(variantKey: string | null): NarrowWrite {
+export function rollOutToEveryone(variantKey: string | null): SingleFlagChange {
   return ({ filters }) => {
     if (readConfigVersion(filters) !== 1) return hasNoConditions
     const attr = 'variant_key'
@@ -92,11 +92,11 @@ export function assignAllToVariant(filters: JsonObject, variantKey: string): Jso
   })
 }
 
-function refuseWrite(attr: string | null, message: string): Result<never, NarrowRefusal> {
+function refuseWrite(attr: string | null, message: string): Result<never, FlagChangeRefusal> {
   return err({ code: 'invalid_input', attr, message })
 }
 
-const hasNoConditions = err<NarrowRefusal>({
+const hasNoConditions = err<FlagChangeRefusal>({
   code: 'unsupported_config_version',
   attr: null,
   message: 'This version 2 feature flag has rules and no release conditions: update its filters as a whole.',

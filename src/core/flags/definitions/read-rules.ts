@@ -6,7 +6,7 @@ import { getOwnValue, isDeeperThan, isJsonObject, type JsonObject, type JsonValu
 import { err, ok, type Result } from '../../result.ts'
 import { parseDateFilter } from '../match/match-date.ts'
 import { compileSemver, type SemverOperator, semverOperators } from '../match/match-semver.ts'
-import { Fault, Fields, formatNumberLiteral } from './document-fields.ts'
+import { DocumentFault, DocumentFields, formatNumberLiteral } from './document-fields.ts'
 import type { FlagIssue } from './flag-issue.ts'
 import {
   type ExperimentRule,
@@ -43,19 +43,23 @@ export function readRules(filters: JsonObject): Result<RulesDocument, FlagIssue>
   try {
     return ok(readDocument(filters))
   } catch (error) {
-    if (error instanceof Fault) return err(error.fault)
+    if (error instanceof DocumentFault) return err(error.fault)
     throw error
   }
 }
 
 function readDocument(filters: JsonObject): RulesDocument {
   if (readConfigVersion(filters) !== 2) {
-    throw new Fault('filters.version', 'unsupported_config_version', 'The version of a flag document must be 1 or 2.')
+    throw new DocumentFault(
+      'filters.version',
+      'unsupported_config_version',
+      'The version of a flag document must be 1 or 2.',
+    )
   }
   if (Buffer.byteLength(JSON.stringify(filters)) > documentBytesMax) {
-    throw new Fault('filters', 'invalid_input', `A flag document may have at most ${documentBytesMax} bytes.`)
+    throw new DocumentFault('filters', 'invalid_input', `A flag document may have at most ${documentBytesMax} bytes.`)
   }
-  const document = new Fields(filters, 'filters')
+  const document = new DocumentFields(filters, 'filters')
   document.mustBeAmong(['version', 'return_type', 'default_value', 'rules', 'aggregation_group_type_index'])
   const returnType = document.oneOf('return_type', returnTypes)
   if (document.has('aggregation_group_type_index')) {
@@ -65,8 +69,9 @@ function readDocument(filters: JsonObject): RulesDocument {
   if (defaultValue !== null) checkValue(defaultValue, returnType, document.pathOf('default_value'))
   const ids = new Set<string>()
   const rules = document.list('rules', ruleCountMax).map((value, index) => {
-    const rule = readRule(Fields.of(value, `filters.rules.${index}`), returnType)
-    if (ids.has(rule.id)) throw new Fault(`filters.rules.${index}.id`, 'invalid_input', 'Another rule has this id.')
+    const rule = readRule(DocumentFields.of(value, `filters.rules.${index}`), returnType)
+    if (ids.has(rule.id))
+      throw new DocumentFault(`filters.rules.${index}.id`, 'invalid_input', 'Another rule has this id.')
     ids.add(rule.id)
     return rule
   })
@@ -83,7 +88,7 @@ const fieldsOfType: { readonly [type in Rule['type']]: readonly string[] } = {
 }
 const ruleTypes = Object.keys(fieldsOfType) as Rule['type'][]
 
-function readRule(rule: Fields, returnType: ReturnType): Rule {
+function readRule(rule: DocumentFields, returnType: ReturnType): Rule {
   const type = rule.oneOf('rule_type', ruleTypes)
   rule.mustBeAmong(fieldsOfType[type])
   const id = rule.text('id').toLowerCase()
@@ -103,7 +108,7 @@ function readRule(rule: Fields, returnType: ReturnType): Rule {
   }
 }
 
-function readRollout(rule: Fields): Pick<ExperimentRule, 'rolloutPercentage' | 'continuesOnMiss' | 'seed'> {
+function readRollout(rule: DocumentFields): Pick<ExperimentRule, 'rolloutPercentage' | 'continuesOnMiss' | 'seed'> {
   const rolloutPercentage = rule.percentage('rollout_percentage')
   const onMiss = rule.oneOf('on_rollout_miss', ['continue', 'return_default'] as const)
   rule.oneOf('assignment_algorithm', ['sha1_60_v1'])
@@ -112,7 +117,7 @@ function readRollout(rule: Fields): Pick<ExperimentRule, 'rolloutPercentage' | '
 }
 
 function readExperiment(
-  rule: Fields,
+  rule: DocumentFields,
   returnType: ReturnType,
 ): Pick<ExperimentRule, 'experimentId' | 'paused' | 'variants' | 'holdout'> {
   const experimentId = rule.integerOrNull('experiment_id')
@@ -122,13 +127,13 @@ function readExperiment(
   return { experimentId, paused, variants, holdout }
 }
 
-function readVariants(rule: Fields, returnType: ReturnType): RuleVariant[] {
+function readVariants(rule: DocumentFields, returnType: ReturnType): RuleVariant[] {
   const values = rule.list('variants', variantCountMax)
   if (values.length < 2) rule.refuse('variants', 'An experiment needs at least two variants.')
   const keys = new Set<string>()
   let hundredths = 0
   const variants = values.map((value, index) => {
-    const variant = Fields.of(value, `${rule.pathOf('variants')}.${index}`)
+    const variant = DocumentFields.of(value, `${rule.pathOf('variants')}.${index}`)
     variant.mustBeAmong(['key', 'weight', 'value'])
     const key = variant.text('key')
     if (!/^[\w-]+$/.test(key)) variant.refuse('key', 'The key of a variant may only contain letters, digits, _ and -.')
@@ -144,7 +149,7 @@ function readVariants(rule: Fields, returnType: ReturnType): RuleVariant[] {
   return variants
 }
 
-function readHoldout(holdout: Fields, isLinked: boolean): RuleHoldout {
+function readHoldout(holdout: DocumentFields, isLinked: boolean): RuleHoldout {
   holdout.mustBeAmong(['id', 'seed', 'exclusion_percentage'])
   const id = holdout.integerOrNull('id')
   if ((id !== null) !== isLinked) {
@@ -153,7 +158,7 @@ function readHoldout(holdout: Fields, isLinked: boolean): RuleHoldout {
   return { id, seed: readSeed(holdout), exclusionPercentage: holdout.percentage('exclusion_percentage') }
 }
 
-function readSeed(fields: Fields): string {
+function readSeed(fields: DocumentFields): string {
   const seed = fields.text('seed')
   // A code point has one or two UTF-16 units, so most seeds need no counting.
   if (seed === '' || (seed.length > seedCodePointsMax && [...seed].length > seedCodePointsMax)) {
@@ -162,12 +167,12 @@ function readSeed(fields: Fields): string {
   return seed
 }
 
-function readTargeting(targeting: Fields): Predicate[] {
+function readTargeting(targeting: DocumentFields): Predicate[] {
   targeting.mustBeAmong(['properties'])
   const path = targeting.pathOf('properties')
   return targeting
     .list('properties', predicateCountMax)
-    .map((value, index) => readPredicate(Fields.of(value, `${path}.${index}`)))
+    .map((value, index) => readPredicate(DocumentFields.of(value, `${path}.${index}`)))
 }
 
 const predicateFields = [
@@ -175,7 +180,7 @@ const predicateFields = [
   ...['label', 'cohort_name', 'group_key_names', 'group_type_index'],
 ]
 
-function readPredicate(predicate: Fields): Predicate {
+function readPredicate(predicate: DocumentFields): Predicate {
   predicate.mustBeAmong(predicateFields)
   if (predicate.text('type') !== 'person') {
     predicate.refuse('type', 'Rules of version 2 flags can test only person properties: the type must be "person".')
@@ -232,10 +237,15 @@ const valueHint: { readonly [form in Exclude<ValueForm, 'any'>]: string } = {
   date: 'a date such as 2026-01-31, or a span such as -7d, as a string',
 }
 
-function checkPredicateValue(form: ValueForm, operator: string, value: JsonValue | undefined, predicate: Fields): void {
+function checkPredicateValue(
+  form: ValueForm,
+  operator: string,
+  value: JsonValue | undefined,
+  predicate: DocumentFields,
+): void {
   if (form === 'any') return
   const needed = `The operator ${operator} needs ${valueHint[form]}.`
-  if (value === undefined) throw new Fault(predicate.pathOf('value'), 'required', needed)
+  if (value === undefined) throw new DocumentFault(predicate.pathOf('value'), 'required', needed)
   if (!hasForm(form, operator, value)) predicate.refuse('value', needed)
 }
 
@@ -257,7 +267,7 @@ function hasForm(form: Exclude<ValueForm, 'any'>, operator: string, value: JsonV
   }
 }
 
-function readValue(fields: Fields, returnType: ReturnType): JsonValue {
+function readValue(fields: DocumentFields, returnType: ReturnType): JsonValue {
   const value = fields.required('value')
   checkValue(value, returnType, fields.pathOf('value'))
   return value
@@ -271,13 +281,13 @@ function checkValue(value: JsonValue, type: ReturnType, path: string): void {
       : type === 'object'
         ? isJsonObject(value)
         : typeof value === type
-  if (!isOfType) throw new Fault(path, 'invalid', `The values of this flag must be of type ${type}.`)
-  if (value === '') throw new Fault(path, 'invalid_input', 'A string must not be empty.')
+  if (!isOfType) throw new DocumentFault(path, 'invalid', `The values of this flag must be of type ${type}.`)
+  if (value === '') throw new DocumentFault(path, 'invalid_input', 'A string must not be empty.')
   if (type === 'object' && isDeeperThan(value, valueDepthMax)) {
-    throw new Fault(path, 'invalid_input', `A value may be nested at most ${valueDepthMax} levels deep.`)
+    throw new DocumentFault(path, 'invalid_input', `A value may be nested at most ${valueDepthMax} levels deep.`)
   }
   if (!isEveryNumber(value, number => Math.abs(number) <= Number.MAX_SAFE_INTEGER)) {
-    throw new Fault(path, 'invalid_input', `A number must be between ±${Number.MAX_SAFE_INTEGER}.`)
+    throw new DocumentFault(path, 'invalid_input', `A number must be between ±${Number.MAX_SAFE_INTEGER}.`)
   }
 }
 
@@ -286,7 +296,7 @@ function checkNumbers(filters: JsonObject): void {
   const isRepresented = (number: number, literal: string) =>
     Number.isFinite(number) && (number !== 0 || !/^[^e]*[1-9]/i.test(literal))
   if (!isEveryNumber(filters, isRepresented)) {
-    throw new Fault('filters', 'invalid_input', 'A number is too large or too small for a double.')
+    throw new DocumentFault('filters', 'invalid_input', 'A number is too large or too small for a double.')
   }
 }
 

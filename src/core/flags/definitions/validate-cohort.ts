@@ -52,11 +52,7 @@ class TreeValidation {
       ...(isKnown
         ? []
         : [
-            createFlagIssue(
-              `${path}.type`,
-              chooseIssueCode(type),
-              'The type of the filters of a cohort is OR or AND.',
-            ),
+            createFlagIssue(`${path}.type`, chooseIssueCode(type), 'The type of the filters of a cohort is OR or AND.'),
           ]),
       ...this.#validateValues(top, path, 0),
     ]

@@ -77,7 +77,10 @@ function validateMetadata(filters: JsonObject): FlagIssue[] {
     const metadata = isJsonObject(rule) ? getOwnValue(rule, 'metadata') : undefined
     if (metadata === undefined || Buffer.byteLength(JSON.stringify(metadata)) <= metadataBytesMax) return []
     return [
-      createIssue(`filters.rules.${index}.metadata`, `The metadata of a rule may have at most ${metadataBytesMax} bytes.`),
+      createIssue(
+        `filters.rules.${index}.metadata`,
+        `The metadata of a rule may have at most ${metadataBytesMax} bytes.`,
+      ),
     ]
   })
 }

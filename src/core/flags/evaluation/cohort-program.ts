@@ -51,12 +51,12 @@ interface Caller {
 }
 
 /** Returns what a leaf asks, without its negation, or its answer if that is already known. */
-export type AskOf = (
+export type GetLeafTest = (
   leaf: Exclude<CohortEntry, { kind: 'group' }>,
 ) => FilterTest | { readonly program: CohortProgram; readonly wanted: boolean } | boolean
 
 /** @param place an index among the remembered answers that only this cohort uses. */
-export function buildCohortProgram(top: CohortEntry, place: number, askOf: AskOf): CohortProgram {
+export function buildCohortProgram(top: CohortEntry, place: number, askOf: GetLeafTest): CohortProgram {
   const leaves: CohortLeaf[] = []
   return { first: emitEntry(top, isMember, isNoMember), leaves, place }
 

@@ -38,7 +38,7 @@ export interface CookielessRequest {
 /**
  * What identifies a visitor without cookies, as shown by the connection and the headers; '' where they do not show it.
  */
-export interface ShownVisitor {
+export interface RequestVisitor {
   readonly address: string
   /** A host, or the address of a page on it. */
   readonly host: string

@@ -100,7 +100,14 @@ function wallToInstant(wall: Temporal.PlainDateTime, timezone: string): Instant 
 }
 
 /** Epoch ms of the parts read as UTC; null for a 30 February, a 25th hour or a second 60. */
-function parseUtcMs(year: string, month: string, day: string, hour: string, minute: string, second: string): number | null {
+function parseUtcMs(
+  year: string,
+  month: string,
+  day: string,
+  hour: string,
+  minute: string,
+  second: string,
+): number | null {
   if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 59) return null
   const date = new Date(0)
   date.setUTCFullYear(Number(year), Number(month) - 1, Number(day))

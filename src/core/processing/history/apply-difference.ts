@@ -18,7 +18,7 @@ import { personUuid } from '#core/persons/person-uuid.ts'
 import { type Profile, ProfileDraft } from '#core/persons/profile.ts'
 import { type ChunkChanges, noChunkChanges, type Versioned } from '#core/processing/chunk.ts'
 import { openChunkState, type ProjectState, type WorkingPerson } from '#core/processing/chunk-state.ts'
-import type { JobBatch, Note, PublishedBatch } from '#core/processing/imports/publish-staging.ts'
+import type { JobBatch, JobNote, PublishedBatch } from '#core/processing/imports/publish-staging.ts'
 import { LinkedIds } from './linked-ids.ts'
 
 export interface DifferenceBatch extends JobBatch {
@@ -44,7 +44,9 @@ const incomplete: UndoRefusal = 'undo_left:history_is_incomplete'
 const shownIdsMax = 20
 
 /** @returns what to commit, and notes about what is left, which `changes` do not contain. */
-export function applyHistoryDifference(batch: DifferenceBatch): PublishedBatch & { readonly notes: readonly Note[] } {
+export function applyHistoryDifference(
+  batch: DifferenceBatch,
+): PublishedBatch & { readonly notes: readonly JobNote[] } {
   const work = new Difference(batch)
   for (const component of work.components()) work.changePersons(component)
   for (const group of work.groups()) work.changeGroup(group)
@@ -71,7 +73,7 @@ class Difference {
   readonly #removedGroups: ImportChanges['removedGroups'][number][] = []
   readonly #nextMappings: ImportChanges['nextVersions'][number][] = []
   readonly #restored: string[] = []
-  readonly #notes: Note[] = []
+  readonly #notes: JobNote[] = []
 
   constructor(batch: DifferenceBatch) {
     const { projectId, loaded, publishedOverrides = [] } = batch
@@ -291,7 +293,7 @@ class Difference {
     this.#notes.push({ reason: incomplete, details })
   }
 
-  result(): PublishedBatch & { readonly notes: readonly Note[] } {
+  result(): PublishedBatch & { readonly notes: readonly JobNote[] } {
     return {
       notes: this.#notes,
       overrides: this.#overrides,

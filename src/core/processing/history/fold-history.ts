@@ -6,7 +6,7 @@ import { readGroupIdentity } from '#core/events/group-identity.ts'
 import type { GroupType } from '#core/groups/group.ts'
 import { toStagingProjectId } from '#core/imports/import-job.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '#core/json.ts'
-import type { PersonCut } from '#core/persons/person-repair.ts'
+import type { SplitDistinctId } from '#core/persons/person-repair.ts'
 import { emptyProfile, noKeys } from '#core/persons/profile.ts'
 import { ProjectState } from '#core/processing/chunk-state.ts'
 import { applyGroupEvent } from '#core/processing/group-update.ts'
@@ -20,7 +20,7 @@ import { isIllegalDistinctId } from '#core/processing/person-merge.ts'
 import { applyEventWithoutLink, applyPersonEvent } from '#core/processing/person-step.ts'
 import { parseUnsetKeys } from '#core/processing/properties/person-update.ts'
 import type { Project } from '#core/project.ts'
-import type { HistoryItem, ReadEvent } from './historic-event.ts'
+import type { HistoryItem, ParsedHistoricEvent } from './historic-event.ts'
 
 export interface History {
   readonly project: Project
@@ -30,11 +30,11 @@ export interface History {
   readonly of: 'persons' | 'groups'
   readonly items: readonly HistoryItem[]
   /** The cuts of the persons' distinct ids. */
-  readonly cuts?: readonly PersonCut[]
+  readonly cuts?: readonly SplitDistinctId[]
 }
 
 /** A cut comes before the events of the same millisecond. */
-type Step = HistoryItem | { readonly atMs: number; readonly cut: PersonCut }
+type Step = HistoryItem | { readonly atMs: number; readonly cut: SplitDistinctId }
 
 /** @returns the persons or groups that the events make. */
 export function foldHistory(history: History): ProjectState {
@@ -109,7 +109,7 @@ class Fold {
 }
 
 /** A cut id has a separate person from its first event on, or else from its cut on. */
-function applyCut(state: ProjectState, { distinctId, personUuid, createdAtMs }: PersonCut): void {
+function applyCut(state: ProjectState, { distinctId, personUuid, createdAtMs }: SplitDistinctId): void {
   if (state.mappings.has(distinctId)) return
   const person = state.createPerson(personUuid, emptyProfile, createdAtMs, false)
   state.attach(distinctId, person, state.versionFor(distinctId, personUuid))
@@ -136,7 +136,7 @@ function publish(
 }
 
 /** Applies an event to its person as `apply-event.ts` does, from what the row has kept. */
-function applyToPerson(state: ProjectState, row: ReadEvent, isCut: boolean): void {
+function applyToPerson(state: ProjectState, row: ParsedHistoricEvent, isCut: boolean): void {
   const { distinctId, linkedId, event, timestampMs, uuid, importJobId, historicalMigration: historical, changes } = row
   if (!hasProfile(row)) {
     if (state.findPerson(distinctId) === undefined) state.rememberPersonless(distinctId)
@@ -156,7 +156,7 @@ function applyToPerson(state: ProjectState, row: ReadEvent, isCut: boolean): voi
   applyEvent(state, { ...update, timestampMs, uuid, importJobId, historical }, ignoreWarning)
 }
 
-function applyToGroup(state: ProjectState, row: ReadEvent): void {
+function applyToGroup(state: ProjectState, row: ParsedHistoricEvent): void {
   if (!hasProfile(row)) return
   const { timestampMs, uuid, importJobId, historicalMigration: historical, changes } = row
   const identity = readGroupIdentity(changes)
@@ -169,7 +169,7 @@ function applyToGroup(state: ProjectState, row: ReadEvent): void {
 }
 
 /** Whether the event changed its person and groups: an event of the AI lane only reads its person. */
-function hasProfile({ personMode, lane }: ReadEvent): boolean {
+function hasProfile({ personMode, lane }: ParsedHistoricEvent): boolean {
   return personMode === 'full' && lane !== 'ai'
 }
 

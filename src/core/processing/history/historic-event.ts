@@ -32,7 +32,7 @@ export interface HistoricEvent
 }
 
 /** An event with its parsed `changesJson`. */
-export type ReadEvent = HistoricEvent & { readonly changes: JsonObject }
+export type ParsedHistoricEvent = HistoricEvent & { readonly changes: JsonObject }
 
 export interface PublishedJob {
   readonly id: number
@@ -42,8 +42,13 @@ export interface PublishedJob {
 
 /** One change: an event that was applied when it arrived, or the publishing of a job with its events. */
 export type HistoryItem =
-  | { readonly atMs: number; readonly event: ReadEvent; readonly job: null }
-  | { readonly atMs: number; readonly event: null; readonly job: PublishedJob; readonly events: readonly ReadEvent[] }
+  | { readonly atMs: number; readonly event: ParsedHistoricEvent; readonly job: null }
+  | {
+      readonly atMs: number
+      readonly event: null
+      readonly job: PublishedJob
+      readonly events: readonly ParsedHistoricEvent[]
+    }
 
 /**
  * Puts events in the order of their processing: by offset within a stream of the log, by time of storing across streams. A
@@ -56,7 +61,7 @@ export function orderHistory(
   jobs: ReadonlyMap<number, PublishedJob>,
 ): readonly HistoryItem[] {
   const applied: HistoryItem[] = []
-  const ofJobs: ReadEvent[] = []
+  const ofJobs: ParsedHistoricEvent[] = []
   for (const ofStream of Map.groupBy(events, ({ logStream }) => logStream).values()) {
     const ordered = ofStream.toSorted((a, b) => a.logOffset - b.logOffset || a.storedAtMs - b.storedAtMs)
     let atMs = Number.NEGATIVE_INFINITY

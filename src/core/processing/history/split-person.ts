@@ -3,7 +3,7 @@
 import { getOwnValue } from '#core/json.ts'
 import { isSameJson } from '#core/json-equal.ts'
 import type { Person } from '#core/persons/person.ts'
-import type { PersonCut } from '#core/persons/person-repair.ts'
+import type { SplitDistinctId } from '#core/persons/person-repair.ts'
 import { ProjectState } from '#core/processing/chunk-state.ts'
 import type { JobBatch, PublishedBatch } from '#core/processing/imports/publish-staging.ts'
 import { applyHistoryDifference } from './apply-difference.ts'
@@ -15,7 +15,7 @@ export interface SplitBatch extends JobBatch {
   /** The events of the person's distinct ids and of the ids linked with them, with earlier cuts. */
   readonly history: History
   /** One cut for each distinct id of the person; the cut of the main id has the person's uuid. */
-  readonly cuts: readonly PersonCut[]
+  readonly cuts: readonly SplitDistinctId[]
 }
 
 /** Values of the person that its events do not explain stay with the main distinct id. */

@@ -57,7 +57,7 @@ export function publishImportLinks(
 export function applyImportLinks(
   state: ProjectState,
   links: readonly ImportLink[],
-  notes: Note[],
+  notes: JobNote[],
   isRefused: (link: ImportLink) => boolean = () => false,
 ): void {
   for (const link of links) {
@@ -85,7 +85,7 @@ export function mergeStagedPersons(
   state: ProjectState,
   staged: readonly (readonly [string, Profiled])[],
   options: ImportOptions,
-  notes: Note[],
+  notes: JobNote[],
 ): void {
   for (const [distinctId, person] of staged) joinPerson(state, distinctId, person, options, notes)
 }
@@ -102,7 +102,7 @@ export function mergeStagedGroups(
   state: ProjectState,
   groups: readonly Group[],
   typeNames: ReadonlyMap<number, string>,
-  notes: Note[],
+  notes: JobNote[],
 ): void {
   for (const group of groups) joinGroup(state, group, typeNames.get(group.typeIndex), notes)
 }
@@ -165,19 +165,19 @@ export function publishGroups(
 }
 
 /** Something that stays as it is, or is lost: counted in the job's notes. */
-export interface Note {
+export interface JobNote {
   readonly reason: string
   readonly details: JsonObject
 }
 
 function publishBatch(
   { importJobId, projectId, loaded, publishedOverrides }: JobBatch,
-  apply: (state: ProjectState, notes: Note[]) => Partial<ImportChanges>,
+  apply: (state: ProjectState, notes: JobNote[]) => Partial<ImportChanges>,
 ): PublishedBatch {
   const projects = openChunkState(loaded)
   const state = projects.get(projectId)
   if (state === undefined) throw new ProjectGoneError(`project ${projectId} of import job ${importJobId} is gone`)
-  const notes: Note[] = []
+  const notes: JobNote[] = []
   const done = apply(state, notes)
   const { changes, overrides } = collectStateChanges(new Map([[projectId, state]]), publishedOverrides)
   const imports = { ...noImportChanges, ...done, notes: groupNotesByReason(importJobId, notes) }
@@ -185,7 +185,7 @@ function publishBatch(
 }
 
 /** Notes by reason, with all details as samples: the store limits how many it keeps. */
-export function groupNotesByReason(importJobId: number, notes: readonly Note[]): ImportNote[] {
+export function groupNotesByReason(importJobId: number, notes: readonly JobNote[]): ImportNote[] {
   return Array.from(
     Map.groupBy(notes, ({ reason }) => reason),
     ([reason, ofReason]) => ({
@@ -202,7 +202,7 @@ function joinPerson(
   distinctId: string,
   staged: Profiled,
   options: ImportOptions,
-  notes: Note[],
+  notes: JobNote[],
 ): void {
   const person = state.findPerson(distinctId)
   const { properties, marks, createdAtMs, isIdentified, lastSeenAtMs } = staged
@@ -246,7 +246,7 @@ function requireOverride(state: ProjectState, distinctId: string): void {
   mapping.changed = true
 }
 
-function joinGroup(state: ProjectState, staged: Group, typeName: string | undefined, notes: Note[]): void {
+function joinGroup(state: ProjectState, staged: Group, typeName: string | undefined, notes: JobNote[]): void {
   const { typeIndex, key, createdAtMs } = staged
   const nameToday = state.nameOfGroupType(typeIndex)
   if (nameToday === undefined || typeName !== nameToday) {

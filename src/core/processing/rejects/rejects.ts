@@ -15,7 +15,7 @@ export const rejectReasons = [
   'message_size_too_large',
   'import_job_closed',
 ] as const
-export type RejectReason = (typeof rejectReasons)[number]
+export type ProcessingRejectReason = (typeof rejectReasons)[number]
 
 /**
  * The reject of an accepted event that was not stored. Its body is the whole event, so that it can be replayed.
@@ -24,7 +24,7 @@ export type RejectReason = (typeof rejectReasons)[number]
 export function createRejectFromEvent(
   place: RecordPlace,
   event: CapturedEvent,
-  reason: RejectReason,
+  reason: ProcessingRejectReason,
   field: string,
 ): RejectedEvent {
   const { protocol, ip, sentAtMs, personProcessingForcedOff } = event
@@ -80,7 +80,7 @@ export function anonymizeReject(reject: RejectedEvent, anonymousProjectIds: Read
 export function createRejectFromRecording(
   place: RecordPlace,
   recording: CapturedRecording,
-  reason: RejectReason,
+  reason: ProcessingRejectReason,
   field: string,
 ): RejectedEvent {
   const { sessionId, windowId, itemCount, itemsBytes } = recording
@@ -129,7 +129,7 @@ export function createRejectFromDamage(
   return {
     rejectId: deriveDamagedRecordUuid(logId, place),
     projectId: 0,
-    reason: 'log_record_damaged' satisfies RejectReason,
+    reason: 'log_record_damaged' satisfies ProcessingRejectReason,
     field: '',
     lane: defaultLaneOf(traffic),
     importJobId: 0,

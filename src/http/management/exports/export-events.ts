@@ -4,7 +4,7 @@ import Type from 'typebox'
 import { omitUndefined } from '#core/omit-undefined.ts'
 import { err, ok } from '#core/result.ts'
 import type { EventExports, ExportCursor } from '#ports/events/event-queries.ts'
-import { type EventRow, eventColumns } from '#wire/exports/exported-columns.ts'
+import { type ExportedEventRow, eventColumns } from '#wire/exports/exported-columns.ts'
 import { answerFromEventStore, createInvalidError, refusal } from '../kit/answers.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
@@ -31,7 +31,7 @@ export function exportEventsRoutes(deps: ManagementDeps): ManagementRoute[] {
         const read = readEventFilters(query, { timezone: project.timezone, nowMs: deps.clock.nowMs() })
         if (!read.ok) return refusal(read.error)
         const filters = omitUndefined({ projectId: project.id, ...read.value.filters, after: query.cursor })
-        return answerExport<EventRow>(deps, call, {
+        return answerExport<ExportedEventRow>(deps, call, {
           headers: encodeBoundHeaders(read.value.bounds),
           ...{ name: 'events', scope, limit: query.limit, format: query.format },
           columns: eventColumns,
@@ -53,7 +53,7 @@ function encodeBoundHeaders(bounds: TimeBounds): Record<string, string> {
 
 async function* encodeRows(
   batches: Awaited<ReturnType<EventExports['openEventExport']>>['batches'],
-): AsyncGenerator<Iterable<EventRow>> {
+): AsyncGenerator<Iterable<ExportedEventRow>> {
   for await (const batch of batches)
     yield Iterator.from(batch).map(({ event, cursor }) => ({ event, cursor: encodeExportCursor(cursor) }))
 }

@@ -4,7 +4,7 @@ import type { UnknownReason } from '#core/flags/evaluation/flag-outcome.ts'
 import type { Result } from '#core/result.ts'
 import { exportPersons, type PersonsToExport } from '#services/exports/export-persons.ts'
 import { compilePersonTest } from '#services/scans/find-persons.ts'
-import { type PersonRow, personColumns, personCursorOf, toPersonRow } from '#wire/exports/exported-columns.ts'
+import { type ExportedPersonRow, personColumns, personCursorOf, toPersonRow } from '#wire/exports/exported-columns.ts'
 import { refusal } from '../kit/answers.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
@@ -42,7 +42,7 @@ export function exportPersonsRoutes(deps: ManagementDeps): ManagementRoute[] {
         staticCohortIds: probe?.staticCohortIds ?? [],
         holds: test === null ? () => true : async person => unwrapMatchResult(await test(person)),
       }
-      return answerExport<PersonRow>(deps, call, {
+      return answerExport<ExportedPersonRow>(deps, call, {
         ...{ name: 'persons', scope, limit: query.limit, format: query.format },
         columns: personColumns,
         cursorOf: personCursorOf,
@@ -64,6 +64,6 @@ function unwrapMatchResult(holds: Result<boolean, UnknownReason>): boolean {
   return holds.value
 }
 
-async function* encodeRows(batches: ReturnType<typeof exportPersons>): AsyncGenerator<readonly PersonRow[]> {
+async function* encodeRows(batches: ReturnType<typeof exportPersons>): AsyncGenerator<readonly ExportedPersonRow[]> {
   for await (const batch of batches) yield batch.map(toPersonRow)
 }

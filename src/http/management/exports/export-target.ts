@@ -6,7 +6,7 @@ import { type EventEmitter, once } from 'node:events'
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { constants, createGzip, type Gzip } from 'node:zlib'
 import { releaseBytesMemory } from '#core/free-bytes.ts'
-import type { ExportPlace } from '#services/exports/export-places.ts'
+import type { ExportSlot } from '#services/exports/export-places.ts'
 import { ExportStopped, type ExportTarget } from '#services/exports/run-export.ts'
 import { waitOrStop } from '#services/shared/wait-or-stop.ts'
 import { exemptFromStallLimit } from '../../answers/answer-budget.ts'
@@ -29,7 +29,7 @@ export interface OpenResponseOptions {
   readonly isGzip: boolean
   /** Aborted when the connection ends. */
   readonly signal: AbortSignal
-  readonly place: Pick<ExportPlace, 'signal' | 'waitForReader'>
+  readonly place: Pick<ExportSlot, 'signal' | 'waitForReader'>
   readonly stuckMs?: number
 }
 

@@ -103,7 +103,7 @@ async function createSearchPager({ management }: ManagementDeps, projectId: numb
   const ids = await management.searchFlags(projectId, search)
   return async ({ limit, offset }: PageRequest) => ({
     count: ids.length,
-    results: await management.listFlagsFound(projectId, ids.slice(offset, offset + limit)),
+    results: await management.listFittingFlags(projectId, ids.slice(offset, offset + limit)),
   })
 }
 

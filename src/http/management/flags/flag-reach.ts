@@ -31,7 +31,7 @@ import {
   encodeAffectedCountError,
   encodeAffectedCounts,
   encodeBlastRadius,
-  type ReachOf,
+  type ReachTarget,
   reachBodySchema,
   reachLineSchema,
 } from '#wire/management/flags/reach.ts'
@@ -54,7 +54,7 @@ import { type ManagementRoute, type ProjectCall, projectRoutes, type StreamAnswe
 import { keyTaken } from '../kit/flag-endpoint.ts'
 import { findUnacceptedField, listSchemaPropertyNames } from '../kit/misspelt.ts'
 import { booleanParam, type QuerySpec } from '../kit/query-params.ts'
-import { type AccessEnd, accessEndDetails, findAccessLossReason, streamHeaders } from '../kit/stream-answers.ts'
+import { type AccessEndReason, accessEndDetails, findAccessLossReason, streamHeaders } from '../kit/stream-answers.ts'
 import { readLegacyPercentage, wrongFlagNames } from './feature-flags.ts'
 
 /** Needs `person:read`, since counts for chosen conditions could reveal properties of single persons. */
@@ -236,7 +236,7 @@ export function flagReachRoutes(deps: ManagementDeps): ManagementRoute[] {
     const { definitions, question, baseVersion } = asked.value
     await requireAccess(call, question)
     const { population } = question
-    const reach: ReachOf = { population, baseVersion, of: await countSubjects(deps, project.id, population) }
+    const reach: ReachTarget = { population, baseVersion, of: await countSubjects(deps, project.id, population) }
     let nextLineMs = deps.monotonicNowMs()
     const onPage = async (countsNow: () => ReachCounts) => {
       if (deps.monotonicNowMs() < nextLineMs) return
@@ -270,7 +270,10 @@ export function flagReachRoutes(deps: ManagementDeps): ManagementRoute[] {
     if (ended !== null) throw new CountEndedError('access_ended', accessEndDetails[ended])
   }
 
-  function findLostAccess(call: ProjectCall<QuerySpec, unknown>, question: ReachQuery): Promise<AccessEnd | null> {
+  function findLostAccess(
+    call: ProjectCall<QuerySpec, unknown>,
+    question: ReachQuery,
+  ): Promise<AccessEndReason | null> {
     return findAccessLossReason(deps, call, scope, key => findMissingScope(key, question) === null)
   }
 }

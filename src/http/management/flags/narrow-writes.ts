@@ -6,8 +6,8 @@ import {
   archive,
   disable,
   enable,
-  type NarrowWrite,
   rollOutToEveryone,
+  type SingleFlagChange,
   setConditionRollout,
   unarchive,
 } from '#core/flags/definitions/narrow-writes.ts'
@@ -17,8 +17,8 @@ import {
   activeDependents,
   anyUse,
   disabledDependencies,
-  type NarrowWriteRefusal,
   type Obstacle,
+  type SingleFlagChangeRefusal,
   writeSingleFlagChange,
 } from '#services/manage/write-narrowly.ts'
 import { writtenFlagSchema } from '#wire/management/flags/flags.ts'
@@ -31,7 +31,7 @@ import type { ManagementRoute } from '../kit/endpoint.ts'
 import { answerFlagWrite, encodeFlagInUseReason, flagRoutes } from '../kit/flag-endpoint.ts'
 
 interface Switch {
-  readonly change: NarrowWrite
+  readonly change: SingleFlagChange
   readonly obstacle?: Obstacle
   readonly summary: string
 }
@@ -56,7 +56,7 @@ const everyoneSchema = Type.Object({
   ),
 })
 
-export function narrowWritesRoutes(deps: ManagementDeps): ManagementRoute[] {
+export function singleFlagChangesRoutes(deps: ManagementDeps): ManagementRoute[] {
   const toEndpointBase = (name: string) =>
     ({
       route: `POST /feature_flags/:flagId/${name}`,
@@ -103,7 +103,7 @@ export function narrowWritesRoutes(deps: ManagementDeps): ManagementRoute[] {
 async function answerWrite(
   deps: ManagementDeps,
   caller: Caller,
-  written: Result<WrittenFlag, NarrowWriteRefusal>,
+  written: Result<WrittenFlag, SingleFlagChangeRefusal>,
   sentVersion?: number,
 ): Promise<Answer> {
   if (written.ok) return answerFlagWrite(deps, caller, 200, written, { withWarnings: false })

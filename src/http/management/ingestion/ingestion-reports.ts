@@ -46,7 +46,7 @@ export function ingestionReportsRoutes(deps: ManagementDeps): ManagementRoute[] 
       scope: 'project:read',
       success: { status: 200, schema: ingestionStatusSchema },
       handle: async ({ project }) => {
-        const streams = await deps.log.streams()
+        const streams = await deps.log.listStreams()
         const statuses = await Promise.all(
           streams.map(async ({ stream }) => [stream, await readStreamStatus(deps, stream)]),
         )
@@ -72,7 +72,7 @@ export function ingestionReportsRoutes(deps: ManagementDeps): ManagementRoute[] 
       handle: async call => {
         if (isLimitedToProjects(call.caller)) return refusal(limitedKey)
         try {
-          const losses = (await deps.log.losses()).toReversed()
+          const losses = (await deps.log.listLosses()).toReversed()
           return await answerCountedList(
             call,
             call.query,
@@ -150,7 +150,7 @@ export function ingestionReportsRoutes(deps: ManagementDeps): ManagementRoute[] 
 async function readStreamStatus(deps: ManagementDeps, stream: LogStream): Promise<StreamStatusJson> {
   // Read the position first: records appended in between make the lag larger, never negative.
   const { doneOffset: offset } = await findStreamProgress(deps.management, stream)
-  const { endOffset, appendedAtMs } = await deps.log.status(stream, offset)
+  const { endOffset, appendedAtMs } = await deps.log.readStreamStatus(stream, offset)
   const lagMs = offset < endOffset && appendedAtMs !== null ? deps.clock.nowMs() - appendedAtMs : 0
   return { appended: endOffset, processed: offset, lag_seconds: Math.max(0, lagMs) / 1000 }
 }

@@ -7,14 +7,14 @@ import { isSecretKey } from '#services/manage/generate-key.ts'
 import { type PersonalKeyCheck, personalKeyPrefix } from '#services/manage/personal-key-check.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
 import { type Route, sendError } from '../../shared/route.ts'
-import type { NoteStateAway } from '../../shared/state-away.ts'
+import type { LogStateOutage } from '../../shared/state-away.ts'
 import { stateUnavailable } from './answers.ts'
 
 export interface AuthorizerDeps {
   readonly keyCheck: PersonalKeyCheck
   /** `operator` routes need a key even from this machine. */
   readonly operatorsNeedKey: boolean
-  readonly noteStateAway: NoteStateAway
+  readonly noteStateAway: LogStateOutage
 }
 
 /** Makes the `authorize` of `createHttpServer`. It answers the request itself when it refuses. */

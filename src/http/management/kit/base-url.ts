@@ -5,7 +5,7 @@ import { removeIpv4Mapping } from '#wire/address/client-address.ts'
 import type { TrustedProxies } from '#wire/address/trusted-proxies.ts'
 
 /** Scheme, host and the path prefix that a proxy strips, without a final slash; '' makes addresses relative. */
-export type BaseUrlOf = (request: FastifyRequest) => string
+export type GetBaseUrl = (request: FastifyRequest) => string
 
 const hostForm = /^[A-Za-z0-9.:[\]_-]{1,255}$/
 const prefixForm = /^(?:\/[A-Za-z0-9._~-]+){1,16}\/?$/
@@ -15,7 +15,7 @@ const prefixForm = /^(?:\/[A-Za-z0-9._~-]+){1,16}\/?$/
  * trusted proxy. `X-Forwarded-Proto: https` is believed from any client: it affects only where that caller's next request
  * goes.
  */
-export function createBaseUrl(publicUrl: string | null, trustedProxies: TrustedProxies): BaseUrlOf {
+export function createBaseUrl(publicUrl: string | null, trustedProxies: TrustedProxies): GetBaseUrl {
   return request => {
     if (publicUrl !== null) return publicUrl
     const { headers } = request
@@ -32,10 +32,10 @@ export function createBaseUrl(publicUrl: string | null, trustedProxies: TrustedP
   }
 }
 
-const bases = new WeakMap<FastifyRequest, BaseUrlOf>()
+const bases = new WeakMap<FastifyRequest, GetBaseUrl>()
 
 /** Call this before the request is handled. */
-export function rememberBaseUrl(request: FastifyRequest, base: BaseUrlOf): void {
+export function rememberBaseUrl(request: FastifyRequest, base: GetBaseUrl): void {
   bases.set(request, base)
 }
 

@@ -12,7 +12,7 @@ import type { EventLogReader } from '#ports/log/event-log.ts'
 import type { OpenParquetFile } from '#ports/parquet-files.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
 import type { RejectReplay } from '#services/capture/replay-rejects.ts'
-import type { ExportPlaces } from '#services/exports/export-places.ts'
+import type { ExportSlots } from '#services/exports/export-places.ts'
 import type { DecideService } from '#services/flags/decide.ts'
 import type { LiveEvents } from '#services/live/live-events.ts'
 import type { RandomBytes } from '#services/manage/generate-key.ts'
@@ -20,11 +20,11 @@ import type { PayloadCipher } from '#services/manage/payload-cipher.ts'
 import type { PersonalKeyCheck } from '#services/manage/personal-key-check.ts'
 import type { SubjectScans } from '#services/scans/subject-scans.ts'
 import type { Logger } from '#telemetry/log.ts'
-import type { NoteStateAway } from '../../shared/state-away.ts'
-import type { BaseUrlOf } from './base-url.ts'
+import type { LogStateOutage } from '../../shared/state-away.ts'
+import type { GetBaseUrl } from './base-url.ts'
 
 export interface ManagementDeps {
-  readonly addressBase: BaseUrlOf
+  readonly addressBase: GetBaseUrl
   readonly management: ManagementStore
   readonly rejects: RejectReplay
   readonly events: EventQueries &
@@ -34,7 +34,7 @@ export interface ManagementDeps {
     SqlQueries &
     Pick<RejectStore, 'listRejected'> &
     RecordingStore
-  readonly log: Pick<EventLogReader, 'streams' | 'status' | 'losses'>
+  readonly log: Pick<EventLogReader, 'listStreams' | 'readStreamStatus' | 'listLosses'>
   /** Resolves when this front serves everything up to the revision; a write of a definition is answered only then. */
   readonly definitionsReady: (revision: number) => Promise<void>
   /** The same instance as in `createAuthorizer`, so that a deleted key stops working at once. */
@@ -42,7 +42,7 @@ export interface ManagementDeps {
   /** The project as this front serves it; null when the front knows no such project. */
   readonly servedProject: (projectId: number) => CompiledProject | null
   readonly decide: Pick<DecideService, 'traceEvaluation'>
-  readonly exportPlaces: ExportPlaces
+  readonly exportPlaces: ExportSlots
   readonly scans: SubjectScans
   readonly openParquetFile: OpenParquetFile
   readonly liveEvents: Pick<LiveEvents, 'enter'>
@@ -55,6 +55,6 @@ export interface ManagementDeps {
   readonly monotonicNowMs: () => number
   readonly newUuid: () => string
   readonly randomBytes: RandomBytes
-  readonly noteStateAway: NoteStateAway
+  readonly noteStateAway: LogStateOutage
   readonly logger: Logger
 }

@@ -13,7 +13,7 @@ import type { PostHogFields } from '#wire/management/posthog-fields.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
 import { createDisconnectSignal } from '../../bodies/client-gone.ts'
 import type { Route, RouteGroup } from '../../shared/route.ts'
-import type { NoteStateAway } from '../../shared/state-away.ts'
+import type { LogStateOutage } from '../../shared/state-away.ts'
 import {
   type Answer,
   changedAtOnce,
@@ -23,7 +23,7 @@ import {
   stateUnavailable,
 } from './answers.ts'
 import { type Caller, isLimitedToProjects, mayUseProject, readCaller } from './authenticate.ts'
-import { type BaseUrlOf, rememberBaseUrl } from './base-url.ts'
+import { type GetBaseUrl, rememberBaseUrl } from './base-url.ts'
 import { type QuerySpec, type QueryValues, readQueryParams } from './query-params.ts'
 import { createBodyParser } from './request-json.ts'
 
@@ -113,9 +113,9 @@ export interface ProjectEndpoint<Q extends QuerySpec, S extends TSchema> extends
 
 export interface EndpointDeps {
   readonly clock: Clock
-  readonly addressBase: BaseUrlOf
+  readonly addressBase: GetBaseUrl
   readonly management: Pick<ProjectStore, 'findProject' | 'listProjects'>
-  readonly noteStateAway: NoteStateAway
+  readonly noteStateAway: LogStateOutage
 }
 
 export const projectPrefixes = ['/api/projects/:projectId', '/api/environments/:projectId'] as const

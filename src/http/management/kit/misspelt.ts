@@ -35,7 +35,7 @@ export function findMisspeltName(
 }
 
 /** Which fields a body may have. */
-export interface TakenFields {
+export interface AcceptedFields {
   /** Fields with a meaning here. */
   readonly known: readonly string[]
   /** The fields of the answer: a client may send back what it received. */
@@ -49,7 +49,7 @@ export interface TakenFields {
  * Returns the error for the first field that the request does not accept; null when it accepts all of them.
  * Source: ours, docs/wire/private-api.md §2.
  */
-export function findUnacceptedField(sent: JsonObject, taken: TakenFields): WireError | null {
+export function findUnacceptedField(sent: JsonObject, taken: AcceptedFields): WireError | null {
   const { known, answered, ofPostHog, wrong } = taken
   for (const [name, value] of Object.entries(sent)) {
     if (known.includes(name) || ofPostHog.withoutEffect.includes(name)) continue
@@ -77,7 +77,8 @@ export function findMisspeltMember(sent: JsonObject, schema: TSchema): WireError
     const object = findObjectSchema(fieldSchema)
     const known = listSchemaPropertyNames(object)
     if (known.length === 0) continue
-    const error = findMisspeltName('field', value, known) ?? (isClosed(object) ? findUnknownFieldError(value, known) : null)
+    const error =
+      findMisspeltName('field', value, known) ?? (isClosed(object) ? findUnknownFieldError(value, known) : null)
     if (error !== null) return { ...error, attr: `${field}.${error.attr}` }
   }
   return null

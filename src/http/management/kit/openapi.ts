@@ -4,7 +4,7 @@
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import type { TSchema } from 'typebox'
-import type { ScriptPacking } from '#ports/browser-scripts.ts'
+import type { ScriptCompression } from '#ports/browser-scripts.ts'
 import { organizationId } from '#wire/management/projects.ts'
 import { buildComponentSchemas, toDocumentedSchema } from '../../openapi/components.ts'
 import { type Json, ref } from '../../openapi/shapes.ts'
@@ -25,7 +25,7 @@ export interface OpenApiDeps {
 export function openApiRoutes(deps: OpenApiDeps): Route[] {
   // Built at the first request, then shared by all answers: most instances get no such request.
   let document: Buffer | undefined
-  const packed: Partial<Record<ScriptPacking, Promise<Buffer>>> = {}
+  const packed: Partial<Record<ScriptCompression, Promise<Buffer>>> = {}
   return ['/api/schema', '/openapi.json'].map(path => ({
     method: 'GET',
     path,
@@ -45,7 +45,7 @@ export function openApiRoutes(deps: OpenApiDeps): Route[] {
 }
 
 /** Compresses in a pool thread. The best brotli quality would take two seconds to save a tenth. */
-const pack: Readonly<Record<ScriptPacking, (text: Buffer) => Promise<Buffer>>> = {
+const pack: Readonly<Record<ScriptCompression, (text: Buffer) => Promise<Buffer>>> = {
   br: text => promisify(brotliCompress)(text, { params: { [constants.BROTLI_PARAM_QUALITY]: 6 } }),
   gzip: text => promisify(gzip)(text),
 }

@@ -3,7 +3,7 @@
 
 import type { Flag } from '#core/flags/definitions/flag.ts'
 import type { FlagStore, FlagWriteRefusal } from '#ports/state/flag-store.ts'
-import type { Writer } from '#services/manage/flag-with-owner.ts'
+import type { WriterAccess } from '#services/manage/flag-with-owner.ts'
 import type { InvalidFlag } from '#services/manage/manage-flags.ts'
 import { encodeLinkedFlag, type LinkedFlagJson } from '#wire/management/linked-flag.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
@@ -28,7 +28,7 @@ export async function loadLinkedFlags(
   return id => encodeLinkedFlag(id === null ? null : (flagOfId.get(id) ?? null), showsFilters)
 }
 
-export function toWriter({ caller, change }: Pick<Call<QuerySpec, unknown>, 'caller' | 'change'>): Writer {
+export function toWriter({ caller, change }: Pick<Call<QuerySpec, unknown>, 'caller' | 'change'>): WriterAccess {
   return {
     change,
     mayReadFlags: hasScope(caller, 'feature_flag:read'),

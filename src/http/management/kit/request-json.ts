@@ -7,7 +7,7 @@ import { err, ok, type Result } from '#core/result.ts'
 import type { PostHogFields } from '#wire/management/posthog-fields.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
 import { createInvalidError, createInvalidInputError, createRequiredError } from './answers.ts'
-import { findMisspeltMember, findUnacceptedField, listSchemaPropertyNames, type TakenFields } from './misspelt.ts'
+import { type AcceptedFields, findMisspeltMember, findUnacceptedField, listSchemaPropertyNames } from './misspelt.ts'
 import { isMultipart, isTooMuchToParse, jsonLimits, parseForm } from './request-form.ts'
 import { type CompileSchema, findFirstProblems, type SchemaProblem } from './schema-problems.ts'
 
@@ -39,7 +39,7 @@ export function createBodyParser(
   options: BodyParserOptions,
 ): BodyParser {
   let compiled: ReturnType<typeof loadCompiler> | undefined
-  const taken: TakenFields = {
+  const taken: AcceptedFields = {
     known: listSchemaPropertyNames(schema),
     answered: new Set(answerSchema === null ? [] : listSchemaPropertyNames(answerSchema)),
     ofPostHog: options.postHogFields ?? { withoutEffect: [], onlyOff: [] },

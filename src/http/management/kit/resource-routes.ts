@@ -191,7 +191,10 @@ export function createNoSuchItemError(resource: ResourceName): WireError {
   return createNotFoundError(`The project has no ${resource.replaceAll('_', ' ')} with this id.`)
 }
 
-function createPlainEndpoints<N extends ResourceName>({ management, definitionsReady, newUuid }: ResourceDeps, name: N) {
+function createPlainEndpoints<N extends ResourceName>(
+  { management, definitionsReady, newUuid }: ResourceDeps,
+  name: N,
+) {
   const resource: Resource = resources[name]
   const readFields = ({ body, project, change }: ProjectCall<QuerySpec, object>) =>
     readBodyFields(resource, body, project, change.atMs)

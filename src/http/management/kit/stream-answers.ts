@@ -12,7 +12,7 @@ export const accessEndDetails = {
   access_ended: 'The key was deleted, or can no longer read this project.',
   project_deleted: 'The project was deleted.',
 } as const
-export type AccessEnd = keyof typeof accessEndDetails
+export type AccessEndReason = keyof typeof accessEndDetails
 
 /**
  * Why the caller may no longer read the answer; null while it may. @param scopes the endpoint's scopes, separated by
@@ -23,7 +23,7 @@ export async function findAccessLossReason(
   { request, caller, project }: Pick<ProjectCall<QuerySpec, unknown>, 'request' | 'caller' | 'project'>,
   scopes: string,
   mayRead: (key: Pick<Caller, 'scopes'>) => boolean = () => true,
-): Promise<AccessEnd | null> {
+): Promise<AccessEndReason | null> {
   const key = await keyCheck.find(readBearerSecret(request)!)
   const isAllowed =
     key !== null &&

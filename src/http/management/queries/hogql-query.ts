@@ -20,7 +20,7 @@ import {
 import type { ManagementDeps } from '../kit/deps.ts'
 
 /** A query of `POST …/query/`, of any kind. */
-export interface AskedQuery extends Pick<EventScope, 'importJobId'> {
+export interface HogQLRequest extends Pick<EventScope, 'importJobId'> {
   readonly project: Project
   readonly query: JsonObject
   /** Whether the worker has processed all accepted events; reported in the answer. */
@@ -33,7 +33,7 @@ const rowCounts = { default: 100, max: 50_000 }
 /** See `AnswerQuery`. */
 export async function answerHogQLQuery(
   { events }: ManagementDeps,
-  { project, query, isComplete: complete, importJobId }: AskedQuery,
+  { project, query, isComplete: complete, importJobId }: HogQLRequest,
   signal: AbortSignal,
 ): Promise<Answer> {
   const { query: sql, values = {} } = query

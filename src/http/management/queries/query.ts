@@ -19,12 +19,12 @@ import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import { answerWithJob, importJobParam } from '../kit/import-job-param.ts'
 import { ignoredParam } from '../kit/query-params.ts'
-import { type AskedQuery, answerHogQLQuery } from './hogql-query.ts'
+import { answerHogQLQuery, type HogQLRequest } from './hogql-query.ts'
 
 /**
  * Answers one kind of query. Errors name fields by their path from `query` on; failures of the event store may be thrown.
  */
-export type AnswerQuery = (deps: ManagementDeps, asked: AskedQuery, signal: AbortSignal) => Promise<Answer>
+export type AnswerQuery = (deps: ManagementDeps, asked: HogQLRequest, signal: AbortSignal) => Promise<Answer>
 
 /** By the `kind` of the query. */
 const kinds = new Map<string, AnswerQuery>([
@@ -105,7 +105,7 @@ function pointErrorAtSource(answered: Answer): Answer {
 
 async function answerTrendsQuery(
   { events: insights, management, clock }: ManagementDeps,
-  { project, query: json, isComplete: complete, importJobId }: AskedQuery,
+  { project, query: json, isComplete: complete, importJobId }: HogQLRequest,
   signal: AbortSignal,
 ): Promise<Answer> {
   const query = readTrendsQuery(json)

@@ -7,7 +7,7 @@ import { createGzip } from 'node:zlib'
 import { type JsonValue, parseJson } from '#core/json.ts'
 import type { FetchConfig } from '#importer/fetch/fetch-config.ts'
 import { BrokenAnswer, convertToFetchFault, type FetchStop, type FetchWait } from '#importer/fetch/fetch-faults.ts'
-import type { Environment } from '#importer/fetch/fetch-secrets.ts'
+import type { FetchEnvironment } from '#importer/fetch/fetch-secrets.ts'
 import type { CallLimits, FetchSource, PartTools } from '#importer/fetch/fetch-source.ts'
 import type { DayWindow, WindowUnit } from '#importer/fetch/fetch-windows.ts'
 import {
@@ -30,7 +30,7 @@ export interface ExportApi extends Pick<FetchSource, 'limits' | 'advice' | 'call
   /** The file name extension of a part, instead of `jsonl.gz`. */
   readonly ending?: string
   /** @param host ends in a slash. @throws FetchStop for a missing secret, ImportConfigError */
-  open(config: FetchConfig, host: URL, secret: ReadSecret, env: Environment): OpenApi
+  open(config: FetchConfig, host: URL, secret: ReadSecret, env: FetchEnvironment): OpenApi
 }
 
 /** @param name of the secret's environment variable. @param what the secret is, for the FetchStop if it is missing. */

@@ -1,7 +1,7 @@
 // Creates the source of a configuration's export API, with secrets from the environment.
 
 import type { FetchConfig } from '#importer/fetch/fetch-config.ts'
-import { type Environment, requireSecret } from '#importer/fetch/fetch-secrets.ts'
+import { type FetchEnvironment, requireSecret } from '#importer/fetch/fetch-secrets.ts'
 import type { FetchPart, FetchSource } from '#importer/fetch/fetch-source.ts'
 import { checkFetchRange, type DayWindow, days, divideIntoWindows, splitWindow } from '#importer/fetch/fetch-windows.ts'
 import { ImportConfigError } from '#importer/records/import-source.ts'
@@ -16,7 +16,12 @@ const apis: Readonly<Record<string, ExportApi>> = { mixpanel, amplitude, matomo,
  * @param isPlan whether no request will be sent, so that secrets may be missing.
  * @throws ImportConfigError for a range that has not ended or an unknown region; FetchStop for a missing secret.
  */
-export function createApiSource(config: FetchConfig, env: Environment, nowMs: number, isPlan: boolean): FetchSource {
+export function createApiSource(
+  config: FetchConfig,
+  env: FetchEnvironment,
+  nowMs: number,
+  isPlan: boolean,
+): FetchSource {
   const { hosts, ready, unit, ending = 'jsonl.gz', open, ...api } = apis[config.source]!
   const { source, region } = config
   const range = { from: config.from!, to: config.to! }

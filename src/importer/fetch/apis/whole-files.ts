@@ -6,7 +6,7 @@ import { pipeline } from 'node:stream/promises'
 import { createGunzip } from 'node:zlib'
 import { ascii } from '#core/ascii.ts'
 import { BrokenAnswer } from '#importer/fetch/fetch-faults.ts'
-import { ByteReader, PackingDamage } from '#importer/read/byte-reader.ts'
+import { ByteReader, CompressionDamage } from '#importer/read/byte-reader.ts'
 import { readZipEntries } from '#importer/read/zip-entries.ts'
 
 const { lineFeed, carriageReturn } = ascii
@@ -44,7 +44,7 @@ export async function checkZip(path: string): Promise<void> {
     }
   } catch (cause) {
     const fault = toBrokenAnswer(cause)
-    if (!(fault instanceof PackingDamage || fault instanceof BrokenAnswer)) throw fault
+    if (!(fault instanceof CompressionDamage || fault instanceof BrokenAnswer)) throw fault
     throw new BrokenAnswer(`${place}${fault.message}`)
   } finally {
     await archive.close()

@@ -79,7 +79,12 @@ export function mapGa4Properties(row: JsonObject): JsonObject {
       putProperty(properties, field, wholeFields.has(field) ? nullIfEmpty(value) : removeEmptyFields(value))
   putDevice(properties, readObjectField(row, 'device'))
   putNamedFields(properties, 'geo', readObjectField(row, 'geo'), geoNames)
-  putNamedFields(properties, 'collected_traffic_source', readObjectField(row, 'collected_traffic_source'), campaignNames)
+  putNamedFields(
+    properties,
+    'collected_traffic_source',
+    readObjectField(row, 'collected_traffic_source'),
+    campaignNames,
+  )
   for (const [key, value] of Object.entries(params)) if (key !== 'page_location') putParam(properties, key, value)
   putUrlProperties(properties, readTextField(params, 'page_location'), { hasHost: true })
   putProperty(properties, '$ga4_user_pseudo_id', toIdText(row.user_pseudo_id))

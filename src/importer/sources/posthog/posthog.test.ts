@@ -4,7 +4,7 @@ import { type JsonObject, parseJson } from '#core/json.ts'
 import { parseCsvHeader, parseCsvRow } from '#importer/read/parse-record.ts'
 import { deriveContentUuid, deriveImportUuid } from '#importer/records/deterministic-uuid.ts'
 import type { ExportEncoder } from '#wire/exports/export-column.ts'
-import { type EventRow, eventColumns } from '#wire/exports/exported-columns.ts'
+import { type ExportedEventRow, eventColumns } from '#wire/exports/exported-columns.ts'
 import { createCsvEncoder, createJsonlEncoder } from '#wire/exports/text-formats.ts'
 import type { EventToEncode } from '#wire/management/events.ts'
 import { convertRecords, droppedOf, eventsOf } from '../../../../tests/support/convert-records.ts'
@@ -57,7 +57,7 @@ describe('a PostHog event', () => {
       ...{ lane: 'main', historicalMigration: false, importJobId: 3, capturedAtMs: 2, createdAtMs: 3 },
     }
     const rows = [{ event: event as EventToEncode, cursor: 'c-1' }]
-    const text = async (encoder: ExportEncoder<EventRow>) =>
+    const text = async (encoder: ExportEncoder<ExportedEventRow>) =>
       [encoder.begin(), ...(await Array.fromAsync(encoder.encode(rows)))].join('')
     const line = parseJson(await text(createJsonlEncoder(eventColumns))) as JsonObject
     const [header, cells] = (await text(createCsvEncoder(eventColumns))).trim().split('\r\n')

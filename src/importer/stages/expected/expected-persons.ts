@@ -90,11 +90,11 @@ const idsPerPerson = 4
 const passedOverMax = 50_000
 
 /** @returns the user that an id is linked to, or the id itself. */
-export type PersonOf = (distinctId: string) => string
+export type GetPersonId = (distinctId: string) => string
 
 /** Chooses persons in one pass over the events: of all ids that the import describes, those with the smallest hashes. */
-export class PersonChoice {
-  readonly #personOf: PersonOf
+export class PersonSampler {
+  readonly #personOf: GetPersonId
   readonly #kept: number
   #chosen = new Map<string, ExpectedPerson>()
   /** The largest chosen hash; until enough ids are chosen, a text larger than any hash. */
@@ -102,7 +102,7 @@ export class PersonChoice {
   /** Ids that can never be chosen, since `#worst` only decreases. */
   readonly #passedOver = new Set<string>()
 
-  constructor(personOf: PersonOf, count = personsDefault) {
+  constructor(personOf: GetPersonId, count = personsDefault) {
     this.#personOf = personOf
     this.#kept = idsPerPerson * count
   }

@@ -9,7 +9,7 @@ import { readJobState, writeJobState } from '../../job/job-state.ts'
 import type { StagedPart } from '../../job/staged-part.ts'
 import type { ImportedEvent } from '../../records/imported-event.ts'
 import { type ExpectedEvents, ExpectedTally } from './expected-events.ts'
-import { createExpectedPerson, type ExpectedPerson, PersonChoice, type PersonOf } from './expected-persons.ts'
+import { createExpectedPerson, type ExpectedPerson, type GetPersonId, PersonSampler } from './expected-persons.ts'
 
 export interface Expected extends ExpectedEvents {
   /** The persons to compare after publishing; null if they take too much space to be kept. */
@@ -19,10 +19,10 @@ export interface Expected extends ExpectedEvents {
 /** Takes all events of a job, part by part. */
 export class ExpectedCollector {
   readonly #tally = new ExpectedTally()
-  readonly #persons: PersonChoice
+  readonly #persons: PersonSampler
 
-  constructor(personOf: PersonOf) {
-    this.#persons = new PersonChoice(personOf)
+  constructor(personOf: GetPersonId) {
+    this.#persons = new PersonSampler(personOf)
   }
 
   beginPart(part: Pick<StagedPart, 'id'>): void {

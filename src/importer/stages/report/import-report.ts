@@ -220,7 +220,7 @@ export type Balance = DeepReadonly<Static<typeof balance>>
 export type Rehearsal = DeepReadonly<Static<typeof rehearsalSchema>>
 
 /** What has been sent so far. */
-export interface Sent {
+export interface SentSummary {
   /** Whether everything is sent. */
   readonly isAll: boolean
   readonly serviceJobId: string | null
@@ -250,7 +250,7 @@ export interface SentBalance extends Omit<Balance, 'blankLines' | 'givingOnlyGen
 }
 
 export interface ImportReport extends Rehearsal {
-  readonly sent: Sent | null
+  readonly sent: SentSummary | null
 }
 
 /** @returns null until a rehearsal is complete. */

@@ -4,7 +4,7 @@ import { describe, it } from 'node:test'
 import { type JsonObject, parseJson } from '#core/json.ts'
 import type { StagedOutcome } from '#importer/job/staged-part.ts'
 import { listSources } from '#importer/sources/sources.ts'
-import { describeRejectShare, formatSufficientRejectShare, OtherSource } from './rejects.ts'
+import { describeRejectShare, formatSufficientRejectShare, OtherSourceDetector } from './rejects.ts'
 
 const path = new URL('../../../../tests/conformance/import-vectors.json', import.meta.url)
 const { vectors } = parseJson(readFileSync(path, 'utf8')) as unknown as {
@@ -14,7 +14,7 @@ const { vectors } = parseJson(readFileSync(path, 'utf8')) as unknown as {
 describe('records rejected under a wrong source', () => {
   for (const name of ['amplitude', 'mixpanel', 'segment', 'ga4', 'posthog'])
     it(`are recognised as records of ${name}`, () => {
-      const others = new OtherSource(
+      const others = new OtherSourceDetector(
         listSources().filter(source => source.name !== 'matomo'),
         Date.UTC(2026, 0, 15),
       )
@@ -25,7 +25,7 @@ describe('records rejected under a wrong source', () => {
     })
 
   it('are not attributed to any source if none can convert them', () => {
-    const others = new OtherSource(listSources(), Date.UTC(2026, 0, 15))
+    const others = new OtherSourceDetector(listSources(), Date.UTC(2026, 0, 15))
     for (const text of ['{"a":1}', 'broken', '[1]']) others.add(rejected(text), null)
     assert.equal(others.likely(), null)
   })

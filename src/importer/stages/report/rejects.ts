@@ -8,7 +8,7 @@ import { parseJsonLine } from '#importer/read/parse-record.ts'
 import type { RawPosition, ReadRecord } from '#importer/read/read-record.ts'
 import { convertRecord } from '#importer/records/convert-record.ts'
 import { ImportConfigError, type ImportSource, type RecordConverter } from '#importer/records/import-source.ts'
-import type { RejectReason } from '#importer/records/imported-event.ts'
+import type { RecordRejectReason } from '#importer/records/imported-event.ts'
 import { compareTexts } from './event-counts.ts'
 import { formatPercent } from './format-figures.ts'
 import type { DamagedFile, ReasonCount } from './import-report.ts'
@@ -75,7 +75,7 @@ const lengthsMin = 4
  * Estimates how many records the rejects contain. A reject may be an unreadable stretch of a file, so counting it as one would
  * report the loss of thousands of records as a single one.
  */
-export class HeldByRejects {
+export class RejectedRecordEstimate {
   readonly #read = { count: 0, bytes: 0 }
   /** Unreadable stretches by the power of two of their length, since the average record length is known only at the end. */
   readonly #unreadable = new Map<number, { count: number; bytes: number }>()
@@ -133,7 +133,7 @@ export function formatSufficientRejectShare(rejected: number, read: number): str
  * Reject reasons that concern a file rather than one of its records. A truncated file gives a single reject however much of
  * it is missing, so the share of rejects does not reveal it.
  */
-const fileReasons: Partial<Record<RejectReason, string>> = {
+const fileReasons: Partial<Record<RecordRejectReason, string>> = {
   truncated_record: 'it ends in the middle of a record',
   compressed_input: 'it cannot be decompressed',
 }
@@ -160,7 +160,7 @@ const triedMax = 100
  * Detects that rejected records come from another product than the plan says: a wrong `--source` rejects all of them, each for
  * a field that such records never have.
  */
-export class OtherSource {
+export class OtherSourceDetector {
   readonly #counts: { readonly name: string; readonly converter: RecordConverter; events: number }[]
   #tried = 0
 

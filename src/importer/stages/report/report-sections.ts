@@ -3,7 +3,7 @@
 import { formatCount, truncateList } from '#core/format-count.ts'
 import type { JsonObject } from '#core/json.ts'
 import { formatDuration, formatNumber, formatPercent } from './format-figures.ts'
-import type { DayCount, EventCount, ImportReport, ReasonCount, Rehearsal, Sent } from './import-report.ts'
+import type { DayCount, EventCount, ImportReport, ReasonCount, Rehearsal, SentSummary } from './import-report.ts'
 import { formatNote } from './note-messages.ts'
 import { describeZone, formatChoice } from './plan-choices.ts'
 import { describeDamage, describeLikelySource, describeRejectShare } from './rejects.ts'
@@ -81,7 +81,7 @@ function formatMinute(time: string): string {
   return `${time.slice(0, 16).replace('T', ' ')} UTC`
 }
 
-export function describeSentEvents({ target, balance: { toSend } }: Rehearsal, sent: Sent): readonly string[] {
+export function describeSentEvents({ target, balance: { toSend } }: Rehearsal, sent: SentSummary): readonly string[] {
   const { isAll, balance, repaired, serviceJobId, seconds, retries, recent, duplicates, ending } = sent
   const first = balance.sent - (repaired?.sent ?? 0)
   const where = target === null ? '' : ` to ${formatTarget(target)}`
@@ -98,7 +98,7 @@ export function describeSentEvents({ target, balance: { toSend } }: Rehearsal, s
 }
 
 /** @returns what happened to the import since it was sent; empty while nothing did. */
-function describeEnding({ ending }: Sent): readonly string[] {
+function describeEnding({ ending }: SentSummary): readonly string[] {
   if (ending === null || !ending.isDone) return []
   const at = ending.at === undefined ? '' : ` at ${ending.at}`
   return ending.how === 'publish'
@@ -106,12 +106,12 @@ function describeEnding({ ending }: Sent): readonly string[] {
     : [`The import was discarded${at}, with all of its events. The figures below are from before that.`]
 }
 
-function describeRepaired({ read, sent, rejected }: NonNullable<Sent['repaired']>): string {
+function describeRepaired({ read, sent, rejected }: NonNullable<SentSummary['repaired']>): string {
   const still = rejected === 0 ? '' : `; ${formatCount(rejected, 'of them is', 'of them are')} still rejected`
   return `${formatCount(read, 'rejected record was', 'rejected records were')} retried, which sent ${formatCount(sent, 'more event')}${still}.`
 }
 
-function describeStored({ verification }: Sent): string {
+function describeStored({ verification }: SentSummary): string {
   if (verification === null) return 'The stored events have not been compared with the sent ones since.'
   return verification.ok
     ? `The stored events match the sent ones: ${formatCount(verification.stored_rows, 'unique event')}.`
@@ -127,7 +127,7 @@ const checkLabels = {
 } as const
 const stateLabels = { equal: 'equal', differs: 'DIFFERS', not_checked: 'could not be checked' } as const
 
-function createVerificationSection({ verification, persons }: Sent): Section {
+function createVerificationSection({ verification, persons }: SentSummary): Section {
   const { expected_rows = 0, stored_rows = 0, checks = [], notes = [] } = verification ?? {}
   const isEqual = persons?.differences.length === 0
   const ofPersons = persons && {

@@ -7,7 +7,7 @@ import { dayMs } from '#core/time.ts'
 import type { OverlapDay, TargetAnswer, TargetFacts, Warning } from './import-report.ts'
 
 /** The names and days of a rehearsal to ask the target about. */
-export interface AskedOfTarget {
+export interface TargetFactsQuery {
   /** Event names, most frequent first. */
   readonly names: readonly string[]
   /** UTC days with events, ascending. */
@@ -15,7 +15,7 @@ export interface AskedOfTarget {
 }
 
 /** The facts of an import that decide what a target's answer means for it. */
-export interface AnsweredImport {
+export interface ImportFacts {
   /** Events per UTC day. */
   readonly days: readonly { readonly day: string; readonly count: number }[]
   /** Whether the plan accepts events so old that the project would drop them if they were live. */
@@ -26,7 +26,7 @@ export interface AnsweredImport {
 export const otherDaysOnly =
   'plan another folder with an export of other days only (--from and --to of pennon import fetch, or only the files of those days; --hold-live-window of pennon import plan leaves out the last 48 hours)'
 
-export function createTargetWarnings(answer: TargetAnswer, imported: AnsweredImport): readonly Warning[] {
+export function createTargetWarnings(answer: TargetAnswer, imported: ImportFacts): readonly Warning[] {
   if ('notAsked' in answer) return []
   const { overlap, pendingJobs, hasEvents } = answer
   const live = describeOverlap(overlap, 'live')
@@ -74,7 +74,7 @@ function describeOverlap(overlap: readonly OverlapDay[], kind: 'live' | 'importe
 }
 
 /** @returns why the service would refuse the import because of its age; null if it would not, or was not asked. */
-export function explainAgeRefusal(answer: TargetAnswer, { days: imported, acceptsOld }: AnsweredImport): string | null {
+export function explainAgeRefusal(answer: TargetAnswer, { days: imported, acceptsOld }: ImportFacts): string | null {
   if ('notAsked' in answer || acceptsOld) return null
   const seconds = answer.dropsLiveOlderThanSeconds ?? 0
   if (seconds <= 0) return null

@@ -5,7 +5,7 @@ import type { ImportSource } from '#importer/records/import-source.ts'
 import { mixpanel } from '#importer/sources/mixpanel/mixpanel.ts'
 import { plausible } from '#importer/sources/plausible/plausible.ts'
 import type { ImportedEvent } from '../../records/imported-event.ts'
-import { createNoteWarnings, Suspicions } from './warnings.ts'
+import { createNoteWarnings, WarningCollector } from './warnings.ts'
 
 const context = { nowMs: Date.parse('2026-01-15T00:00:00Z'), holdLiveWindow: false, findFact: () => null }
 
@@ -24,7 +24,7 @@ it('many events with the same time or id are suspicious, unless the import fille
   }))
   const site = { site: 'shop.test', source_timezone: 'UTC' }
   const codesOf = (events: readonly ImportedEvent[]) => {
-    const suspicions = new Suspicions()
+    const suspicions = new WarningCollector()
     for (const event of events) suspicions.add('file', event)
     return suspicions.warnings(5).map(({ code }) => code)
   }

@@ -33,7 +33,7 @@ const dollarProperties = ['groups', 'current_url', 'session_id', 'set', 'set_onc
 type IdKind = 'email' | 'number' | 'other'
 
 /** Looks at each event, in the order of their times. */
-export class Suspicions {
+export class WarningCollector {
   readonly #ids = new FrequentTexts(1_000)
   readonly #withoutDollar = new Map<string, number>()
   readonly #groupTypes = new Set<string>()
@@ -145,7 +145,8 @@ function warnIf(isGiven: boolean, code: string, text: string): readonly Warning[
 }
 
 /** What a rehearsal has counted. */
-export interface Counted extends Pick<Rehearsal, 'events' | 'eventsOfOtherNames' | 'days' | 'rejects' | 'skips'> {
+export interface RehearsalTotals
+  extends Pick<Rehearsal, 'events' | 'eventsOfOtherNames' | 'days' | 'rejects' | 'skips'> {
   readonly manifest: Pick<Manifest, 'raw' | 'objects'>
   /** How many events have a source id that another event has too. */
   readonly reused: number
@@ -153,7 +154,7 @@ export interface Counted extends Pick<Rehearsal, 'events' | 'eventsOfOtherNames'
 }
 
 /** Warnings that result from the final counts. */
-export function createCountWarnings(counted: Counted): readonly Warning[] {
+export function createCountWarnings(counted: RehearsalTotals): readonly Warning[] {
   const { manifest, events, eventsOfOtherNames: others = 0, days, rejects, skips, reused, identity } = counted
   return [
     ...warnOfFilesWithoutRecords(manifest),
@@ -188,7 +189,7 @@ export function createCountWarnings(counted: Counted): readonly Warning[] {
 }
 
 /** A single warning for all files that have bytes but no records, often because they have another format than their names suggest. */
-function warnOfFilesWithoutRecords({ raw, objects }: Counted['manifest']): readonly Warning[] {
+function warnOfFilesWithoutRecords({ raw, objects }: RehearsalTotals['manifest']): readonly Warning[] {
   // A file in an archive stands for the archive too. Blank lines count as records.
   const given = new Set(objects.flatMap(({ object }) => [object, ...listEnclosingFiles(object)]))
   const names = raw.filter(({ object, bytes }) => bytes > 0 && !given.has(object)).map(({ object }) => object)
@@ -222,7 +223,10 @@ function warnOfDayGaps(days: readonly DayCount[]): readonly Warning[] {
   )
 }
 
-export function describeSharedDevices({ sharedDevices, devices: { all, shared } }: Counted['identity']): string {
+export function describeSharedDevices({
+  sharedDevices,
+  devices: { all, shared },
+}: RehearsalTotals['identity']): string {
   if (sharedDevices === 0) return 'No device was used by more than one user.'
   const of = `${formatNumber(shared)} of ${formatCount(all, 'device')} (${formatPercent(shared / all)})`
   return `${of} ${shared === 1 ? 'was' : 'were'} used by more than one user, with ${formatCount(sharedDevices, 'change')} to a user other than the first; a device is linked only to its first user.`

@@ -13,7 +13,7 @@ import { type JsonValue, toCompactJson } from '#core/json.ts'
 import { describeReason } from '#wire/flags/flag-texts.ts'
 import type { CohortLeafJson, ComparedJson, ExplainedFilterJson } from './explanation-shapes.ts'
 
-export interface ExplanationView {
+export interface ExplanationPermissions {
   /** Whether values of stored persons may be shown; `showsGroups` is the same for groups. */
   readonly showsPersons: boolean
   readonly showsGroups: boolean
@@ -40,11 +40,11 @@ const defaultOperators: Readonly<Record<string, string | null>> = { flag: null, 
 /** The filters of one flag. Counts what it shows, so that an explanation stays small for any definition. */
 export class ExplainedFilters {
   readonly #explained: ExplainedFlag
-  readonly #view: ExplanationView
+  readonly #view: ExplanationPermissions
   /** How many filters and entries of cohorts may still be shown. */
   #left = 1_000
 
-  constructor(explained: ExplainedFlag, view: ExplanationView) {
+  constructor(explained: ExplainedFlag, view: ExplanationPermissions) {
     this.#explained = explained
     this.#view = view
   }

@@ -19,7 +19,7 @@ import { describeReason, reasonCodeOf } from '#wire/flags/flag-texts.ts'
 import { formatInstant } from '../shapes.ts'
 import {
   ExplainedFilters,
-  type ExplanationView,
+  type ExplanationPermissions,
   type FilterToExplain,
   truncateText,
   truncateValue,
@@ -30,7 +30,7 @@ const conditionCountMax = 100
 const dependencyCountMax = 100
 const problemCountMax = 20
 
-export function encodeExplanation(explained: ExplainedFlag, view: ExplanationView): ExplanationJson {
+export function encodeExplanation(explained: ExplainedFlag, view: ExplanationPermissions): ExplanationJson {
   const { stored, flag, evaluation, position, subject, leftOut } = explained
   const outcome = flag === undefined ? undefined : evaluation.outcomes[position]
   return {
@@ -76,7 +76,7 @@ function encodeSteps(
   explained: ExplainedFlag,
   flag: CompiledFlag,
   outcome: PreparedOutcome | undefined,
-  view: ExplanationView,
+  view: ExplanationPermissions,
 ): Steps {
   const { conditions, holdout, chosen, variants } = buildDefinition(explained, flag, outcome)
   const trace = explained.trace.of(flag)
@@ -196,7 +196,7 @@ function encodeCondition(
   index: number,
   traced: TracedSet | undefined,
   explained: ExplainedFilters,
-  { showsPersons }: ExplanationView,
+  { showsPersons }: ExplanationPermissions,
 ): ExplainedConditionJson {
   const shown = explained.encode(filters, traced?.tests ?? [])
   const bucketing = traced?.bucketing ?? null
@@ -245,7 +245,11 @@ function encodeLoaded(explained: ExplainedFlag): ExplanationJson['loaded'] {
     groups: groupTypesRead.map(typeIndex => {
       const name = project.groupTypeNames[typeIndex]!
       const key = readUsableGroupKey(getOwnValue(subject.groups, name))
-      return { group_type: name, group_key: truncateText(key), result: toLoadedResult(subject.groupRows.get(typeIndex)!) }
+      return {
+        group_type: name,
+        group_key: truncateText(key),
+        result: toLoadedResult(subject.groupRows.get(typeIndex)!),
+      }
     }),
     geoip: project.readsGeoip ? found : 'not_needed',
   }

@@ -117,12 +117,12 @@ function formatName(value: JsonValue, field: string): string {
  * Converts definitions from an API's answer to the form of a file. A reference to something that no list contains stays
  * an id.
  */
-export interface Naming {
+export interface ReferenceNamer {
   flag(flag: JsonObject): FileFlag
   cohort(cohort: JsonObject): FileCohort
 }
 
-export function createReferenceNamer({ flags, cohorts, groupTypes }: ApiLists): Naming {
+export function createReferenceNamer({ flags, cohorts, groupTypes }: ApiLists): ReferenceNamer {
   const keyOf = new Map(flags.filter(isNotDeleted).map(({ id, key }) => [readJsonNumber(id ?? null), key]))
   const nameOfCohort = new Map(cohorts.filter(isNotDeleted).map(({ id, name }) => [readJsonNumber(id ?? null), name]))
   const nameOfType = new Map(

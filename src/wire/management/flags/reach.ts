@@ -74,7 +74,7 @@ export const reachLineSchema = Type.Object(
   },
 )
 
-export interface ReachOf {
+export interface ReachTarget {
   readonly population: { readonly kind: 'persons' } | { readonly kind: 'groups'; readonly typeIndex: number }
   readonly baseVersion: number | null
   /** The size of the population, as far as known. */
@@ -82,7 +82,7 @@ export interface ReachOf {
 }
 
 export function encodeAffectedCounts(
-  { population, baseVersion, of }: ReachOf,
+  { population, baseVersion, of }: ReachTarget,
   counts: ReachCounts,
   done: boolean,
 ): string {

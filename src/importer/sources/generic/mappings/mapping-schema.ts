@@ -3,7 +3,7 @@
 import { type JsonObject, toPlainNumbers } from '#core/json.ts'
 import { findTypoCandidate } from '#core/nearest-name.ts'
 import { ImportConfigError } from '#importer/records/import-source.ts'
-import { type Fault, type Static, Type } from '../../../records/file-schema.ts'
+import { type SchemaFault, type Static, Type } from '../../../records/file-schema.ts'
 import { fieldTypes } from './field-types.ts'
 import { filterSchema, filtersSchema, scalar } from './record-filters.ts'
 
@@ -95,7 +95,7 @@ const knownKeys: readonly (readonly [place: RegExp, keys: readonly string[]])[] 
 ]
 
 /** @returns a message that names an unknown key and the one that was probably meant; null if all keys are known. */
-function describeUnknownKey(faults: readonly Fault[]): string | null {
+function describeUnknownKey(faults: readonly SchemaFault[]): string | null {
   for (const { at, unknownKeys = [] } of faults) {
     const keys = knownKeys.find(([place]) => place.test(at))?.[1]
     const key = unknownKeys.find(each => keys?.includes(each) === false)
