@@ -5,8 +5,8 @@ import { resolve } from 'node:path'
 import { type BackupReport, backUpInstance } from '#compose/backup/backup.ts'
 import { systemClock } from '#compose/instance/machine.ts'
 import type { Config } from '#config.ts'
-import { backupNiceness, runInterruptibleCopy } from './copy-files.ts'
-import { formatBytes } from './readable-bytes.ts'
+import { formatBytes } from './format-bytes.ts'
+import { backupNiceness, runInterruptibleCopy } from './interruptible-copy.ts'
 import { readConfigOrRefuse } from './refuse.ts'
 
 export async function runBackupCommand(file: string): Promise<void> {

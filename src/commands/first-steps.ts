@@ -3,7 +3,7 @@
 import { statfsSync } from 'node:fs'
 import type { Config } from '#config.ts'
 import { moreInReadme, pennonCommand } from '#distribution.ts'
-import { formatBytes } from './readable-bytes.ts'
+import { formatBytes } from './format-bytes.ts'
 import type { Service } from './start-service.ts'
 
 /** Enough for a small batch and the overhead of a log segment: with less space than this, captures are refused. */

@@ -10,7 +10,7 @@ import { killSilentChild } from '#processes/silence.ts'
 import { createRestartDelay, nodeOptions, pickChildEnvironment } from '#processes/supervisor.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
-import type { ProcessMetrics } from '#telemetry/process-numbers.ts'
+import type { ProcessMetrics } from '#telemetry/process-metrics.ts'
 
 interface FrontClusterOptions {
   readonly config: Config

@@ -2,7 +2,7 @@
 
 import { resolve } from 'node:path'
 import { restoreFromBackup as restoreBackup } from '#compose/backup/restore.ts'
-import { runInterruptibleCopy } from './copy-files.ts'
+import { runInterruptibleCopy } from './interruptible-copy.ts'
 import { readConfigOrRefuse } from './refuse.ts'
 
 export async function restore(file: string): Promise<void> {

@@ -1,7 +1,7 @@
 // `pennon serve`: runs an instance, prints what to do next, and stops cleanly on a signal.
 
-import { releaseHeapMemory } from '#telemetry/give-back-memory.ts'
 import { createLogger } from '#telemetry/log.ts'
+import { releaseHeapMemory } from '#telemetry/release-memory.ts'
 import { formatFirstSteps } from './first-steps.ts'
 import { readConfigOrRefuse, refuse } from './refuse.ts'
 import { startService } from './start-service.ts'

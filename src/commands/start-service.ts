@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 import type { FrontHost } from '#compose/front/context.ts'
 import { composeFront, type Front, type FrontStart } from '#compose/front/front.ts'
 import { repairCopiedEngineFolder, watchEmbeddedEngine } from '#compose/instance/embedded-engine.ts'
-import { initializeMetricSeries } from '#compose/instance/initial-series.ts'
+import { initializeMetricSeries } from '#compose/instance/initialize-metric-series.ts'
 import { systemClock } from '#compose/instance/machine.ts'
 import { bindLogToState, bootstrapInstance, checkBootstrap, checkStateAfterOutage } from '#compose/instance/start.ts'
 import { findEventStoreProblem } from '#compose/stores/check-stores.ts'
@@ -35,7 +35,7 @@ import { SupervisedChild } from '#processes/supervisor.ts'
 import type { FirstStartResult } from '#services/manage/first-start.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
-import { ProcessMetrics } from '#telemetry/process-numbers.ts'
+import { ProcessMetrics } from '#telemetry/process-metrics.ts'
 import { version } from '#version.ts'
 import { createGeoipFromTable } from './create-table-geoip.ts'
 import { startFrontCluster } from './front-cluster.ts'
@@ -44,7 +44,7 @@ import type { TestHooks } from './hooks.ts'
 const mainPath = fileURLToPath(new URL('../main.ts', import.meta.url))
 /**
  * The worker and the fronts stop at the same time; fronts take up to 6 s when clients and the database are slow
- * (`closeServer`, the last flush, `end-in-time.ts`). The engine stops after both. That makes 8.5 s of the 10 s that a
+ * (`closeServer`, the last flush, `close-connections.ts`). The engine stops after both. That makes 8.5 s of the 10 s that a
  * stop may take.
  */
 const grace = { workerMs: 4_000, eventsMs: 2_000 }

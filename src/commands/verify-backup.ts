@@ -4,7 +4,7 @@ import { setPriority } from 'node:os'
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type VerifyReport, verifyBackupFile as verify } from '#compose/backup/verify.ts'
-import { backupNiceness, runInterruptibleCopy } from './copy-files.ts'
+import { backupNiceness, runInterruptibleCopy } from './interruptible-copy.ts'
 import { readConfigOrRefuse, refuse } from './refuse.ts'
 
 const mainPath = fileURLToPath(new URL('../main.ts', import.meta.url))

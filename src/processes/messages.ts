@@ -2,7 +2,7 @@
 
 import type { LogStream, Traffic } from '#core/events/log-stream.ts'
 import type { ProcessedUntil } from '#core/events/processed-until.ts'
-import type { MetricsSnapshot } from '#telemetry/process-numbers.ts'
+import type { MetricsSnapshot } from '#telemetry/process-metrics.ts'
 
 /**
  * `ok`, or why events are not being processed: first the states that the worker reports, then the states that only its

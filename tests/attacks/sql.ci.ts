@@ -8,12 +8,12 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { checkSql } from '#core/sql/check-sql.ts'
+import { createClickHouseClients } from '../../src/adapters/clickhouse/connection/clickhouse-clients.ts'
 import {
   buildSqlUserLogin,
   formatViewsDatabaseName,
   type SqlScope,
-} from '../../src/adapters/clickhouse/connection/analyst.ts'
-import { createClickHouseClients } from '../../src/adapters/clickhouse/connection/clickhouse-clients.ts'
+} from '../../src/adapters/clickhouse/connection/sql-users.ts'
 import { createSqlSetUp } from '../../src/adapters/clickhouse/sql/set-up.ts'
 import { eventStoreForTests } from '../support/event-store-for-tests.ts'
 import { eventually } from '../support/eventually.ts'

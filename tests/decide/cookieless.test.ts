@@ -12,7 +12,7 @@ import {
 import type { JsonObject } from '#core/json.ts'
 import { type CookielessMode, noIngestionSettings, noQuotas } from '#core/project.ts'
 import { PortError } from '#ports/port-error.ts'
-import { storeLimits } from '#services/flags/store-guard.ts'
+import { storeLimits } from '#services/flags/store-circuit-breaker.ts'
 import { type DecideServerOptions, emptySubjects, startDecideServer } from '../support/decide-server.ts'
 
 const sentinel = '$posthog_cookieless'

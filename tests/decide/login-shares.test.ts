@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
-import { initializeMetricSeries } from '#compose/instance/initial-series.ts'
+import { initializeMetricSeries } from '#compose/instance/initialize-metric-series.ts'
 import type { HashKeyAssignment } from '#ports/state/subject-store.ts'
 import { createDecideService } from '#services/flags/decide.ts'
 import { createSilentLogger } from '#telemetry/log.ts'

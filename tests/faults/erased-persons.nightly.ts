@@ -8,7 +8,7 @@ import { createPersonEraser } from '#adapters/clickhouse/writing/erase-persons.t
 import { openPostgresChunkStore } from '#adapters/postgres/postgres-chunk-store.ts'
 import { openPostgresManagementStore } from '#adapters/postgres/postgres-management-store.ts'
 import type { PersonErasure } from '#core/persons/erasure.ts'
-import { mergeRowRanges, type RowRange } from '#core/processing/held-rows.ts'
+import { mergeRowRanges, type RowRange } from '#core/processing/row-ranges.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
 import { restoreOverrides } from '#services/processing/restore-events.ts'
 import type { ErasureFaultPoint } from '#services/worker/erase-persons.ts'

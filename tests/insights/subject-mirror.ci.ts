@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { describe, it, type TestContext } from 'node:test'
-import { requireFilledMirrorSql } from '#adapters/clickhouse/queries/persons-of-today.ts'
+import { requireFilledMirrorSql } from '#adapters/clickhouse/queries/current-persons.ts'
 import { openSqliteChunkStore } from '#adapters/sqlite/sqlite-chunk-store.ts'
 import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
 import type { Group } from '#core/groups/group.ts'

@@ -16,7 +16,7 @@ import {
   planFlagImport,
 } from '../../src/commands/flags/plan-import.ts'
 import { type ListFiles, readFlagFiles } from '../../src/commands/flags/read-flag-files.ts'
-import { writePlannedFlags } from '../../src/commands/flags/write-import.ts'
+import { writePlannedFlags } from '../../src/commands/flags/write-planned-flags.ts'
 import { rollout } from '../support/flag-documents.ts'
 import { allScopesKey, startManagement } from '../support/management-api.ts'
 import { tempDir } from '../support/temp-dir.ts'

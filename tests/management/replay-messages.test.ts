@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { compressItems } from '#core/capture/packed-items.ts'
+import { compressItems } from '#core/capture/compressed-items.ts'
 import type { EventStore } from '#ports/events/event-store.ts'
 import type { RecordingQuery, RecordingView } from '#ports/events/recording-store.ts'
 import { PortError } from '#ports/port-error.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { getHeapSpaceStatistics } from 'node:v8'
-import { releaseHeapMemory, releaseMemoryWhenIdle } from '#telemetry/give-back-memory.ts'
+import { releaseHeapMemory, releaseMemoryWhenIdle } from '#telemetry/release-memory.ts'
 import { eventually } from '../support/eventually.ts'
 
 const MiB = 1024 * 1024

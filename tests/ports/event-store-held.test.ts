@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { findMissingRanges } from '#core/processing/held-rows.ts'
+import { findMissingRanges } from '#core/processing/row-ranges.ts'
 import type { EventRows } from '#ports/events/event-writer.ts'
 import { endpointByUrl, eventStoreForTests } from '../support/event-store-for-tests.ts'
 import { fixedClock } from '../support/fixed-clock.ts'

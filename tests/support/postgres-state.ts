@@ -2,7 +2,7 @@
 // migrating each, and the stores that contract suites test on them.
 
 import type pg from 'pg'
-import { toNumberedParameters } from '#adapters/postgres/chunk-texts.ts'
+import { toNumberedParameters } from '#adapters/postgres/chunk-statements.ts'
 import { openPostgresChunkStore } from '#adapters/postgres/postgres-chunk-store.ts'
 import { openPostgresHashKeyWriter } from '#adapters/postgres/postgres-hash-key-writer.ts'
 import { migratePostgres, openPostgresManagementStore } from '#adapters/postgres/postgres-management-store.ts'

@@ -3,7 +3,7 @@
 
 import { randomUUID } from 'node:crypto'
 import type { Change } from '#core/author.ts'
-import { compressItems } from '#core/capture/packed-items.ts'
+import { compressItems } from '#core/capture/compressed-items.ts'
 import type { CapturedEvent, CapturedRecording, CapturedReject, LogRecord } from '#core/events/captured-event.ts'
 import type { RecordAt } from '#core/events/log-stream.ts'
 import type { StoredEvent } from '#core/events/stored-event.ts'

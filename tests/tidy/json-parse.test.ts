@@ -14,12 +14,12 @@ const hasNoObjects = [
   'src/wire/capture/request-outline.ts',
 ]
 /** Of what is parsed no key is read, or only whether the text is JSON. */
-const readsNoKeys = ['src/core/capture/cookieless-event.ts', 'src/importer/fetch/apis/whole-files.ts']
+const readsNoKeys = ['src/core/capture/cookieless-event.ts', 'src/importer/fetch/apis/check-downloads.ts']
 /** Pennon wrote it, or the event store or npm did, under names that need no escape. */
 const hasOurNames = [
   'src/adapters/clickhouse-embedded/engine-endpoint.ts',
   'src/adapters/clickhouse/connection/checked-answers.ts',
-  'src/adapters/clickhouse/exports/held-rows.ts',
+  'src/adapters/clickhouse/exports/buffered-rows.ts',
   'src/adapters/posthog-js/installed-scripts.ts',
   'src/adapters/sql/persons/erasure-queries.ts',
   'src/adapters/sql/processing/worker-state-queries.ts',

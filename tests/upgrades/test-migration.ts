@@ -1,7 +1,7 @@
 // Runs the tests of a migration of the state on SQLite and on PostgreSQL.
 
 import { describe, type TestContext } from 'node:test'
-import { toNumberedParameters } from '#adapters/postgres/chunk-texts.ts'
+import { toNumberedParameters } from '#adapters/postgres/chunk-statements.ts'
 import { migratePostgres, openPostgresManagementStore } from '#adapters/postgres/postgres-management-store.ts'
 import { migrations } from '#adapters/sql/known-migrations.ts'
 import { migrateSqlite } from '#adapters/sqlite/kysely-on-sqlite.ts'

@@ -11,7 +11,7 @@ import {
   formatViewsUserName,
   listTablesReadByViews,
   sqlScopes,
-} from '../clickhouse/connection/analyst.ts'
+} from '../clickhouse/connection/sql-users.ts'
 import type { EngineEndpoint, EngineUser } from './engine-endpoint.ts'
 
 export interface EngineLimits {

@@ -54,13 +54,13 @@ import {
   writeReplayedRow,
 } from './writing/event-rows.ts'
 import { deleteExpiredRows } from './writing/expired-rows.ts'
-import { arrivalColumns, listDaysOfFlagCalls, writeFlagCallDayRow } from './writing/flag-arrivals.ts'
+import { arrivalColumns, listDaysOfFlagCalls, writeFlagCallDayRow } from './writing/flag-call-days.ts'
 import { deduplicatedColumns, findFlagCalls, writeDeduplicatedRow } from './writing/flag-calls.ts'
-import { findRowRanges, writeStoreMark } from './writing/held-rows.ts'
 import { deleteSharedJobRows, discardJobPartitions, publishJobPartitions } from './writing/import-partitions.ts'
 import { createRowInserter, type RowInserter, type TableRows } from './writing/insert-rows.ts'
 import { addKnownProperties, countPendingDistinctIds } from './writing/known-properties.ts'
 import { createSubjectMirror } from './writing/mirror-rows.ts'
+import { findRowRanges, writeStoreMark } from './writing/row-ranges.ts'
 
 export interface ClickHouseEventStoreOptions {
   /** Asked at first use and after each failure to connect: the embedded engine's port changes when it restarts. */

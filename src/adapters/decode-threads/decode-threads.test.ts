@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { createSilentLogger } from '#telemetry/log.ts'
-import type { JobHandlers } from './answer-jobs.ts'
 import { createDecodeThreads, type DecodeThreadsOptions, decodeThreadDefaults } from './decode-threads.ts'
+import type { JobHandlers } from './serve-thread-jobs.ts'
 
 type Job =
   | { echo: number; urgent?: true }
@@ -59,7 +59,7 @@ describe('decode threads', () => {
       shout: text => ({ outcome: { text: text.toUpperCase() } }),
     }
     const { add, shout } = handlers
-    const module = `import { serveThreadJobs } from '${new URL('./answer-jobs.ts', import.meta.url)}'
+    const module = `import { serveThreadJobs } from '${new URL('./serve-thread-jobs.ts', import.meta.url)}'
       serveThreadJobs({ add: ${add}, shout: ${shout} })`
     const threads = createDecodeThreads<Kinds>({
       ...decodeThreadDefaults,

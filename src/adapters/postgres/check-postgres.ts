@@ -3,7 +3,7 @@
 
 import pg from 'pg'
 import { err, ok, type Result } from '#core/result.ts'
-import { closeClientIgnoringErrors } from './end-in-time.ts'
+import { closeClientIgnoringErrors } from './close-connections.ts'
 import { buildClientSettings } from './open-postgres.ts'
 import { toPostgresPortError } from './postgres-errors.ts'
 import { chooseSchema, type SchemaChoice, type VisibleSchema } from './state-schema.ts'

@@ -13,11 +13,11 @@ import {
 } from '#adapters/sql/processing/chunk-queries.ts'
 import { encodeChangedSubjects } from '#core/processing/mirror-subjects.ts'
 import type { ChunkChanges, ChunkOutcome, IngestionWarning, Versioned } from '#ports/state/chunk-store.ts'
-import { insertStatements, lockStatements, toNumberedParametersOfAll, writeStatements } from './chunk-texts.ts'
+import { insertStatements, lockStatements, toNumberedParametersOfAll, writeStatements } from './chunk-statements.ts'
 import { writeVisitors } from './cookieless-visitors.ts'
 import { saveMergedAssignments, writeImportChanges } from './import-commit.ts'
 import type { Session } from './open-postgres.ts'
-import { runStatementForEach, runStatementInSlices } from './write-lists.ts'
+import { runStatementForEach, runStatementInSlices } from './statement-slices.ts'
 
 /** Persons as stored within the transaction, by `personKey`. */
 type StoredPersons = Map<string, { readonly id: number; readonly version: number }>

@@ -10,9 +10,9 @@ import type {
   VisitorSessionName,
   WantedIdentifies,
 } from '#core/processing/visitors.ts'
-import { insertStatements } from './chunk-texts.ts'
+import { insertStatements } from './chunk-statements.ts'
 import type { Session } from './open-postgres.ts'
-import { runStatementInSlices } from './write-lists.ts'
+import { runStatementInSlices } from './statement-slices.ts'
 
 /** project ids, hashes, offsets */
 const countText = `

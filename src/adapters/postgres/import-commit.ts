@@ -1,13 +1,13 @@
 // Writes what a chunk changed for import jobs, inside the chunk's transaction.
 
-import { createAssignmentRecords, importStatements } from '#adapters/sql/imports/import-texts.ts'
+import { createAssignmentRecords, importStatements } from '#adapters/sql/imports/import-statements.ts'
 import { assertRowCount } from '#adapters/sql/processing/chunk-queries.ts'
 import { toJsonText, toSqlBoolean } from '#adapters/sql/tables/rows.ts'
 import { type ImportChanges, noteSampleCountMax } from '#core/imports/import-changes.ts'
 import type { ChunkChanges } from '#ports/state/chunk-store.ts'
-import { insertStatements, lockStatements, toNumberedParametersOfAll, writeStatements } from './chunk-texts.ts'
+import { insertStatements, lockStatements, toNumberedParametersOfAll, writeStatements } from './chunk-statements.ts'
 import type { Session } from './open-postgres.ts'
-import { runStatementForEach, runStatementInSlices } from './write-lists.ts'
+import { runStatementForEach, runStatementInSlices } from './statement-slices.ts'
 
 const texts = toNumberedParametersOfAll(importStatements)
 

@@ -4,7 +4,7 @@
 import pg from 'pg'
 import { PortError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'
-import { trackSockets } from './end-in-time.ts'
+import { trackSockets } from './close-connections.ts'
 import { toConnectPortError, toPostgresPortError } from './postgres-errors.ts'
 
 export interface PoolOptions {
@@ -41,7 +41,7 @@ export interface Pool {
   /** One statement, on any session. @throws PortError, or what the driver throws for a bug of ours. */
   query<Row extends unknown[]>(query: pg.QueryArrayConfig): Promise<pg.QueryArrayResult<Row>>
   query<Row extends pg.QueryResultRow>(query: pg.QueryConfig): Promise<pg.QueryResult<Row>>
-  /** Waits for running statements, within the limit of `end-in-time.ts`; statements that take longer fail. */
+  /** Waits for running statements, within the limit of `close-connections.ts`; statements that take longer fail. */
   end(): Promise<void>
 }
 

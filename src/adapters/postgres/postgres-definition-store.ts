@@ -6,7 +6,7 @@ import { translateErrors } from '#adapters/sql/tables/wrap-methods.ts'
 import { computeBackOffMs } from '#core/back-off.ts'
 import type { DefinitionStore } from '#ports/state/definition-store.ts'
 import type { Logger } from '#telemetry/log.ts'
-import { closeClientIgnoringErrors, trackSockets } from './end-in-time.ts'
+import { closeClientIgnoringErrors, trackSockets } from './close-connections.ts'
 import { buildClientSettings, openPool } from './open-postgres.ts'
 import { toPostgresPortError } from './postgres-errors.ts'
 

@@ -7,7 +7,7 @@ import type { VisitorName } from '#core/processing/visitors.ts'
 import type { CookielessVisitors } from '#ports/state/cookieless-visitors.ts'
 import type { HashKeyOverrideReader, HashKeyRow, SubjectStore } from '#ports/state/subject-store.ts'
 import type { Logger } from '#telemetry/log.ts'
-import { createLookUpBatcher, type LookUpBatcher } from './look-ups.ts'
+import { createLookUpBatcher, type LookUpBatcher } from './look-up-batcher.ts'
 import { openPool } from './open-postgres.ts'
 
 /**

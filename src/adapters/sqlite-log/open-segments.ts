@@ -3,10 +3,10 @@
 
 import type { LogStream } from '#core/events/log-stream.ts'
 import { PortError } from '#ports/port-error.ts'
-import type { ReadableSegment } from './pack-segment.ts'
+import type { ReadableSegment } from './compressed-segment.ts'
+import { moveDamagedSegmentAside } from './move-damaged-segment.ts'
 import { openReadableSegment, toSegmentReadError } from './readable-segment.ts'
 import { isSegmentDamage, type SegmentName } from './segment-file.ts'
-import { moveDamagedSegmentAside } from './set-aside.ts'
 
 /** Enough for the segment being read, the newest segment, and a few more for reads that jump. */
 const openSegmentsMax = 6

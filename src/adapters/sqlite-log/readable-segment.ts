@@ -2,7 +2,7 @@
 
 import type Database from 'better-sqlite3'
 import { PortError } from '#ports/port-error.ts'
-import { type FrameRow, openPackedSegment, type ReadableSegment, unpackFrame } from './pack-segment.ts'
+import { type FrameRow, openPackedSegment, type ReadableSegment, unpackFrame } from './compressed-segment.ts'
 import { SalvagedSegment } from './salvage-segment.ts'
 import { DamageError, frameRecordsMax, NotASegmentError, openSegment, type SegmentName } from './segment-file.ts'
 

@@ -6,7 +6,7 @@
 // segment are never changed or deleted, so a row found twice is the same row, and pages are never reused.
 
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
-import { type FrameRow, type ReadableSegment, unpackFrame } from './pack-segment.ts'
+import { type FrameRow, type ReadableSegment, unpackFrame } from './compressed-segment.ts'
 import { frameRecordsMax, pageBytes, type SegmentName } from './segment-file.ts'
 
 /** A frame and the place of its payload: the file, the page's position in it, and the payload's position in the page. */

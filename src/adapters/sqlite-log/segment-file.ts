@@ -14,7 +14,7 @@ export interface SegmentName {
   readonly firstOffset: number
   readonly path: string
   /**
-   * `plain`: as the appender wrote it; `packed`: complete, and compressed by `pack-segment.ts`; `damaged`: SQLite could
+   * `plain`: as the appender wrote it; `packed`: complete, and compressed by `compressed-segment.ts`; `damaged`: SQLite could
    * not read it, so `salvage-segment.ts` reads it and nothing more is appended to it.
    */
   readonly form: 'plain' | 'packed' | 'damaged'

@@ -6,8 +6,8 @@ import { distinctIds, readAll } from '../../../tests/ports/event-log.contract.ts
 import { openedReader } from '../../../tests/support/sqlite-log-files.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { aCapturedEvent, encodedEvents } from '../../../tests/support/values.ts'
+import { moveDamagedSegmentAside } from './move-damaged-segment.ts'
 import { listSegments, openSegment, pageBytes, removeSegmentFiles } from './segment-file.ts'
-import { moveDamagedSegmentAside } from './set-aside.ts'
 import { FilesGoneError, StreamAppender, type StreamGap } from './stream-appender.ts'
 import { StreamMark } from './stream-mark.ts'
 

@@ -4,6 +4,7 @@
 
 import { existsSync } from 'node:fs'
 import { addRecordChecksums } from '#core/log/record-codec.ts'
+import { moveDamagedSegmentAside } from './move-damaged-segment.ts'
 import { SalvagedSegment } from './salvage-segment.ts'
 import {
   createSegment,
@@ -16,7 +17,6 @@ import {
   removeAbandonedDrafts,
   type SegmentName,
 } from './segment-file.ts'
-import { moveDamagedSegmentAside } from './set-aside.ts'
 import { readStreamMark, StreamMark } from './stream-mark.ts'
 import { type Frame, WritableSegment } from './writable-segment.ts'
 
@@ -203,7 +203,7 @@ export class StreamAppender {
     this.#mark.close()
   }
 
-  /** Writes the mark before it checks the files' names; `set-aside.ts` relies on that order. */
+  /** Writes the mark before it checks the files' names; `move-damaged-segment.ts` relies on that order. */
   #acknowledge(segment: WritableSegment, endOffset: number): void {
     this.#mark.write(endOffset)
     switch (segment.whereaboutsAtCommit()) {

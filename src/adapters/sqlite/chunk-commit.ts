@@ -14,7 +14,7 @@ import { toResourceRow } from '#adapters/sql/tables/resource-rows.ts'
 import { visitorIdentify, visitorSession } from '#adapters/sql/tables/schema.ts'
 import { encodeChangedSubjects } from '#core/processing/mirror-subjects.ts'
 import type { ChunkChanges, IngestionWarning } from '#ports/state/chunk-store.ts'
-import { insertStatements, rowStatements } from './chunk-texts.ts'
+import { insertStatements, rowStatements } from './chunk-statements.ts'
 import { prepareAssignmentWriter, prepareImportWriter } from './import-commit.ts'
 import { prepareStatements, type SqliteDatabase } from './open-sqlite.ts'
 

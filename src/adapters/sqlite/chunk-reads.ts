@@ -12,7 +12,7 @@ import type {
 import type { ChunkReads, ErasedIdRow, ImportJobRow, LoadedProjectRow } from '#adapters/sql/processing/load-chunk.ts'
 import type { GroupTypeTable, StateSchema } from '#adapters/sql/tables/schema.ts'
 import { personDistinctIdCountMax } from '#core/processing/person-merge.ts'
-import { loadStatements } from './chunk-texts.ts'
+import { loadStatements } from './chunk-statements.ts'
 import type { SqliteDatabase } from './open-sqlite.ts'
 
 /** How many rows of other ids the first query requests; persons usually have few. */

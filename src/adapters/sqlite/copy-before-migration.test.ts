@@ -7,7 +7,7 @@ import Database from 'better-sqlite3'
 import { migrations } from '#adapters/sql/known-migrations.ts'
 import { migrateState } from '#adapters/sql/migrate-state.ts'
 import { type Migration, sqliteDialect } from '#adapters/sql/migrations/migration.ts'
-import { findSqliteSchemaVersion } from './find-schema.ts'
+import { findSqliteSchemaVersion } from './inspect-state-file.ts'
 import { createSqliteKysely, migrateSqlite } from './kysely-on-sqlite.ts'
 import { openStateForWriting, stateFilePath } from './open-sqlite.ts'
 

@@ -4,7 +4,7 @@
 import { closeSync, existsSync, fsyncSync, openSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { isNewestSchema, migrations } from '#adapters/sql/known-migrations.ts'
-import { findSqliteSchemaVersion } from './find-schema.ts'
+import { findSqliteSchemaVersion } from './inspect-state-file.ts'
 import { openStateForWriting, writerWaitMs } from './open-sqlite.ts'
 
 const copyName = /^state\.db\.before-(\d{4})(\.upgrading)?$/

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { DefinitionDelta } from '#adapters/sql/definitions/held-definitions.ts'
+import type { DefinitionDelta } from '#adapters/sql/definitions/unchanged-definitions.ts'
 import { type JsonObject, parseJson } from '#core/json.ts'
 import { aCohort, aNewFlag, aProject } from '../../../tests/support/values.ts'
 import { type EncodedDelta, packDefinitions, unpackDefinitions } from './definition-texts.ts'

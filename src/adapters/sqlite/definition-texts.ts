@@ -2,7 +2,7 @@
 // parses thousands of them in short time slices, and a kept number literal slows down the parsing of its own flag only.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { DefinitionDelta, ProjectDelta } from '#adapters/sql/definitions/held-definitions.ts'
+import type { DefinitionDelta, ProjectDelta } from '#adapters/sql/definitions/unchanged-definitions.ts'
 import { parseJson } from '#core/json.ts'
 
 type Read = ProjectDelta['read']

@@ -1,11 +1,11 @@
 // Writes what a chunk changed for import jobs, inside the chunk's transaction.
 
-import { createAssignmentRecords, importStatements } from '#adapters/sql/imports/import-texts.ts'
+import { createAssignmentRecords, importStatements } from '#adapters/sql/imports/import-statements.ts'
 import { assertRowCount } from '#adapters/sql/processing/chunk-queries.ts'
 import { toJsonText, toSqlBoolean } from '#adapters/sql/tables/rows.ts'
 import { type ImportChanges, noteSampleCountMax } from '#core/imports/import-changes.ts'
 import type { ChunkChanges } from '#ports/state/chunk-store.ts'
-import { insertStatements, rowStatements } from './chunk-texts.ts'
+import { insertStatements, rowStatements } from './chunk-statements.ts'
 import { prepareStatements, type SqliteDatabase } from './open-sqlite.ts'
 
 /** @throws CommitRefused, or what SQLite throws, as does `prepareAssignmentWriter`. */

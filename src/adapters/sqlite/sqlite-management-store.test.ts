@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { it, type TestContext } from 'node:test'
-import { listDefinitionVersions } from '#adapters/sql/definitions/held-definitions.ts'
+import { listDefinitionVersions } from '#adapters/sql/definitions/unchanged-definitions.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { aChange, aNewCohort, aNewFlag, aNewProject } from '../../../tests/support/values.ts'
 import { migrateSqlite } from './kysely-on-sqlite.ts'

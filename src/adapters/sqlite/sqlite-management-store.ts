@@ -5,7 +5,7 @@ import {
   loadDefinitionChanges,
   readDefinitionChanges,
 } from '#adapters/sql/definitions/definition-queries.ts'
-import type { DefinitionDelta, DefinitionVersions } from '#adapters/sql/definitions/held-definitions.ts'
+import type { DefinitionDelta, DefinitionVersions } from '#adapters/sql/definitions/unchanged-definitions.ts'
 import { createSqlManagementStore } from '#adapters/sql/sql-management-store.ts'
 import { translateErrors } from '#adapters/sql/tables/wrap-methods.ts'
 import type { DefinitionStore, GetHeldDefinitions } from '#ports/state/definition-store.ts'

@@ -2,7 +2,7 @@
 // blocks the main thread, and Kysely is not loaded there. The thread reports which methods exist. The first search starts a
 // second thread for searches, so that they never hold up a write.
 
-import { addUnchangedDefinitions, listDefinitionVersions } from '#adapters/sql/definitions/held-definitions.ts'
+import { addUnchangedDefinitions, listDefinitionVersions } from '#adapters/sql/definitions/unchanged-definitions.ts'
 import type { DefinitionStore } from '#ports/state/definition-store.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
 import type { HashKeyOverrideWriter } from '#ports/state/subject-store.ts'

@@ -1,7 +1,7 @@
 // Messages between a front's main thread and its state threads: calls by the name of a method, and their answers.
 // They are JSON text, because a kept number literal (`1.0`, a 64-bit id) does not survive structured clone.
 
-import type { DefinitionDelta } from '#adapters/sql/definitions/held-definitions.ts'
+import type { DefinitionDelta } from '#adapters/sql/definitions/unchanged-definitions.ts'
 import type { StateMigration } from '#adapters/sql/known-migrations.ts'
 import { type JsonValue, parseJson } from '#core/json.ts'
 import { PortError, type PortErrorCode } from '#ports/port-error.ts'

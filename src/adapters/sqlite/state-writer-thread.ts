@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { parentPort, workerData } from 'node:worker_threads'
 import { PortError } from '#ports/port-error.ts'
-import { releaseMemoryWhenIdle } from '#telemetry/give-back-memory.ts'
+import { releaseMemoryWhenIdle } from '#telemetry/release-memory.ts'
 import { openHashKeyWriter } from './hash-key-writer.ts'
 import { migrateSqlite } from './kysely-on-sqlite.ts'
 import { openDefinitionLoader, openSqliteManagementStore } from './sqlite-management-store.ts'

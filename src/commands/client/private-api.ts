@@ -4,7 +4,7 @@
 import { getOwnValue, isJsonObject, type JsonObject, type JsonValue, parseJson } from '#core/json.ts'
 import { startCommand } from '#distribution.ts'
 import { isUnknownPathDetail } from '#wire/wire-error.ts'
-import { describeMissingAnswer } from './explain-no-answer.ts'
+import { describeMissingAnswer } from './describe-missing-answer.ts'
 
 export interface PrivateApiOptions {
   /** Address of the instance without a final slash. */

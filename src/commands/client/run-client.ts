@@ -4,7 +4,7 @@
 import type { Config } from '#config.ts'
 import { toPrintable } from '#core/printable.ts'
 import { readConfigOrRefuse, refuse } from '../refuse.ts'
-import { exitAfterOutput } from './end-with-output.ts'
+import { exitAfterOutput } from './exit-after-output.ts'
 import { describePortMismatch, resolveInstanceAddress } from './instance-address.ts'
 import { ClientError, PrivateApi } from './private-api.ts'
 

@@ -9,7 +9,7 @@ import type { Config } from '#config.ts'
 import { dayMs } from '#core/time.ts'
 import { howToInstall, optionalPackageNames, packageFolder, packageVersion, pennonCommand } from '#distribution.ts'
 import { computeConnectionsMax } from '#http/connections.ts'
-import { formatBytes } from '../readable-bytes.ts'
+import { formatBytes } from '../format-bytes.ts'
 import { createBadFinding, createGoodFinding, type Finding } from './finding.ts'
 
 /** A clock may just have been set back a little, so files may be dated up to a minute ahead. */

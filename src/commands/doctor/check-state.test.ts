@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { TrustedTime } from '#core/retention-time.ts'
 import { dayMs } from '#core/time.ts'
+import type { TrustedTime } from '#core/trusted-time.ts'
 import { toTrustedTimeFinding } from './check-state.ts'
 
 const atMs = Date.parse('2026-11-27T12:00:00Z')

@@ -25,7 +25,7 @@ import type { Config } from '#config.ts'
 import { dayMs } from '#core/time.ts'
 import { inDocs } from '#distribution.ts'
 import { createSilentLogger } from '#telemetry/log.ts'
-import { formatBytes } from '../readable-bytes.ts'
+import { formatBytes } from '../format-bytes.ts'
 import { createBadFinding, createGoodFinding, createWarningFinding, type Finding, formatCause } from './finding.ts'
 
 const answerMsMax = 3_000

@@ -3,7 +3,7 @@
 import type { PrivateApi, UrlQuery } from '../client/private-api.ts'
 import { ClientError } from '../client/private-api.ts'
 import { type ClientOptions, runClient } from '../client/run-client.ts'
-import { formatBytes } from '../readable-bytes.ts'
+import { formatBytes } from '../format-bytes.ts'
 import { createExportProgress } from './export-progress.ts'
 import { isParquetExportComplete } from './parquet-footer.ts'
 import {

@@ -1,7 +1,7 @@
 // Progress of an export: a bar on a terminal, a line every ten seconds elsewhere.
 
 import { formatProgressBar } from '../client/progress-bar.ts'
-import { formatBytes } from '../readable-bytes.ts'
+import { formatBytes } from '../format-bytes.ts'
 
 export interface ExportProgressOptions {
   readonly write: (text: string) => void

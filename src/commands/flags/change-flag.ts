@@ -1,7 +1,13 @@
 // `pennon flags enable`, `disable`, `rollout`, `archive` and `restore`: shows the change and the number of affected persons,
 // asks for confirmation, and changes nothing else.
 
-import { archive, disable, enable, type SingleFlagChange, unarchive } from '#core/flags/definitions/narrow-writes.ts'
+import {
+  archive,
+  disable,
+  enable,
+  type SingleFlagChange,
+  unarchive,
+} from '#core/flags/definitions/single-flag-changes.ts'
 import type { JsonObject } from '#core/json.ts'
 import { toPrintableName } from '#core/printable.ts'
 import type { FlagJson } from '#wire/management/flags/flags.ts'

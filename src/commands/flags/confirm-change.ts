@@ -1,6 +1,6 @@
 // Confirmation of a change to a flag: shows the difference and the affected persons, and asks yes or no.
 
-import type { ChangeableFlag } from '#core/flags/definitions/narrow-writes.ts'
+import type { ChangeableFlag } from '#core/flags/definitions/single-flag-changes.ts'
 import type { JsonObject } from '#core/json.ts'
 import { toPrintableName } from '#core/printable.ts'
 import { ClientError, type PrivateApi } from '../client/private-api.ts'

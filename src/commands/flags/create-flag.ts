@@ -3,7 +3,7 @@
 
 import { randomUUID } from 'node:crypto'
 import { readConfigVersion } from '#core/flags/definitions/read-rules.ts'
-import { assignRuleIds } from '#core/flags/definitions/rule-identity.ts'
+import { assignRuleIds } from '#core/flags/definitions/rule-ids.ts'
 import { isJsonObject, type JsonObject, parseJson } from '#core/json.ts'
 import type { FlagJson } from '#wire/management/flags/flags.ts'
 import { ClientError, type PrivateApi } from '../client/private-api.ts'

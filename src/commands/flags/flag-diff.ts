@@ -1,6 +1,6 @@
 // Describes a change of a flag in lines: the difference, and the number of persons who get another value.
 
-import type { ChangeableFlag } from '#core/flags/definitions/narrow-writes.ts'
+import type { ChangeableFlag } from '#core/flags/definitions/single-flag-changes.ts'
 import { formatCount } from '#core/format-count.ts'
 import type { JsonObject } from '#core/json.ts'
 import { toPrintableName } from '#core/printable.ts'

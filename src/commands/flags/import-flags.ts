@@ -1,7 +1,7 @@
 // `pennon flags import`: writes the flags and cohorts of a file to a project, after showing and counting the changes.
 // Unchanged definitions are not written, so an interrupted import can be run again.
 
-import { replaceReferenceValues } from '#core/flags/definitions/map-references.ts'
+import { replaceReferenceValues } from '#core/flags/definitions/replace-references.ts'
 import { formatCount } from '#core/format-count.ts'
 import { type JsonObject, type JsonValue, toCompactJson } from '#core/json.ts'
 import type { JsonChange } from '#core/json-diff.ts'
@@ -25,7 +25,7 @@ import {
   type ReferenceIds,
 } from './plan-import.ts'
 import { type ListFiles, readFlagFiles } from './read-flag-files.ts'
-import { formatWriteCounts, writePlannedFlags } from './write-import.ts'
+import { formatWriteCounts, writePlannedFlags } from './write-planned-flags.ts'
 
 export interface ImportFlagsOptions extends ChangeOptions, ListFiles {
   /** Only show what would be written. */

@@ -3,9 +3,9 @@
 
 import type { TSchema } from 'typebox'
 import type { FlagIssue } from '#core/flags/definitions/flag-issue.ts'
-import { replaceReferenceValues } from '#core/flags/definitions/map-references.ts'
 import { readConfigVersion } from '#core/flags/definitions/read-rules.ts'
-import { copyExperimentsFrom } from '#core/flags/definitions/rule-identity.ts'
+import { replaceReferenceValues } from '#core/flags/definitions/replace-references.ts'
+import { copyExperimentsFrom } from '#core/flags/definitions/rule-ids.ts'
 import { validateCohortFilters } from '#core/flags/definitions/validate-cohort.ts'
 import { findArchivedIssues, validateFlag } from '#core/flags/definitions/validate-flag.ts'
 import { getOwnValue, type JsonObject, type JsonValue, readJsonNumber } from '#core/json.ts'

@@ -4,7 +4,7 @@
 import { readFileSync } from 'node:fs'
 import { normalizeFilters } from '#core/flags/definitions/normalize-filters.ts'
 import { readConfigVersion } from '#core/flags/definitions/read-rules.ts'
-import { copyExperimentsFrom } from '#core/flags/definitions/rule-identity.ts'
+import { copyExperimentsFrom } from '#core/flags/definitions/rule-ids.ts'
 import { formatCount } from '#core/format-count.ts'
 import { getOwnValue, isJsonObject, type JsonObject, type JsonValue, parseJson, readJsonNumber } from '#core/json.ts'
 import { findRepeatedKey, isNestedDeeperThan } from '#core/json-text.ts'

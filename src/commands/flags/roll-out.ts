@@ -1,7 +1,7 @@
 // `pennon flags rollout`: sets the percentage of one condition, or rolls out to everyone.
 
-import { rollOutToEveryone, setConditionRollout } from '#core/flags/definitions/narrow-writes.ts'
 import { readConfigVersion } from '#core/flags/definitions/read-rules.ts'
+import { rollOutToEveryone, setConditionRollout } from '#core/flags/definitions/single-flag-changes.ts'
 import type { FlagJson } from '#wire/management/flags/flags.ts'
 import { ClientError } from '../client/private-api.ts'
 import { type FlagChange, runFlagChange } from './change-flag.ts'

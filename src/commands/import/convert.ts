@@ -17,7 +17,7 @@ import { ImportConfigError, type ImportSource, type RecordConverter } from '#imp
 import { readTime, usPerMs } from '#importer/records/source-time.ts'
 import { findSource, sourceNames } from '#importer/sources/sources.ts'
 import { toShownEvent } from '#importer/stages/report/samples.ts'
-import { exitAfterOutput } from '../client/end-with-output.ts'
+import { exitAfterOutput } from '../client/exit-after-output.ts'
 import { refuse } from '../refuse.ts'
 import { type PlanOptions, readSourceConfig } from './plan/plan-options.ts'
 

@@ -7,8 +7,8 @@ import { inDocs } from '#distribution.ts'
 import { formatWaitSpan } from '#importer/fetch/waiting.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { readCheckpoint } from '#importer/send/checkpoint.ts'
-import type { ServiceApi } from '#importer/send/job-api.ts'
 import { openRetries } from '#importer/send/retried-records.ts'
+import type { ServiceApi } from '#importer/send/service-api.ts'
 import {
   endServiceJob,
   type JobEnding,
@@ -22,7 +22,7 @@ import { openStagedJob } from '#importer/stages/part-lines.ts'
 import type { PersonsCheck } from '#importer/stages/report/import-report.ts'
 import { formatNote } from '#importer/stages/report/note-messages.ts'
 import { readJobReport } from '#importer/verify/job-report.ts'
-import { readSentSummary, storePersonsCheck, updateReport } from '#importer/verify/sent.ts'
+import { readSentSummary, storePersonsCheck, updateReport } from '#importer/verify/sent-summary.ts'
 import { verifyPersons } from '#importer/verify/verify-persons.ts'
 import { countSentEvents } from '#importer/verify/verify-stage.ts'
 import { canAskQuestions } from '../client/prompt.ts'

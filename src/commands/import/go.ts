@@ -7,7 +7,7 @@ import { refuse } from '../refuse.ts'
 import { publishOrDiscardImport } from './end-job.ts'
 import { findSourceOrRefuse } from './job/open-job.ts'
 import { printLines, quotePath } from './messages/print.ts'
-import { askForSource, type GivenPlanOptions } from './plan/ask-plan.ts'
+import { askForSource, type GivenPlanOptions } from './plan/complete-plan-options.ts'
 import { planImport } from './plan/plan.ts'
 import { runImport } from './run/run.ts'
 

@@ -7,13 +7,13 @@ import type { JobFolder } from '#importer/job/job-folder.ts'
 import { readRehearsal, reportNames, type SentSummary } from '#importer/stages/report/import-report.ts'
 import { createReportSections, describeJob, type Section } from '#importer/stages/report/report-sections.ts'
 import { readSamples, type Sample } from '#importer/stages/report/samples.ts'
-import { readSentSummary } from '#importer/verify/sent.ts'
+import { readSentSummary } from '#importer/verify/sent-summary.ts'
 import { formatTable } from '../client/table.ts'
 import { createTerminal, type Terminal } from '../client/terminal.ts'
 import { findNextStep, readJobProgress } from './job/next-step.ts'
 import { type Job, refuseMissingRehearsal, runReadOnlyOnJob } from './job/open-job.ts'
 import { formatNextStep, printLines, printNothingFound, printText } from './messages/print.ts'
-import { queryServiceJob, type ServiceAnswer } from './service/ask-service.ts'
+import { queryServiceJob, type ServiceAnswer } from './service/query-service-job.ts'
 
 /** As commander gives them. */
 interface ReportOptions {

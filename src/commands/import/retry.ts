@@ -13,7 +13,7 @@ import { collectRetryOutcomes, readRetryOutcomes, storeRetryOutcomes } from '#im
 import { runSendStage } from '#importer/send/send-stage.ts'
 import { computeProgressFigures, readServiceJob, reportJobState } from '#importer/send/service-job.ts'
 import { createRejectLine } from '#importer/stages/reject-files.ts'
-import { updateReport } from '#importer/verify/sent.ts'
+import { updateReport } from '#importer/verify/sent-summary.ts'
 import { storeVerification } from '#importer/verify/verify-stage.ts'
 import { refuse } from '../refuse.ts'
 import { requireManifest } from './job/job-stages.ts'

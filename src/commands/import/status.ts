@@ -8,7 +8,7 @@ import type { ProgressFigures } from '#importer/job/progress.ts'
 import { formatDuration } from '#importer/stages/report/format-figures.ts'
 import { describeDamage, listDamagedFiles } from '#importer/stages/report/rejects.ts'
 import { describeSentEvents } from '#importer/stages/report/report-sections.ts'
-import { exitAfterOutput } from '../client/end-with-output.ts'
+import { exitAfterOutput } from '../client/exit-after-output.ts'
 import { findNextStep, readJobProgress } from './job/next-step.ts'
 import {
   findNextStepAfterFetch,
@@ -23,7 +23,7 @@ import {
 import { findRehearsalStop } from './job/rehearsal-stop.ts'
 import { formatNextStep, printJson, printLines, quotePath } from './messages/print.ts'
 import { formatProgressLine } from './run/run-progress.ts'
-import { describeServiceState, queryServiceJob, type ServiceAnswer } from './service/ask-service.ts'
+import { describeServiceState, queryServiceJob, type ServiceAnswer } from './service/query-service-job.ts'
 
 /** As commander gives them. */
 interface StatusOptions {

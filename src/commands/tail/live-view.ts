@@ -1,6 +1,6 @@
 // One connection to an instance's live view, from request to end: reports the messages, and whether a retry may help.
 
-import { describeMissingAnswer } from '#commands/client/explain-no-answer.ts'
+import { describeMissingAnswer } from '#commands/client/describe-missing-answer.ts'
 import { isJsonObject, type JsonObject, parseJson } from '#core/json.ts'
 import { isUnknownPathDetail } from '#wire/wire-error.ts'
 

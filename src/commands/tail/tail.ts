@@ -2,14 +2,14 @@
 // itself when the instance restarts or the connection breaks.
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { exitAfterOutput } from '../client/end-with-output.ts'
+import { exitAfterOutput } from '../client/exit-after-output.ts'
 import { warnOfOtherPort } from '../client/run-client.ts'
 import { createTerminal } from '../client/terminal.ts'
 import { readConfigOrRefuse, refuse } from '../refuse.ts'
-import { watchWithReconnects } from './keep-watching.ts'
 import { notPennon, watchLiveView } from './live-view.ts'
 import { buildTailAddress, type TailOptions } from './tail-address.ts'
 import { formatJsonLine, formatLine } from './tail-lines.ts'
+import { watchWithReconnects } from './watch-with-reconnects.ts'
 
 export type { TailOptions }
 

@@ -18,7 +18,7 @@ import {
   findSqliteDamage,
   findSqliteLogPositions,
   findSqliteSchemaVersion,
-} from '#adapters/sqlite/find-schema.ts'
+} from '#adapters/sqlite/inspect-state-file.ts'
 import { stateFilePath } from '#adapters/sqlite/open-sqlite.ts'
 import type { Config } from '#config.ts'
 import { err, ok, type Result } from '#core/result.ts'
@@ -30,7 +30,7 @@ import { findAccessProblem } from '../stores/existing-state.ts'
 import { findStateProblem } from '../stores/store-faults.ts'
 import { type BackupDescription, backupFormat, descriptionName, encodeBackupDescription } from './backup-description.ts'
 import { createDraftFolder } from './draft-folder.ts'
-import { freezeEventStore, removeAbandonedFrozenFiles } from './held-freezes.ts'
+import { freezeEventStore, removeAbandonedFrozenFiles } from './freeze-event-store.ts'
 
 export interface BackupReport {
   readonly bytes: number

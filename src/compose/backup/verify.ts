@@ -8,7 +8,7 @@ import { createClickHouseClients, readRows } from '#adapters/clickhouse/connecti
 import { readEngineEndpoint } from '#adapters/clickhouse-embedded/engine-endpoint.ts'
 import { findEngineLibraryPath } from '#adapters/clickhouse-embedded/engine-library.ts'
 import { prepareEngineStart } from '#adapters/clickhouse-embedded/start-engine.ts'
-import { countSqliteRows, findSqliteDamage } from '#adapters/sqlite/find-schema.ts'
+import { countSqliteRows, findSqliteDamage } from '#adapters/sqlite/inspect-state-file.ts'
 import type { Config } from '#config.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { howToInstall, missingPackage } from '#distribution.ts'

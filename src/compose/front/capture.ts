@@ -9,6 +9,7 @@ import { captureV1Routes } from '#http/handlers/capture-v1.ts'
 import { otlpRoutes } from '#http/handlers/otlp.ts'
 import { recordingRoutes } from '#http/handlers/recordings.ts'
 import type { Route } from '#http/shared/route.ts'
+import { createVisitorAnonymizer } from '#services/capture/anonymize-visitors.ts'
 import {
   type CaptureOptions,
   type CaptureService,
@@ -16,9 +17,8 @@ import {
   createDryRunCaptureService,
 } from '#services/capture/capture.ts'
 import { createRecordingService } from '#services/capture/capture-recordings.ts'
-import { createVisitorAnonymizer } from '#services/capture/hide-visitors.ts'
+import { createOtlpService } from '#services/capture/otlp-service.ts'
 import { createProjectBacklog, type ProjectBacklog, projectBacklogUnitsMax } from '#services/capture/project-backlog.ts'
-import { createOtlpService } from '#services/capture/refuse-otlp.ts'
 import { createRejectReplayer, type RejectReplay } from '#services/capture/replay-rejects.ts'
 import { createImportRateLimiter } from '#services/imports/import-pace.ts'
 import { createOpenJobCache } from '#services/imports/open-jobs.ts'

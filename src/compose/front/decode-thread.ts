@@ -1,9 +1,9 @@
 // The code of a decode thread: it runs the same pure functions as the event loop, one function for each kind of job.
 
 import { randomFillSync } from 'node:crypto'
-import { serveThreadJobs } from '#adapters/decode-threads/answer-jobs.ts'
+import { serveThreadJobs } from '#adapters/decode-threads/serve-thread-jobs.ts'
 import { createPooledRandomUint32 } from '#core/capture/event-uuid.ts'
-import { releaseBytesMemory } from '#core/free-bytes.ts'
+import { releaseBytesMemory } from '#core/release-bytes.ts'
 import { lowerThreadPriority } from '#telemetry/thread-priority.ts'
 import { decodeAndPrepareCapture, type PreparedCapture } from '#wire/capture/decode-capture.ts'
 import { type PreparedV1Capture, prepareV1Capture } from '#wire/capture-v1/decode-batch.ts'

@@ -7,12 +7,12 @@ import {
   removeEngineEndpoint,
   writeEngineEndpoint,
 } from '#adapters/clickhouse-embedded/engine-endpoint.ts'
-import { ReplacedLinkError, removeFoldersReplacingLinks } from '#adapters/clickhouse-embedded/followed-links.ts'
+import { ReplacedLinkError, removeFoldersReplacingLinks } from '#adapters/clickhouse-embedded/replaced-links.ts'
 import { prepareEngineStart } from '#adapters/clickhouse-embedded/start-engine.ts'
 import type { Config } from '#config.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { Logger } from '#telemetry/log.ts'
-import { removeAbandonedFrozenFiles } from '../backup/held-freezes.ts'
+import { removeAbandonedFrozenFiles } from '../backup/freeze-event-store.ts'
 
 export interface EmbeddedEngine {
   /**

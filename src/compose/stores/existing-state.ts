@@ -3,7 +3,7 @@
 import { opendirSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { isNewestSchema } from '#adapters/sql/known-migrations.ts'
-import { findSqliteSchemaVersion } from '#adapters/sqlite/find-schema.ts'
+import { findSqliteSchemaVersion } from '#adapters/sqlite/inspect-state-file.ts'
 import type { Config } from '#config.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { PortError, UnfitSchemaError } from '#ports/port-error.ts'

@@ -10,7 +10,11 @@ import {
   hasEnginePackageForMachine,
 } from '#adapters/clickhouse-embedded/engine-library.ts'
 import { findSchemaProblem, isNewestSchema } from '#adapters/sql/known-migrations.ts'
-import { findSchemaVersionWithoutWal, findSqliteDamage, findSqliteSchemaVersion } from '#adapters/sqlite/find-schema.ts'
+import {
+  findSchemaVersionWithoutWal,
+  findSqliteDamage,
+  findSqliteSchemaVersion,
+} from '#adapters/sqlite/inspect-state-file.ts'
 import { stateFilePath } from '#adapters/sqlite/open-sqlite.ts'
 import type { Config } from '#config.ts'
 import { howToInstall, inDocs, missingPackage, reinstall } from '#distribution.ts'

@@ -1,5 +1,5 @@
 // An event of cookieless mode. What identifies its visitor is taken out before its record is made, and is kept with the
-// records of its request only until the edge has hashed it (`services/capture/hide-visitors.ts`). Source:
+// records of its request only until the edge has hashed it (`services/capture/anonymize-visitors.ts`). Source:
 // docs/wire/ingestion.md 13.
 
 import { cookielessSentinel } from '../cookieless/visitor-hash.ts'

@@ -5,10 +5,10 @@
 
 import { type CapturedEvent, type CapturedReject, type Lane, lanes } from '../events/captured-event.ts'
 import { findTrafficOfLane, type Traffic } from '../events/log-stream.ts'
-import { releaseBytesMemory, shortenBytes } from '../free-bytes.ts'
 import { type EncodedRecords, RecordEncoder, type SettledVisitor } from '../log/record-codec.ts'
 import { RecordView } from '../log/record-view.ts'
 import type { Steps } from '../maybe-steps.ts'
+import { releaseBytesMemory, shortenBytes } from '../release-bytes.ts'
 import { isSameVisitor, type VisitorFacts } from './cookieless-event.ts'
 import type { EventRefusal } from './normalize-event.ts'
 import { importOnlyCode, type Outcome, outcomes, resourceOfOverQuotaCode } from './outcomes.ts'

@@ -5,11 +5,11 @@
 import type { RejectedBody } from '../events/captured-event.ts'
 import type { EncodedRecords } from '../log/record-codec.ts'
 import { encodeRecording } from '../log/recording-codec.ts'
+import { compressItems } from './compressed-items.ts'
 import { resolveEventTime } from './event-time.ts'
 import { createEventUuid, type RandomUint32 } from './event-uuid.ts'
 import type { RefusedItem } from './incoming-event.ts'
 import { normalizeDistinctId } from './normalize-event.ts'
-import { compressItems } from './packed-items.ts'
 
 /** A recording request whose JSON was read: the fields of its first element and the items of all elements. */
 export interface IncomingRecording {

@@ -3,7 +3,7 @@
 
 import { isIPv4, isIPv6 } from 'node:net'
 import { getDomain } from 'tldts-icann'
-import { detachSubstring } from '../own-copy.ts'
+import { detachSubstring } from '../detach-substring.ts'
 
 const knownMax = 1_000
 /** A cache: consecutive calls are usually about pages of one site. */

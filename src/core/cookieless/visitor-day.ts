@@ -1,7 +1,7 @@
 // The calendar day for which a visitor without cookies is recognised: a day of the visitor's zone. It is open from the
 // moment it may have begun somewhere until its late events have arrived. Source: docs/wire/ingestion.md 13.
 
-import { detachSubstring } from '../own-copy.ts'
+import { detachSubstring } from '../detach-substring.ts'
 import { dayMs } from '../time.ts'
 import { utcDay } from '../usage.ts'
 

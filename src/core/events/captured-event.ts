@@ -166,7 +166,7 @@ export interface CapturedRecording {
   readonly itemCount: number
   /** Size in bytes of the JSON text that `items` contains. */
   readonly itemsBytes: number
-  /** A JSON list of the client's own texts, packed (`core/capture/packed-items.ts`). The worker never unpacks it. */
+  /** A JSON list of the client's own texts, packed (`core/capture/compressed-items.ts`). The worker never unpacks it. */
   readonly items: Uint8Array
 }
 

@@ -1,5 +1,5 @@
 // Applies one event to the chunk's working copy: updates its person and groups, and builds its row. This file decides the
-// order of the steps; the rules of each step are elsewhere (`person-step.ts`, `group-update.ts`).
+// order of the steps; the rules of each step are elsewhere (`apply-person-event.ts`, `group-update.ts`).
 
 import { parseUnsetKeys } from '#core/processing/properties/person-update.ts'
 import { aiEventBytesMax, eventBytesMax } from '../capture/normalize-event.ts'
@@ -16,6 +16,7 @@ import type { JsonObject } from '../json.ts'
 import { noKeys } from '../persons/profile.ts'
 import type { Project } from '../project.ts'
 import { dayMs } from '../time.ts'
+import { applyPersonEvent, type RaiseWarning } from './apply-person-event.ts'
 import { buildStoredEvent, type StoredEventPerson } from './build-stored-event.ts'
 import type { ProjectState, WorkingPerson } from './chunk-state.ts'
 import { type DeduplicatedCall, type FlagCalls, isFlagCall, toDeduplicatedCall } from './deduplicate-flag-calls.ts'
@@ -29,8 +30,7 @@ import {
 import { applyGroupEvent } from './group-update.ts'
 import type { ParsedEvent } from './parse-chunk.ts'
 import { isIllegalDistinctId, type MergeRequest, readMergeRequest } from './person-merge.ts'
-import { applyPersonEvent, type RaiseWarning } from './person-step.ts'
-import { buildPersonSnapshotJson } from './snapshot.ts'
+import { buildPersonSnapshotJson } from './person-snapshot.ts'
 
 export interface ApplyContext {
   readonly state: ProjectState

@@ -9,13 +9,13 @@ import type { StoredEvent } from '../events/stored-event.ts'
 import { isUuid } from '../events/uuid.ts'
 import { truncateForWarning } from '../events/warning-types.ts'
 import { type JsonObject, type JsonValue, toComparableText } from '../json.ts'
+import type { RaiseWarning } from './apply-person-event.ts'
 import type { ProjectState } from './chunk-state.ts'
 import { flagCallTextBytesMax, readFlagCall } from './deduplicate-flag-calls.ts'
 import type { ProfileUse } from './enrich-event.ts'
 import { isFlagCallStripped, isKeptWhenStripped } from './feature-flag-called.ts'
 import { resolveGroups } from './group-update.ts'
 import type { ParsedEvent } from './parse-chunk.ts'
-import type { RaiseWarning } from './person-step.ts'
 
 export interface StoredEventPerson {
   readonly uuid: string

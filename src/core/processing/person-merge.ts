@@ -1,4 +1,4 @@
-// Decides which distinct ids an event links, and merges their persons if both already have one. `person-step.ts` then
+// Decides which distinct ids an event links, and merges their persons if both already have one. `apply-person-event.ts` then
 // applies the event's property updates; `chunk-state.ts` moves the mappings and raises override versions.
 
 import { mergeProfiles } from '#core/processing/properties/import-update.ts'

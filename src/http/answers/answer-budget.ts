@@ -4,7 +4,7 @@
 
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { callEverySecond, type StartTicks } from '../shared/every-second.ts'
+import { callEverySecond, type StartTicks } from '../shared/call-every-second.ts'
 
 const MiB = 1024 * 1024
 

@@ -3,7 +3,7 @@
 // since a list of one-byte chunks would take a hundred times their bytes.
 
 import type { IncomingMessage } from 'node:http'
-import { releaseBytesMemory } from '#core/free-bytes.ts'
+import { releaseBytesMemory } from '#core/release-bytes.ts'
 import { type IncomingBody, Pace } from './slow-bodies.ts'
 
 /**

@@ -4,7 +4,7 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { PieceCount } from './tiny-pieces.ts'
+import { PieceCount } from './piece-count.ts'
 
 export const drainLimits = {
   /** The maximum of one body: three times the largest body that any path accepts. */

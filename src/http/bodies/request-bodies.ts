@@ -5,9 +5,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type BodyDone, BodyReader, emptyBody, type ReaderBudget, readAnnouncedLength } from './body-reader.ts'
 import { DrainedBodies } from './drained-bodies.ts'
+import { PieceCount } from './piece-count.ts'
 import { ReadLimiter } from './read-limiter.ts'
 import { SlowBodies } from './slow-bodies.ts'
-import { PieceCount } from './tiny-pieces.ts'
 
 export interface BodyLimits {
   /** Bytes that all bodies may hold. */

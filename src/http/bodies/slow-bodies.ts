@@ -2,7 +2,7 @@
 // connection busy with a byte now and then. When the budget is short, the body that is slowest in relation to the bytes it
 // holds is ended first: such a body keeps other bodies out, while a steady body does not.
 
-import { callEverySecond, type StartTicks } from '../shared/every-second.ts'
+import { callEverySecond, type StartTicks } from '../shared/call-every-second.ts'
 
 /** A body that is still arriving. */
 export interface IncomingBody {

@@ -10,8 +10,8 @@ import { PortError } from '#ports/port-error.ts'
 import type { ThreadPool } from '#ports/thread-pool.ts'
 import type { CaptureService } from '#services/capture/capture.ts'
 import type { AnswerReading, CaptureOutcome } from '#services/capture/capture-outcome.ts'
-import type { RefusedInput } from '#services/capture/keep-rejects.ts'
-import { runInSlices } from '#services/shared/in-slices.ts'
+import type { RefusedInput } from '#services/capture/record-rejects.ts'
+import { runInSlices } from '#services/shared/run-in-slices.ts'
 import { findClientAddress } from '#wire/address/client-address.ts'
 import type { TrustedProxies } from '#wire/address/trusted-proxies.ts'
 import { captureBodyBytesMax, captureErrors, createEventRefusedError } from '#wire/capture/capture-errors.ts'
@@ -40,7 +40,7 @@ import {
   limitPreparedImportPace,
   type NamedJob,
 } from './import-request.ts'
-import { readHeaderKey, readKeyOutsideBody } from './key-beside-body.ts'
+import { readHeaderKey, readKeyOutsideBody } from './key-outside-body.ts'
 
 export interface CaptureRouteDeps {
   readonly service: CaptureService

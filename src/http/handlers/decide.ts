@@ -11,7 +11,7 @@ import type { ThreadPool } from '#ports/thread-pool.ts'
 import type { DecideResult, DecideService } from '#services/flags/decide.ts'
 import { isSecretKey } from '#services/manage/generate-key.ts'
 import { findClientAddress, findGeoipAddress } from '#wire/address/client-address.ts'
-import { readVisitorFromHeaders } from '#wire/address/shown-visitor.ts'
+import { readVisitorFromHeaders } from '#wire/address/request-visitor.ts'
 import type { TrustedProxies } from '#wire/address/trusted-proxies.ts'
 import { bodyBytesMax, createMissingPropertyError, decideErrors } from '#wire/flags/decide-errors.ts'
 import {

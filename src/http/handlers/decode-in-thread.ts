@@ -5,7 +5,7 @@ import type { RandomUint32 } from '#core/capture/event-uuid.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { ThreadPool } from '#ports/thread-pool.ts'
 import { type DecodeJobs, toMovableBytes } from '#wire/threads/decode-jobs.ts'
-import { createDisconnectSignal } from '../bodies/client-gone.ts'
+import { createDisconnectSignal } from '../bodies/disconnect-signal.ts'
 
 const retryAfterSecondsMax = 30
 

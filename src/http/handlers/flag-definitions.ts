@@ -7,12 +7,12 @@ import type { ProjectDefinitions } from '#core/flags/definitions/project-definit
 import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
 import type { Project } from '#core/project.ts'
-import { runInSlices } from '#services/shared/in-slices.ts'
+import { runInSlices } from '#services/shared/run-in-slices.ts'
 import { encodeDefinitions, encodeFlagList } from '#wire/flags/flag-definitions.ts'
 import { serverKeyErrors } from '#wire/flags/server-key-errors.ts'
 import { computeContentHash, matchesEtag } from '../shared/etag.ts'
 import { type Route, sendError, sendJson } from '../shared/route.ts'
-import { readHeaderKey } from './key-beside-body.ts'
+import { readHeaderKey } from './key-outside-body.ts'
 import {
   mayOpenProject,
   requireServerKey,

@@ -21,7 +21,7 @@ import type { DecodeJobs } from '#wire/threads/decode-jobs.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { type Route, sendError, sendJson } from '../shared/route.ts'
 import { decodeInThread, setRetryAfter } from './decode-in-thread.ts'
-import { readHeaderKey, readKeyOutsideBody } from './key-beside-body.ts'
+import { readHeaderKey, readKeyOutsideBody } from './key-outside-body.ts'
 
 export interface RecordingRouteDeps {
   readonly recording: RecordingService

@@ -18,7 +18,7 @@ import {
 } from '#wire/browser/remote-config.ts'
 import { prependToGzip } from '#wire/bytes/gzip-prefix.ts'
 import { wireError } from '#wire/wire-error.ts'
-import { listAcceptedCompressions } from '../shared/accepted-packings.ts'
+import { listAcceptedCompressions } from '../shared/accepted-compressions.ts'
 import { computeContentHash, matchesEtag } from '../shared/etag.ts'
 import { type Route, sendError, sendJson } from '../shared/route.ts'
 import { type CompressedScript, javascript, type ScriptHeaders, sendScript } from './script-answer.ts'

@@ -4,7 +4,7 @@
 import type { OutgoingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { BrowserScript, ScriptCompression } from '#ports/browser-scripts.ts'
-import { listAcceptedCompressions } from '../shared/accepted-packings.ts'
+import { listAcceptedCompressions } from '../shared/accepted-compressions.ts'
 import { matchesEtag } from '../shared/etag.ts'
 
 /** A body in one compression; `packing` is null when the body is uncompressed. */

@@ -22,7 +22,7 @@ import {
   refuseCaller,
 } from '../management/kit/authenticate.ts'
 import type { Route } from '../shared/route.ts'
-import type { LogStateOutage } from '../shared/state-away.ts'
+import type { LogStateOutage } from '../shared/state-outage.ts'
 
 export type ServerCaller =
   | { readonly kind: 'personal'; readonly key: PersonalKey }

@@ -12,7 +12,7 @@ import { createInvalidInputError, createPermissionDeniedError, refusal } from '.
 import { type Caller, hasScope, isLimitedToProjects } from './kit/authenticate.ts'
 import type { ManagementDeps } from './kit/deps.ts'
 import { type Call, instanceRoutes, type ManagementRoute, projectRoutes } from './kit/endpoint.ts'
-import { answerCursorList, encodeRowsInBulk } from './kit/full-page.ts'
+import { answerCursorList, encodeRowsInBulk } from './kit/list-answers.ts'
 import { asFilter, authorsParam, commaListParam } from './kit/list-filters.ts'
 import { limitParam, type QueryParam, type QueryValues, textParam, wholeNumberParam } from './kit/query-params.ts'
 

@@ -2,9 +2,13 @@
 // write of the experiment and its flag. Source: PostHog's experiment actions.
 
 import Type, { type Static } from 'typebox'
-import { type ExperimentStatus, statusOfExperiment } from '#core/experiments/choose-experiments.ts'
+import { type ExperimentStatus, statusOfExperiment } from '#core/experiments/filter-experiments.ts'
 import type { Flag } from '#core/flags/definitions/flag.ts'
-import { assignAllToVariant, prependEveryoneCondition, variantsOf } from '#core/flags/definitions/narrow-writes.ts'
+import {
+  assignAllToVariant,
+  prependEveryoneCondition,
+  variantsOf,
+} from '#core/flags/definitions/single-flag-changes.ts'
 import { flagKeyLengthMax } from '#core/flags/definitions/validate-flag.ts'
 import { getOwnValue, isJsonObject, type JsonObject } from '#core/json.ts'
 import type { Experiment } from '#core/resources/experiment.ts'
@@ -20,7 +24,7 @@ import type { WireError } from '#wire/wire-error.ts'
 import { createInvalidInputError } from './kit/answers.ts'
 import type { ManagementDeps } from './kit/deps.ts'
 import type { ItemCall } from './kit/endpoint.ts'
-import { toWriter } from './kit/owned-flags.ts'
+import { toWriter } from './kit/linked-flags.ts'
 import type { QuerySpec } from './kit/query-params.ts'
 import { defineItemAction } from './kit/resource-routes.ts'
 

@@ -6,7 +6,7 @@ import {
   type ExperimentStatus,
   experimentOrders,
   experimentStatuses,
-} from '#core/experiments/choose-experiments.ts'
+} from '#core/experiments/filter-experiments.ts'
 import type { Flag } from '#core/flags/definitions/flag.ts'
 import { truncateList } from '#core/format-count.ts'
 import { getOwnValue, isJsonObject, type JsonObject } from '#core/json.ts'
@@ -38,8 +38,8 @@ import { buildExperimentActions } from './experiment-actions.ts'
 import { createInvalidInputError } from './kit/answers.ts'
 import type { ManagementDeps } from './kit/deps.ts'
 import type { ManagementRoute } from './kit/endpoint.ts'
+import { flagNotWritable, loadLinkedFlags, toFlagOwnerError, toWriter } from './kit/linked-flags.ts'
 import { asFilter, authorsParam, convertParam, listChosenAuthors } from './kit/list-filters.ts'
-import { flagNotWritable, loadLinkedFlags, toFlagOwnerError, toWriter } from './kit/owned-flags.ts'
 import {
   addDefaultValue,
   booleanParam,

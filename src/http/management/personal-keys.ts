@@ -25,7 +25,7 @@ import {
 import { isLimitedToProjects } from './kit/authenticate.ts'
 import type { ManagementDeps } from './kit/deps.ts'
 import { type InstanceEndpoint, instanceRoutes, type ManagementRoute } from './kit/endpoint.ts'
-import { answerCountedList, encodeObjects } from './kit/full-page.ts'
+import { answerCountedList, encodeObjects } from './kit/list-answers.ts'
 import { pageParams, type QuerySpec } from './kit/query-params.ts'
 
 export function personalKeysRoutes(deps: ManagementDeps): ManagementRoute[] {

@@ -36,7 +36,7 @@ import {
 import { type Caller, isLimitedToProjects } from './kit/authenticate.ts'
 import type { ManagementDeps } from './kit/deps.ts'
 import { instanceRoutes, type ManagementRoute, projectPrefixes, projectRoutes } from './kit/endpoint.ts'
-import { answerCountedList, encodeRowsInBulk, type PageRequest } from './kit/full-page.ts'
+import { answerCountedList, encodeRowsInBulk, type PageRequest } from './kit/list-answers.ts'
 import { pageParams } from './kit/query-params.ts'
 
 const organizationPaths = ['@current', organizationId].map(id => `/api/organizations/${id}/projects`)

@@ -15,7 +15,7 @@ import { answer } from './kit/answers.ts'
 import type { Caller } from './kit/authenticate.ts'
 import type { ManagementDeps } from './kit/deps.ts'
 import { findCurrentProject, instanceRoutes, type ManagementRoute } from './kit/endpoint.ts'
-import { encodeCountAndPageLinks } from './kit/full-page.ts'
+import { encodeCountAndPageLinks } from './kit/list-answers.ts'
 import { limitParam, pageParams } from './kit/query-params.ts'
 import { listVisibleProjects } from './projects.ts'
 

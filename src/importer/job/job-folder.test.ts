@@ -3,7 +3,7 @@ import { closeSync, existsSync, lstatSync, mkdirSync, readFileSync, symlinkSync,
 import { dirname } from 'node:path'
 import { describe, it } from 'node:test'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
-import { appendToFile, createNewFile } from '../read/own-files.ts'
+import { appendToFile, createNewFile } from '../read/link-safe-files.ts'
 import { Type } from '../records/file-schema.ts'
 import { JobFolder } from './job-folder.ts'
 

@@ -21,7 +21,7 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { parsePlainJson } from '#core/json.ts'
-import { createNewFile } from '../read/own-files.ts'
+import { createNewFile } from '../read/link-safe-files.ts'
 import { matchesSchema, type Schema } from '../records/file-schema.ts'
 import { JobStopped } from './job-paused.ts'
 

@@ -8,7 +8,7 @@ import { deriveImportUuid } from '../records/deterministic-uuid.ts'
 import { type DeliveryDeps, deliverBatch } from './deliver-batch.ts'
 import { encodeImportedEvent } from './encode-event.ts'
 import { RateControl } from './rate-control.ts'
-import type { OutgoingEvent } from './rounds.ts'
+import type { OutgoingEvent } from './send-rounds.ts'
 import { ServiceWaits } from './service-waits.ts'
 
 /**

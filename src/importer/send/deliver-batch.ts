@@ -6,7 +6,7 @@ import { JobStopped } from '../job/job-paused.ts'
 import type { StageProgress } from '../job/progress.ts'
 import { type BatchAnswer, type BatchResponse, type BatchTarget, postBatch } from './post-batch.ts'
 import type { RateControl } from './rate-control.ts'
-import type { OutgoingEvent } from './rounds.ts'
+import type { OutgoingEvent } from './send-rounds.ts'
 import type { ServiceWaits } from './service-waits.ts'
 
 export interface RefusedEvent {

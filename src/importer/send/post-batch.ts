@@ -6,7 +6,7 @@ import { gzip } from 'node:zlib'
 import { formatCount } from '#core/format-count.ts'
 import { getOwnValue, isJsonObject, type JsonObject, type JsonValue, readJsonNumber } from '#core/json.ts'
 import { parseRetryAfter } from '../fetch/waiting.ts'
-import { parseObjectOrEmpty } from './job-api.ts'
+import { parseObjectOrEmpty } from './service-api.ts'
 
 export interface BatchTarget {
   /** Address of the instance, without a slash at the end. */

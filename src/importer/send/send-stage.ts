@@ -28,7 +28,7 @@ import {
   sumDelivered,
 } from './deliver-batch.ts'
 import { RateControl } from './rate-control.ts'
-import { divideIntoSendRounds, type Round } from './rounds.ts'
+import { divideIntoSendRounds, type Round } from './send-rounds.ts'
 import { storeRefusedEvents } from './sent-events.ts'
 import { ServiceWaits } from './service-waits.ts'
 

@@ -7,8 +7,8 @@ import { JobStopped } from '../job/job-paused.ts'
 import { createStateAccessors } from '../job/job-state.ts'
 import { countBlankLines, type Manifest } from '../job/manifest.ts'
 import { type Checkpoint, sumProgress } from './checkpoint.ts'
-import type { ServiceApi } from './job-api.ts'
 import { countRepairedRejects, type RetryOutcomes, sumRetryOutcomes } from './retry-outcomes.ts'
+import type { ServiceApi } from './service-api.ts'
 
 export interface ServiceJob {
   /** The job's number, also stored in rows. */

@@ -11,7 +11,7 @@
 import { getOwnValue, isJsonObject, type JsonObject, type JsonValue, readJsonNumber } from '#core/json.ts'
 import { bucketCount } from '#importer/stages/expected/expected-events.ts'
 import { JobStopped } from '../job/job-paused.ts'
-import { readObjectList, type ServiceApi } from '../send/job-api.ts'
+import { readObjectList, type ServiceApi } from '../send/service-api.ts'
 
 export type JobReport = Awaited<ReturnType<typeof readJobReport>>
 export type StoredCount = JobReport['counts'][number]

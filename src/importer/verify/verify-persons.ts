@@ -5,8 +5,8 @@ import type { JsonObject } from '#core/json.ts'
 import type { PersonsCheck } from '#importer/stages/report/import-report.ts'
 import { findMergedDistinctId } from '../records/generated-events.ts'
 import type { ImportedEvent } from '../records/imported-event.ts'
-import { readObjectList, type ServiceApi } from '../send/job-api.ts'
 import { readSentEvents, type SentJob } from '../send/sent-events.ts'
+import { readObjectList, type ServiceApi } from '../send/service-api.ts'
 import {
   addEventToPerson,
   createExpectedPerson,

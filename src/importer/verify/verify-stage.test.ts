@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
-import { type ServiceApi, ServiceRefusal } from '../send/job-api.ts'
+import { type ServiceApi, ServiceRefusal } from '../send/service-api.ts'
 import { findErasureNotes } from './verify-stage.ts'
 
 const createdAtMs = Date.parse('2026-11-28T01:00:00Z')

@@ -14,8 +14,8 @@ import type { ImportedEvent } from '../records/imported-event.ts'
 import { usPerMs } from '../records/source-time.ts'
 import { type Checkpoint, sumSendCounts } from '../send/checkpoint.ts'
 import type { EventMarks } from '../send/encode-event.ts'
-import { awaitAnswerOrStatus, readObjectList, type ServiceApi } from '../send/job-api.ts'
 import { readSentLines, type SentJob } from '../send/sent-events.ts'
+import { awaitAnswerOrStatus, readObjectList, type ServiceApi } from '../send/service-api.ts'
 import {
   type Expected,
   ExpectedCollector,
@@ -26,7 +26,7 @@ import {
 import { type ExpectedEvents, findNameBucket } from '../stages/expected/expected-events.ts'
 import type { GetPersonId } from '../stages/expected/expected-persons.ts'
 import { type JobReport, readJobReport, readStoredCounts, type StoredCount } from './job-report.ts'
-import { findPropertyDifference } from './stored-properties.ts'
+import { findPropertyDifference } from './property-difference.ts'
 
 /**
  * Null until everything that was sent has been verified. Store null before more events are sent, since the verification

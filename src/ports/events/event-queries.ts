@@ -2,7 +2,7 @@
 // current: if a distinct id has moved to another person since an event was stored, results, filters and counts
 // attribute the event to the current person.
 
-import type { EventName, PropertyName, PropertyValues } from '#core/capture/known-names.ts'
+import type { EventName, PropertyName, PropertyValues } from '#core/capture/event-and-property-names.ts'
 import type { StoredEvent } from '#core/events/stored-event.ts'
 import type { JsonValue } from '#core/json.ts'
 import type { SurveyCounts } from '#core/surveys/survey-events.ts'

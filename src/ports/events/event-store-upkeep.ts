@@ -2,13 +2,13 @@
 // the store is not the copy it last wrote to (docs/decisions/0026), counts, erases, and mirrors persons and groups.
 
 import type { ErasureCount, PersonErasure, RemovedRows } from '#core/persons/erasure.ts'
-import type { RowRange } from '#core/processing/held-rows.ts'
 import type {
   MirroredGroup,
   MirroredGroupKey,
   MirroredPerson,
   MirroredPersonKey,
 } from '#core/processing/mirror-subjects.ts'
+import type { RowRange } from '#core/processing/row-ranges.ts'
 import type { EventUsage } from '#core/usage.ts'
 
 /** @throws PortError from every method, like `EventWriter`. */

@@ -12,7 +12,7 @@ import type {
   PersonErasure,
   RemovedRows,
 } from '#core/persons/erasure.ts'
-import type { RowRange } from '#core/processing/held-rows.ts'
+import type { RowRange } from '#core/processing/row-ranges.ts'
 
 export interface NewErasure extends ErasureTerms, LogEnds {
   readonly projectId: number

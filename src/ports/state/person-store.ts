@@ -1,7 +1,7 @@
 // Persons as the private API shows them. Persons are written by chunks (`chunk-store.ts`).
 
 import type { Change } from '#core/author.ts'
-import type { TextParts } from '#core/flags/match/exact-parts.ts'
+import type { TextParts } from '#core/flags/match/property-text-parts.ts'
 import type { DistinctIdMapping, Person } from '#core/persons/person.ts'
 import type {
   PersonRepair,

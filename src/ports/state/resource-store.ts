@@ -2,7 +2,7 @@
 // transaction with the writes of the item's flags, and with its entry in the activity log.
 
 import type { Author, Change } from '#core/author.ts'
-import type { ExperimentFilter } from '#core/experiments/choose-experiments.ts'
+import type { ExperimentFilter } from '#core/experiments/filter-experiments.ts'
 import type { RequiredKey } from '#core/resource.ts'
 import type { Item, ResourceName, resources } from '#core/resources/resources.ts'
 import type { SurveyStatus } from '#core/resources/survey.ts'

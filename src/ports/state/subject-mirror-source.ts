@@ -2,7 +2,6 @@
 // mirror still lacks, how far it is filled, and the persons and groups themselves. Every write of a person or a group
 // notes it as changed in the same transaction (docs/decisions/0051).
 
-import type { RowRange } from '#core/processing/held-rows.ts'
 import type {
   MirroredGroup,
   MirroredGroupKey,
@@ -10,6 +9,7 @@ import type {
   MirroredPersonKey,
   MirrorSubjects,
 } from '#core/processing/mirror-subjects.ts'
+import type { RowRange } from '#core/processing/row-ranges.ts'
 
 /** What the state knows about the mirror. */
 export interface MirrorProgress {

@@ -3,8 +3,8 @@
 
 import type { LogStream } from '#core/events/log-stream.ts'
 import type { PersonIdOverride } from '#core/events/stored-event.ts'
-import type { EventStoreMark } from '#core/processing/held-rows.ts'
-import type { TrustedTime } from '#core/retention-time.ts'
+import type { EventStoreMark } from '#core/processing/row-ranges.ts'
+import type { TrustedTime } from '#core/trusted-time.ts'
 import type { ChunkOutcome } from './chunk-store.ts'
 
 /** The log that a state follows, and what it knows of the previous one. */
@@ -87,7 +87,7 @@ export interface ScheduleClaim {
   readonly untilMs: number
 }
 
-/** Stores the retention time (core/retention-time.ts) across restarts. @throws PortError like `ManagementStore`. */
+/** Stores the retention time (core/trusted-time.ts) across restarts. @throws PortError like `ManagementStore`. */
 export interface TrustedTimeStore {
   /** Null until a worker has read its clock. */
   findTrustedTime(): Promise<TrustedTime | null>

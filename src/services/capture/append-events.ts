@@ -26,10 +26,10 @@ import type { Project } from '#core/project.ts'
 import type { EventLogAppender } from '#ports/log/event-log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
 import type { AnswerCompletion, CaptureOutcome } from './capture-outcome.ts'
-import type { RejectRecorder } from './keep-rejects.ts'
+import type { Unavailable } from './outage-handler.ts'
 import { backlogReason, type ProjectBacklog } from './project-backlog.ts'
+import type { RejectRecorder } from './record-rejects.ts'
 import type { RefusedCounter } from './refused-counter.ts'
-import type { Unavailable } from './unavailable.ts'
 
 export interface EventAppenderOptions {
   readonly keeper: Pick<RejectRecorder, 'grant'>

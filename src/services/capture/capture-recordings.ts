@@ -7,16 +7,16 @@ import {
   refusedRecordingFields,
 } from '#core/capture/prepare-recording.ts'
 import type { QuotaResource } from '#core/capture/quota-resource.ts'
-import { releaseBytesMemory } from '#core/free-bytes.ts'
 import { writeProjectIdIntoRecords } from '#core/log/record-codec.ts'
 import type { Project } from '#core/project.ts'
+import { releaseBytesMemory } from '#core/release-bytes.ts'
 import type { EventLogAppender } from '#ports/log/event-log.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
 import type { CaptureService } from './capture.ts'
+import { createOutageHandler } from './outage-handler.ts'
 import { backlogReason, type ProjectBacklog } from './project-backlog.ts'
 import type { RefusedCounter } from './refused-counter.ts'
-import { createOutageHandler } from './unavailable.ts'
 
 export interface RecordingServiceOptions {
   /** Finds a project by its API key; null when no project has that key. */

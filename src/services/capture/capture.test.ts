@@ -11,9 +11,9 @@ import {
   aPreparedRequest as aRequest,
   decoded as recordsOf,
 } from '../../../tests/support/incoming-requests.ts'
+import { createVisitorAnonymizer } from './anonymize-visitors.ts'
 import { type CaptureOptions, createCaptureService } from './capture.ts'
-import { createVisitorAnonymizer } from './hide-visitors.ts'
-import { createRejectLimiter } from './keep-rejects.ts'
+import { createRejectLimiter } from './record-rejects.ts'
 
 const project = { id: 7, apiToken: 'phc_x', quotas: noQuotas } as Project
 const receivedAtMs = 1_000_000

@@ -25,7 +25,7 @@ import { createVisitorHasher, type MissingVisitorPart } from './hash-visitor.ts'
 import { createLateLoginRetrier } from './late-logins.ts'
 import { createHashKeyLoader } from './load-hash-keys.ts'
 import { createSubjectLoader, type SubjectRequest } from './load-subject.ts'
-import { type CircuitBreakerOptions, createStoreCircuitBreaker, storeLimits } from './store-guard.ts'
+import { type CircuitBreakerOptions, createStoreCircuitBreaker, storeLimits } from './store-circuit-breaker.ts'
 
 export interface DecideServiceOptions {
   /** The compiled definitions of the project with this API key; null when there is none. */

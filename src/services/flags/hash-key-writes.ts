@@ -7,7 +7,7 @@ import { FairQueue, type QueuedJob } from '#core/fair-queue.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
 import { err } from '#core/result.ts'
 import type { HashKeyAssignment, HashKeyOverrideWriter, HashKeyRow } from '#ports/state/subject-store.ts'
-import type { CircuitBreakerOptions, Loaded, StoreCircuitBreaker } from './store-guard.ts'
+import type { CircuitBreakerOptions, Loaded, StoreCircuitBreaker } from './store-circuit-breaker.ts'
 
 export interface HashKeyWritesOptions
   extends Pick<CircuitBreakerOptions, 'timeoutMs' | 'startTimer' | 'monotonicNowMs'> {

@@ -15,7 +15,7 @@ import { PortError } from '#ports/port-error.ts'
 import type { CookielessVisitors } from '#ports/state/cookieless-visitors.ts'
 import { createVisitorHasher, type VisitorHasherOptions } from './hash-visitor.ts'
 import type { SubjectRequest } from './load-subject.ts'
-import type { StoreCircuitBreaker } from './store-guard.ts'
+import type { StoreCircuitBreaker } from './store-circuit-breaker.ts'
 
 /** A salt for each day of a month. */
 const saltOf = (day: string) => Buffer.alloc(16, Number(day.slice(-2)))

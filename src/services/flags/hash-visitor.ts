@@ -19,7 +19,7 @@ import { err, ok, type Result } from '#core/result.ts'
 import type { CookielessVisitors } from '#ports/state/cookieless-visitors.ts'
 import type { DailySalts } from '../shared/daily-salts.ts'
 import type { SubjectRequest } from './load-subject.ts'
-import type { Loaded, StoreCircuitBreaker } from './store-guard.ts'
+import type { Loaded, StoreCircuitBreaker } from './store-circuit-breaker.ts'
 
 export type MissingVisitorPart = 'ip' | 'host' | 'user_agent'
 

@@ -6,7 +6,7 @@
 
 import type { HashKeyAssignment, HashKeyOverrideReader } from '#ports/state/subject-store.ts'
 import type { HashKeyWrites } from './hash-key-writes.ts'
-import type { CircuitBreakerOptions, StoreCircuitBreaker } from './store-guard.ts'
+import type { CircuitBreakerOptions, StoreCircuitBreaker } from './store-circuit-breaker.ts'
 
 export interface LateLoginsOptions {
   readonly hashKeys: HashKeyOverrideReader

@@ -10,7 +10,7 @@ import { type MaybePromise, mapMaybePromise } from '#core/maybe-promise.ts'
 import type { HashKeyAssignment, HashKeyOverrideReader, HashKeyRow } from '#ports/state/subject-store.ts'
 import type { HashKeyWrites } from './hash-key-writes.ts'
 import type { LateLogins } from './late-logins.ts'
-import type { StoreCircuitBreaker } from './store-guard.ts'
+import type { StoreCircuitBreaker } from './store-circuit-breaker.ts'
 
 export interface LoadHashKeysOptions {
   readonly hashKeys: HashKeyOverrideReader

@@ -18,7 +18,7 @@ import { ok } from '#core/result.ts'
 import type { Geoip } from '#ports/geoip.ts'
 import type { SubjectPerson, SubjectStore } from '#ports/state/subject-store.ts'
 import type { createHashKeyLoader } from './load-hash-keys.ts'
-import type { Loaded, StoreCircuitBreaker } from './store-guard.ts'
+import type { Loaded, StoreCircuitBreaker } from './store-circuit-breaker.ts'
 
 export interface LoadSubjectOptions {
   readonly subjects: SubjectStore

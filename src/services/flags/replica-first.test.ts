@@ -7,7 +7,7 @@ import type { HashKeyOverrideReader, SubjectStore } from '#ports/state/subject-s
 import { createSilentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { createReplicaFirstStore } from './replica-first.ts'
-import { createStoreCircuitBreaker, storeLimits } from './store-guard.ts'
+import { createStoreCircuitBreaker, storeLimits } from './store-circuit-breaker.ts'
 
 type Subjects = SubjectStore & HashKeyOverrideReader & CookielessVisitors
 type Answer = <T>(found: T) => MaybePromise<T>

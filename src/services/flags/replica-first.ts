@@ -4,7 +4,7 @@
 import { type MaybePromise, mapMaybePromise } from '#core/maybe-promise.ts'
 import type { CookielessVisitors } from '#ports/state/cookieless-visitors.ts'
 import type { HashKeyOverrideReader, SubjectStore } from '#ports/state/subject-store.ts'
-import type { StoreCircuitBreaker } from './store-guard.ts'
+import type { StoreCircuitBreaker } from './store-circuit-breaker.ts'
 
 type Subjects = SubjectStore & HashKeyOverrideReader & CookielessVisitors
 

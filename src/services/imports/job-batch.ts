@@ -21,8 +21,8 @@ import type { ImportJobStore, ImportWorkStore } from '#ports/state/import-job-st
 import type { PersonRepairStore, PersonStore } from '#ports/state/person-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { ProgressStore } from '../progress/find-progress.ts'
-import type { Serialize } from '../shared/serializer.ts'
-import type { RunningCalls } from '../shared/under-way.ts'
+import type { RunningCalls } from '../shared/running-calls.ts'
+import type { Serialize } from '../shared/serial-queue.ts'
 import { waitOrStop } from '../shared/wait-or-stop.ts'
 import { isQueryFailure, retryQuery } from './query-failures.ts'
 

@@ -11,9 +11,9 @@ import {
   listReferencesOfFlag,
 } from '#core/flags/definitions/definition-links.ts'
 import { type Flag, pickWritableFields } from '#core/flags/definitions/flag.ts'
-import { replaceReferences } from '#core/flags/definitions/map-references.ts'
 import { readConfigVersion } from '#core/flags/definitions/read-rules.ts'
-import { copyExperimentsFrom, prepareRulesForCopy } from '#core/flags/definitions/rule-identity.ts'
+import { replaceReferences } from '#core/flags/definitions/replace-references.ts'
+import { copyExperimentsFrom, prepareRulesForCopy } from '#core/flags/definitions/rule-ids.ts'
 import type { JsonObject } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { CohortStore } from '#ports/state/cohort-store.ts'

@@ -4,7 +4,7 @@
 
 import { ok, type Result } from '#core/result.ts'
 import type { Written } from '#ports/state/written.ts'
-import { createSerialQueue, type Serialize } from '../shared/serializer.ts'
+import { createSerialQueue, type Serialize } from '../shared/serial-queue.ts'
 
 /** By store and project. */
 const serializersOf = new WeakMap<object, Map<number, Serialize>>()

@@ -6,7 +6,7 @@ import type { ReferringDefinition } from '#core/flags/definitions/validate-refer
 import { createUnstoredFlag } from '#core/flags/evaluation/flag-probe.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { Clock } from '#ports/clock.ts'
-import { findReferenceIssues, type ReferenceReader } from './check-stored.ts'
+import { findReferenceIssues, type ReferenceReader } from './find-reference-issues.ts'
 import {
   type FlagRefusal,
   type InvalidFlag,

@@ -11,11 +11,11 @@ import { err, ok, type Result } from '#core/result.ts'
 import type { FlagStore, FlagWrite, FlagWriteRefusal, NewFlag } from '#ports/state/flag-store.ts'
 import type { Written } from '#ports/state/written.ts'
 import { writeOptimistically } from '../shared/write-optimistically.ts'
-import { findReferenceIssues, type ReferenceReader } from './check-stored.ts'
 import { waitUntilServed } from './definition-writes.ts'
+import { encryptPayloads } from './encrypt-payloads.ts'
+import { findReferenceIssues, type ReferenceReader } from './find-reference-issues.ts'
 import { type InvalidFlag, prepareFlagFields, prepareNewFlag } from './manage-flags.ts'
 import type { PayloadCipher } from './payload-cipher.ts'
-import { encryptPayloads } from './seal-payloads.ts'
 
 const retriedRefusals: ReadonlySet<unknown> = new Set<FlagWriteRefusal>([
   'key_taken',

@@ -18,7 +18,7 @@ import {
 } from '#ports/state/cohort-store.ts'
 import type { LinkedWrite } from '#ports/state/flag-store.ts'
 import type { Written } from '#ports/state/written.ts'
-import type { ReferenceReader } from './check-stored.ts'
+import type { ReferenceReader } from './find-reference-issues.ts'
 import { type CheckedWrite, writeDefinition, writeWithCheckedLinks } from './write-with-links.ts'
 
 export interface ManageCohortsDeps {

@@ -13,7 +13,7 @@ import type { Experiment } from '#core/resources/experiment.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { FlagStore, FlagWrite, FlagWriteRefusal } from '#ports/state/flag-store.ts'
 import type { ResourceStore } from '#ports/state/resource-store.ts'
-import type { ReferenceReader } from './check-stored.ts'
+import type { ReferenceReader } from './find-reference-issues.ts'
 import {
   addReferenceCheck,
   type FlagOwnerDeps,

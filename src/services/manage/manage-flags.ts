@@ -7,15 +7,15 @@ import { type Flag, type FlagFields, flagDefaults, pickWritableFields } from '#c
 import type { FlagIssue } from '#core/flags/definitions/flag-issue.ts'
 import { normalizeFilters } from '#core/flags/definitions/normalize-filters.ts'
 import { readConfigVersion } from '#core/flags/definitions/read-rules.ts'
-import { assignRuleIds } from '#core/flags/definitions/rule-identity.ts'
+import { assignRuleIds } from '#core/flags/definitions/rule-ids.ts'
 import { type FlagToValidate, findArchivedIssues, validateFlag } from '#core/flags/definitions/validate-flag.ts'
 import type { JsonValue } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { FlagPatch, FlagStore, LinkedWrite, NewFlag } from '#ports/state/flag-store.ts'
 import type { Written } from '#ports/state/written.ts'
-import type { ReferenceReader } from './check-stored.ts'
+import { encryptPayloads, encryptRestoredPayloads } from './encrypt-payloads.ts'
+import type { ReferenceReader } from './find-reference-issues.ts'
 import type { PayloadCipher } from './payload-cipher.ts'
-import { encryptPayloads, encryptRestoredPayloads } from './seal-payloads.ts'
 import {
   type CheckedWrite,
   checkAndWriteDefinition,

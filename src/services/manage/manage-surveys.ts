@@ -11,7 +11,7 @@ import { err, ok, type Result } from '#core/result.ts'
 import { buildSurveyFlagKeys, buildUnansweredSurveyFilters, isSurveyRunning } from '#core/surveys/survey-flags.ts'
 import type { FlagStore, FlagWrite, FlagWriteRefusal } from '#ports/state/flag-store.ts'
 import type { FlagWrites, ResourceStore } from '#ports/state/resource-store.ts'
-import type { ReferenceReader } from './check-stored.ts'
+import type { ReferenceReader } from './find-reference-issues.ts'
 import {
   addReferenceCheck,
   type FlagOwnerDeps,

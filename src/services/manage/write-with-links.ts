@@ -9,8 +9,8 @@ import { err, ok, type Result } from '#core/result.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { DefinitionLinkReader, LinkedWrite } from '#ports/state/flag-store.ts'
 import { writeOptimistically } from '../shared/write-optimistically.ts'
-import { findReferenceIssues, type ReferenceReader } from './check-stored.ts'
 import { queueDefinitionWrite } from './definition-writes.ts'
+import { findReferenceIssues, type ReferenceReader } from './find-reference-issues.ts'
 
 /** Reads the project's links; a write that was checked against them names their revision. */
 export type FindLinks = () => Promise<DefinitionLinks>

@@ -11,7 +11,7 @@ import type { ChunkStore, LoadedChunk } from '#ports/state/chunk-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
 import type { FindImplicitJobs } from '../imports/implicit-jobs.ts'
-import type { RunningCalls } from '../shared/under-way.ts'
+import type { RunningCalls } from '../shared/running-calls.ts'
 
 /** A point between two steps of a chunk, named by the step before it. */
 export type FaultPoint = 'read' | 'load' | 'apply' | 'insert' | 'commit' | 'defer' | 'release'

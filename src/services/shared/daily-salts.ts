@@ -32,7 +32,7 @@ export function createDailySaltCache(options: {
 
   /**
    * An unavailable store is reported by requests for other days, not here. Each round replaces the array even then:
-   * `services/capture/hide-visitors.ts` releases the visitors of a salt together with its array.
+   * `services/capture/anonymize-visitors.ts` releases the visitors of a salt together with its array.
    */
   async function agreeOnSalt(day: string, salt: Uint8Array): Promise<void> {
     const stored = await store.findOrCreateSalt(day, salt).catch(() => salt.slice())

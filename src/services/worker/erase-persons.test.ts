@@ -9,7 +9,7 @@ import { commit } from '../../../tests/ports/management-harness.ts'
 import { createMemoryEventLog, memoryLogStorage } from '../../../tests/support/memory/memory-event-log.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { aChange, aMapping, aNewProject, aPerson, chunkChanges, created } from '../../../tests/support/values.ts'
-import { RunningCalls } from '../shared/under-way.ts'
+import { RunningCalls } from '../shared/running-calls.ts'
 import { createErasureWorker } from './erase-persons.ts'
 
 const uuid = (n: number) => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`

@@ -16,7 +16,7 @@
 
 import type { LogStream } from '#core/events/log-stream.ts'
 import type { ErasureOutline, PersonErasure } from '#core/persons/erasure.ts'
-import { findMissingRanges } from '#core/processing/held-rows.ts'
+import { findMissingRanges } from '#core/processing/row-ranges.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { PersonEraser } from '#ports/events/event-store-upkeep.ts'
 import type { EventLogReader } from '#ports/log/event-log.ts'
@@ -31,8 +31,8 @@ import {
   type StreamProgress,
 } from '../progress/find-progress.ts'
 import { runPeriodically } from '../shared/run-periodically.ts'
-import type { Serialize } from '../shared/serializer.ts'
-import type { RunningCalls } from '../shared/under-way.ts'
+import type { RunningCalls } from '../shared/running-calls.ts'
+import type { Serialize } from '../shared/serial-queue.ts'
 
 export type ErasureWorker = ReturnType<typeof createErasureWorker>
 
@@ -86,7 +86,7 @@ export function createErasureWorker(options: ErasureWorkerOptions) {
     await faultPoint?.('mentions')
     if (!(await countOnce(due.map(({ erasure }) => erasure)))) return true
     await faultPoint?.('counted')
-    // Serialized with the checks of `keep-event-store.ts`, so that restored rows, and rows of another copy, are checked as
+    // Serialized with the checks of `restore-event-store.ts`, so that restored rows, and rows of another copy, are checked as
     // well.
     const end = await serialize(() => removeAndFinish(due))
     if (end === 'under_way') await faultPoint?.('removed')

@@ -8,7 +8,7 @@
 //   while the mirror is being filled               filling continues after the last recorded page
 // One worker at a time does this. A worker that stalled past its lease finds another version recorded when it returns.
 
-import { findMissingRanges, mergeRowRanges, type RowRange } from '#core/processing/held-rows.ts'
+import { findMissingRanges, mergeRowRanges, type RowRange } from '#core/processing/row-ranges.ts'
 import type { MirrorState, SubjectMirror } from '#ports/events/event-store-upkeep.ts'
 import type { ErasureStore } from '#ports/state/erasure-store.ts'
 import type { MirrorFill, MirrorProgress, SubjectMirrorSource } from '#ports/state/subject-mirror-source.ts'

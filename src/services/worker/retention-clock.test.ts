@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { TrustedTime } from '#core/retention-time.ts'
+import type { TrustedTime } from '#core/trusted-time.ts'
 import { createLogger } from '#telemetry/log.ts'
 import { fixedClock } from '../../../tests/support/fixed-clock.ts'
 import { createRetentionClock } from './retention-clock.ts'

@@ -1,7 +1,7 @@
 // The clock for everything that is deleted by age: log segments, warnings and counts, what undoing imports needs, rejects
-// and recordings. The rule is in core/retention-time.ts; this clock applies it and logs when deletion pauses.
+// and recordings. The rule is in core/trusted-time.ts; this clock applies it and logs when deletion pauses.
 
-import { isTimeTrusted, type TrustedTime, updateTrustedTime } from '#core/retention-time.ts'
+import { isTimeTrusted, type TrustedTime, updateTrustedTime } from '#core/trusted-time.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { TrustedTimeStore } from '#ports/state/worker-state.ts'
 import type { Logger } from '#telemetry/log.ts'

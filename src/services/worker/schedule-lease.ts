@@ -5,7 +5,7 @@ import type { ScheduleOwners } from '#ports/state/worker-state.ts'
 
 /** How long the schedules of a killed worker pause before another worker takes over. */
 export const scheduleLeaseMs = 30_000
-/** All schedules share one lease, since they depend on each other: usage and retention depend on `keep-event-store.ts`. */
+/** All schedules share one lease, since they depend on each other: usage and retention depend on `restore-event-store.ts`. */
 const name = 'schedules'
 
 export type ScheduleLease = ReturnType<typeof createScheduleLease>

@@ -4,7 +4,7 @@ import { noEventUsage } from '#core/usage.ts'
 import type { UsageDay } from '#ports/events/event-store-upkeep.ts'
 import type { Deferral } from '#ports/state/worker-state.ts'
 import { fixedClock } from '../../../tests/support/fixed-clock.ts'
-import type { LostSpan } from './keep-event-store.ts'
+import type { LostSpan } from './restore-event-store.ts'
 import { createUsageSchedule } from './usage-schedule.ts'
 
 function aSchedule(counted: UsageDay[], lost: LostSpan[] = []) {

@@ -12,7 +12,7 @@ import type { ProjectStore } from '#ports/state/project-store.ts'
 import type { LogBindingStore } from '#ports/state/worker-state.ts'
 import { findStreamProgress, type ProgressStore } from '../progress/find-progress.ts'
 import type { Schedule } from '../shared/run-periodically.ts'
-import type { EventStoreRestorer, LostSpan } from './keep-event-store.ts'
+import type { EventStoreRestorer, LostSpan } from './restore-event-store.ts'
 
 /** Well below the 20 s within which usage must be correct. */
 const everyMs = 10_000

@@ -6,7 +6,7 @@ import { PortError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Processor, WorkerProcessingState } from '../processing/process-events.ts'
 import { computeStoreBackOffMs, waitOrStop } from '../shared/wait-or-stop.ts'
-import type { EventStoreRestorer } from './keep-event-store.ts'
+import type { EventStoreRestorer } from './restore-event-store.ts'
 import type { ScheduleLease } from './schedule-lease.ts'
 
 export type Worker = ReturnType<typeof createWorker>

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { findAddressBlock, findClientAddress, findGeoipAddress, findSenderNetwork } from './client-address.ts'
-import { readVisitorFromHeaders } from './shown-visitor.ts'
+import { readVisitorFromHeaders } from './request-visitor.ts'
 import { parseTrustedProxies, type TrustedProxies } from './trusted-proxies.ts'
 
 function trusting(setting: string): TrustedProxies {

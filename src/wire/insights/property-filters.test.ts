@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { Condition } from '#core/insights/conditions.ts'
 import type { JsonValue } from '#core/json.ts'
-import { QueryFields } from './fields.ts'
 import { readFilterConditions } from './property-filters.ts'
+import { QueryFields } from './query-fields.ts'
 
 const read = (properties: JsonValue) =>
   QueryFields.read({ properties }, 'query', fields => readFilterConditions(fields, 'properties', { count: 0 }))

@@ -13,7 +13,7 @@ import {
 import { isJsonObject, type JsonValue } from '#core/json.ts'
 import type { Result } from '#core/result.ts'
 import type { WireError } from '../wire-error.ts'
-import { QueryFields } from './fields.ts'
+import { QueryFields } from './query-fields.ts'
 
 /** The project's filters for excluding its own staff. @param stored its setting `test_account_filters`. */
 export function readTestAccountFilters(stored: JsonValue): Result<Condition, WireError> {

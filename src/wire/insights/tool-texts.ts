@@ -3,7 +3,7 @@
 // Source: PostHog's formats of `execute_sql` and `read_taxonomy`; the quoting is ours.
 
 import Type from 'typebox'
-import type { EventName, PropertyName, PropertyValues } from '#core/capture/known-names.ts'
+import type { EventName, PropertyName, PropertyValues } from '#core/capture/event-and-property-names.ts'
 import { type JsonValue, parseJson } from '#core/json.ts'
 
 export const toolAnswerSchema = Type.Object({

@@ -16,8 +16,8 @@ import {
 import type { JsonObject, JsonValue } from '#core/json.ts'
 import type { Result } from '#core/result.ts'
 import type { WireError } from '../wire-error.ts'
-import { QueryFields } from './fields.ts'
 import { type FilterCounter, filterTypes, readFilterConditions, readPropertySource } from './property-filters.ts'
+import { QueryFields } from './query-fields.ts'
 
 const followed = [
   ...['kind', 'series', 'interval', 'dateRange', 'properties', 'filterTestAccounts', 'breakdownFilter'],

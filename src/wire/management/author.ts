@@ -3,7 +3,7 @@
 import Type, { type Static } from 'typebox'
 import { type Author, computeAuthorNumber } from '#core/author.ts'
 import { isUuid } from '#core/events/uuid.ts'
-import { deriveUuid } from './made-ids.ts'
+import { deriveUuid } from './derive-uuid.ts'
 import { nullable } from './shapes.ts'
 
 export const authorFields = {

@@ -2,8 +2,8 @@
 // people's notes about it are empty.
 
 import Type, { type Static } from 'typebox'
-import type { EventName, PropertyName } from '#core/capture/known-names.ts'
-import { deriveUuid } from './made-ids.ts'
+import type { EventName, PropertyName } from '#core/capture/event-and-property-names.ts'
+import { deriveUuid } from './derive-uuid.ts'
 import { formatInstant, instantSchema, nullable, uuidSchema } from './shapes.ts'
 
 /** Fields for what people note about a name. */

@@ -1,7 +1,7 @@
 // Experiments. Everything apart from their flag and dates is kept and returned as it is.
 
 import Type, { type Static } from 'typebox'
-import { experimentStatuses, statusOfExperiment } from '#core/experiments/choose-experiments.ts'
+import { experimentStatuses, statusOfExperiment } from '#core/experiments/filter-experiments.ts'
 import { flagKeyLengthMax } from '#core/flags/definitions/validate-flag.ts'
 import { getOwnValue, isJsonObject, type JsonObject, type JsonValue, mergeObjects, setOwnValue } from '#core/json.ts'
 import { isSameJson } from '#core/json-equal.ts'

@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import { readRowsInSlices } from '#adapters/clickhouse/queries/rows-in-slices.ts'
-import { bufferAnswerRows } from '../exports/held-rows.ts'
+import { bufferAnswerRows } from '../exports/buffered-rows.ts'
 import { createClickHouseClients } from './clickhouse-clients.ts'
 
 describe('an answer of the event store', () => {

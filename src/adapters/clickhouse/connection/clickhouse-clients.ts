@@ -4,10 +4,10 @@
 import { createHmac } from 'node:crypto'
 import { ClickHouseLogLevel, createClient } from '@clickhouse/client'
 import { PortError } from '#ports/port-error.ts'
-import { buildSqlUserLogin, formatViewsDatabaseName, type SqlScope } from './analyst.ts'
 import { addAnswerChecks } from './checked-answers.ts'
 import { requiresEndpointReload, toStoreError } from './clickhouse-errors.ts'
 import { ProvingAgent } from './proving-agent.ts'
+import { buildSqlUserLogin, formatViewsDatabaseName, type SqlScope } from './sql-users.ts'
 
 /** Where to connect; the embedded engine's endpoint file has this shape. */
 export interface ClickHouseEndpoint {

@@ -3,11 +3,11 @@
 
 import type { EventCursor, ExportedEvent } from '#ports/events/event-queries.ts'
 import { PortError } from '#ports/port-error.ts'
+import { eventsWithPersonsSql } from '../queries/current-persons.ts'
 import type { EventFilter } from '../queries/event-filter.ts'
 import { storedColumns } from '../queries/event-rows.ts'
-import { eventsWithPersonsSql } from '../queries/persons-of-today.ts'
+import { type BufferedRows, bufferAnswerRows } from './buffered-rows.ts'
 import { decodeExportedEvent, exportedColumns, findPageEnd, type RunExportQuery } from './export-queries.ts'
-import { type BufferedRows, bufferAnswerRows } from './held-rows.ts'
 import { buildRangeCondition, type KeyPlace } from './key-ranges.ts'
 
 /** Rows and bytes that one page reads, including copies and rows that finer filters exclude. */

@@ -15,9 +15,11 @@ import type {
 import { PortError } from '#ports/port-error.ts'
 import { readRows } from '../connection/clickhouse-clients.ts'
 import { timeParamSql } from '../parameters/time-param.ts'
+import { eventsWithPersonsSql } from '../queries/current-persons.ts'
 import { buildEventFilter, type EventFilter, tieBreak } from '../queries/event-filter.ts'
 import { storedColumns } from '../queries/event-rows.ts'
-import { eventsWithPersonsSql } from '../queries/persons-of-today.ts'
+import { bufferAnswerRows } from './buffered-rows.ts'
+import { compareCursors } from './compare-cursors.ts'
 import { readDayInKeyOrder } from './day-in-key-order.ts'
 import {
   decodeExportedEvent,
@@ -36,9 +38,7 @@ import {
   groupIntoSlices,
   type SliceLimits,
 } from './export-slices.ts'
-import { bufferAnswerRows } from './held-rows.ts'
 import { buildRangeCondition, findKeyRanges, type KeyRange } from './key-ranges.ts'
-import { compareCursors } from './place-order.ts'
 
 export interface ExportLimits extends SliceLimits {
   /** Approximate number of rows that one query scans. */

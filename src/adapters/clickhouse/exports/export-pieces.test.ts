@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
+import { compareCursors } from './compare-cursors.ts'
 import { computeBucketWidthMs, groupDaysIntoWindows, groupIntoSlices } from './export-slices.ts'
 import { buildRangeCondition, findKeyRanges, wholeRange } from './key-ranges.ts'
-import { compareCursors } from './place-order.ts'
 
 const limits = { windowRowsMin: 10, dayRowsMax: 20, sliceRowsMax: 5, sliceBytesMax: 50 }
 

@@ -2,7 +2,7 @@
 
 import type { EventScope } from '#ports/events/event-queries.ts'
 import { type ClickHouseClient, readRows } from '../connection/clickhouse-clients.ts'
-import { buildVisibleEventSources } from '../queries/seen-events.ts'
+import { buildVisibleEventSources } from '../queries/event-sources.ts'
 import { epochMsSql } from './bucket-expression.ts'
 
 /**

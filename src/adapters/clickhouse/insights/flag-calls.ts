@@ -3,7 +3,7 @@
 import { flagCallEventName } from '#core/processing/deduplicate-flag-calls.ts'
 import type { ExposureQuery, FlagExposure, FlagUsageQuery } from '#ports/events/insight-queries.ts'
 import { type ClickHouseClient, readRows } from '../connection/clickhouse-clients.ts'
-import { eventsWithPersonsSql } from '../queries/persons-of-today.ts'
+import { eventsWithPersonsSql } from '../queries/current-persons.ts'
 import { bucketStartSql, buildBucketParams, isWithinBucketsSql } from './bucket-expression.ts'
 
 /** A query of the calls, and its parameters. */

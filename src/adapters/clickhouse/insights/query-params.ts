@@ -1,6 +1,6 @@
 // Collects the parameters of a query while its text is built. Values from callers are always parameters, never SQL.
 
-import { splitIntoLists } from '../parameters/field-lists.ts'
+import { splitIntoLists } from '../parameters/split-into-lists.ts'
 
 export class QueryParams {
   readonly values: Record<string, unknown> = {}

@@ -2,8 +2,8 @@
 // breakdowns and figures need.
 
 import type { TrendCountQuery } from '#ports/events/insight-queries.ts'
-import { eventsWithPersonsSql, requireFilledMirrorSql } from '../queries/persons-of-today.ts'
-import { buildVisibleEventSources } from '../queries/seen-events.ts'
+import { eventsWithPersonsSql, requireFilledMirrorSql } from '../queries/current-persons.ts'
+import { buildVisibleEventSources } from '../queries/event-sources.ts'
 import { bucketStartSql, buildBucketParams, isWithinBucketsSql } from './bucket-expression.ts'
 import { buildGroupColumnSql, type ConditionContext, ConditionSql, type TableName } from './condition-sql.ts'
 import { buildJsonPropertyAccess, buildNumberSql, wideFlagSet } from './property-access.ts'

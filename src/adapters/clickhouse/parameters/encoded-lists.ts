@@ -2,7 +2,7 @@
 
 import type { EventIdentity } from '#core/events/stored-event.ts'
 import { dayMs } from '#core/time.ts'
-import { splitIntoLists } from './field-lists.ts'
+import { splitIntoLists } from './split-into-lists.ts'
 
 /** Base64 turns this into 120,000 characters, and the server accepts form fields of up to 128 KiB. */
 const fieldBytesMax = 90_000

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { encodeIdentities } from './encoded-lists.ts'
-import { splitIntoLists } from './field-lists.ts'
+import { splitIntoLists } from './split-into-lists.ts'
 
 describe('a list that is sent in several fields', () => {
   it('is complete and in order, and starts another field when the next item would not fit', () => {

@@ -10,7 +10,7 @@ import { dayMs } from '#core/time.ts'
 import { PortError } from '#ports/port-error.ts'
 import { type ClickHouseClient, type ClickHouseClients, readRows } from '../connection/clickhouse-clients.ts'
 import { encodeIdentities } from '../parameters/encoded-lists.ts'
-import { splitIntoLists } from '../parameters/field-lists.ts'
+import { splitIntoLists } from '../parameters/split-into-lists.ts'
 
 /** No captured event has a longer name or distinct id. */
 const textCharsMax = 1000

@@ -6,7 +6,7 @@ import { uuidTextLength } from '#core/events/uuid.ts'
 import type { BatchIdentities } from '#ports/events/imported-rows.ts'
 import { type ClickHouseClient, readRows } from '../connection/clickhouse-clients.ts'
 import { encodeIdentities } from '../parameters/encoded-lists.ts'
-import { splitIntoLists } from '../parameters/field-lists.ts'
+import { splitIntoLists } from '../parameters/split-into-lists.ts'
 
 const tables = ['events', 'events_pending'] as const
 /** Above these limits, looking for uuids would read more of the table than looking for identities. */

@@ -1,10 +1,10 @@
 // Lists the names of a project's events and properties. The names exist only in the stored rows: all event names are read
 // by the sort key, property names from the newest events or some groups. `property-values.ts` lists values.
 
-import type { EventName, PropertyName } from '#core/capture/known-names.ts'
+import type { EventName, PropertyName } from '#core/capture/event-and-property-names.ts'
 import type { EventNameField, EventNameQuery, PropertyNameQuery } from '#ports/events/event-queries.ts'
 import { type ClickHouseClient, readRows } from '../connection/clickhouse-clients.ts'
-import { requireFilledMirrorSql } from './persons-of-today.ts'
+import { requireFilledMirrorSql } from './current-persons.ts'
 
 /** A client that sends a new name with each event must not fill the memory: further names are left out. */
 const namesMax = 100_000

@@ -10,11 +10,11 @@ import { utcDay } from '#core/usage.ts'
 import type { EventCursor, EventQuery, EventScope, EventView } from '#ports/events/event-queries.ts'
 import { type ClickHouseClient, readRows } from '../connection/clickhouse-clients.ts'
 import { encodeIdentities, type IdentityConditions } from '../parameters/encoded-lists.ts'
+import { eventsWithPersonsSql } from './current-persons.ts'
 import { buildEventFilter, type EventFilter, tieBreak } from './event-filter.ts'
 import { type SelectedEventRow, storedColumns, toEventView, viewColumns } from './event-rows.ts'
-import { eventsWithPersonsSql } from './persons-of-today.ts'
+import { buildVisibleEventSources, type EventSources } from './event-sources.ts'
 import { readRowsInSlices } from './rows-in-slices.ts'
-import { buildVisibleEventSources, type EventSources } from './seen-events.ts'
 
 export interface EventPage {
   readonly events: readonly EventView[]

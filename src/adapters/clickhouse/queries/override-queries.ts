@@ -4,8 +4,8 @@
 import { TupleParam } from '@clickhouse/client'
 import type { PersonIdOverride } from '#core/events/stored-event.ts'
 import { type ClickHouseClients, readRows } from '../connection/clickhouse-clients.ts'
-import { splitIntoLists } from '../parameters/field-lists.ts'
 import { versionsPerErasure } from '../parameters/override-version.ts'
+import { splitIntoLists } from '../parameters/split-into-lists.ts'
 
 export interface ProjectDistinctId {
   readonly projectId: number

@@ -1,9 +1,9 @@
 // Lists the values of one property. Properties are read as text, so only a limited number of them is read.
 
-import type { PropertyValues } from '#core/capture/known-names.ts'
+import type { PropertyValues } from '#core/capture/event-and-property-names.ts'
 import type { PropertyValueQuery } from '#ports/events/event-queries.ts'
 import { type ClickHouseClient, readRows } from '../connection/clickhouse-clients.ts'
-import { requireFilledMirrorSql } from './persons-of-today.ts'
+import { requireFilledMirrorSql } from './current-persons.ts'
 
 /** Longer properties are skipped, since reading them is the main cost. */
 const sampledCharsMax = 16_384

@@ -5,7 +5,7 @@ import { type SurveyCount, type SurveyCounts, surveyEvents } from '#core/surveys
 import type { SurveyCountQuery } from '#ports/events/event-queries.ts'
 import { type ClickHouseClient, readRows } from '../connection/clickhouse-clients.ts'
 import { timeParamSql } from '../parameters/time-param.ts'
-import { eventsWithPersonsSql } from './persons-of-today.ts'
+import { eventsWithPersonsSql } from './current-persons.ts'
 
 const { shown, dismissed, sent } = surveyEvents
 

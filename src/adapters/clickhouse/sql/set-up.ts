@@ -6,6 +6,13 @@ import { ClickHouseError } from '@clickhouse/client'
 import { flagCallEventName } from '#core/processing/deduplicate-flag-calls.ts'
 import type { SqlFunctions } from '#core/sql/check-sql.ts'
 import {
+  type ClickHouseClient,
+  type ClickHouseClients,
+  type ClickHouseEndpoint,
+  readRows,
+} from '../connection/clickhouse-clients.ts'
+import { isAccessDenied } from '../connection/clickhouse-errors.ts'
+import {
   buildRowPolicies,
   buildSqlUserLogin,
   buildSqlUserSettings,
@@ -14,16 +21,9 @@ import {
   formatViewsUserName,
   listTablesReadByViews,
   type SqlScope,
-} from '../connection/analyst.ts'
-import {
-  type ClickHouseClient,
-  type ClickHouseClients,
-  type ClickHouseEndpoint,
-  readRows,
-} from '../connection/clickhouse-clients.ts'
-import { isAccessDenied } from '../connection/clickhouse-errors.ts'
-import { requireFilledMirrorSql } from '../queries/persons-of-today.ts'
-import { buildEventSourcesWithJob } from '../queries/seen-events.ts'
+} from '../connection/sql-users.ts'
+import { requireFilledMirrorSql } from '../queries/current-persons.ts'
+import { buildEventSourcesWithJob } from '../queries/event-sources.ts'
 
 export interface SqlSetUp {
   /** Prepares the views and users of a scope for a query; `lacking` says what the operator must do first, or is null. */

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { ClickHouseError } from '@clickhouse/client'
 import { MirrorFillingError, PortError } from '#ports/port-error.ts'
+import { fillingMessage } from '../connection/clickhouse-errors.ts'
 import {
   buildRowPolicies,
   formatViewsDatabaseName,
   formatViewsUserName,
   listTablesReadByViews,
   sqlScopes,
-} from '../connection/analyst.ts'
-import { fillingMessage } from '../connection/clickhouse-errors.ts'
+} from '../connection/sql-users.ts'
 import { buildUserStatements, createSqlViews } from './set-up.ts'
 import { isFormatError, toSqlFailure } from './sql-errors.ts'
 

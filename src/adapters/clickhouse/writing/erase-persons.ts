@@ -2,7 +2,7 @@
 // remove are counted before and after, so that nothing depends on the server's list of mutations.
 
 import { noRemovedRows, type PersonErasure } from '#core/persons/erasure.ts'
-import type { RowRange } from '#core/processing/held-rows.ts'
+import type { RowRange } from '#core/processing/row-ranges.ts'
 import type { CountedRows, PersonEraser } from '#ports/events/event-store-upkeep.ts'
 import { PortError } from '#ports/port-error.ts'
 import {
@@ -13,9 +13,9 @@ import {
 } from '../connection/clickhouse-clients.ts'
 import { isAccessDenied } from '../connection/clickhouse-errors.ts'
 import { versionsPerErasure } from '../parameters/override-version.ts'
-import { invalidateAllCachedUsage } from './flag-arrivals.ts'
-import { listRowRanges } from './held-rows.ts'
+import { invalidateAllCachedUsage } from './flag-call-days.ts'
 import { knownTable } from './import-partitions.ts'
+import { listRowRanges } from './row-ranges.ts'
 
 interface ErasableTable {
   readonly table: string

@@ -15,7 +15,7 @@ import {
 import { dayMs } from '#core/time.ts'
 import { utcDay } from '#core/usage.ts'
 import { type ClickHouseClients, readRows } from '../connection/clickhouse-clients.ts'
-import { splitIntoLists } from '../parameters/field-lists.ts'
+import { splitIntoLists } from '../parameters/split-into-lists.ts'
 import type { RowWriteResult } from './event-rows.ts'
 import type { RowBinaryWriter } from './row-binary.ts'
 

@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict'
 import { PortError } from '#ports/port-error.ts'
 import { type ClickHouseClient, type ClickHouseClients, readRows } from '../connection/clickhouse-clients.ts'
-import { invalidateAllCachedUsage, recordFlagCallDaysOfJob } from './flag-arrivals.ts'
+import { invalidateAllCachedUsage, recordFlagCallDaysOfJob } from './flag-call-days.ts'
 
 /** Moves the job's pending partitions into `events`, one at a time. */
 export function publishJobPartitions(clients: ClickHouseClients, importJobId: number): Promise<void> {

@@ -9,9 +9,9 @@ import type {
 import type { MirrorRows, MirrorState, SubjectMirror } from '#ports/events/event-store-upkeep.ts'
 import { type ClickHouseClient, type ClickHouseClients, readRows } from '../connection/clickhouse-clients.ts'
 import type { RowWriteResult } from './event-rows.ts'
-import { listRowRanges } from './held-rows.ts'
 import type { RowInserter } from './insert-rows.ts'
 import type { RowBinaryWriter } from './row-binary.ts'
+import { listRowRanges } from './row-ranges.ts'
 
 const mirrorTables = ['persons', 'groups']
 const personColumns = 'project_id, uuid, created_at, is_identified, properties, version, is_deleted'

@@ -22,7 +22,7 @@ import {
   writeRejectedRow,
   writeReplayedRow,
 } from './event-rows.ts'
-import { arrivalColumns, listDaysOfFlagCalls, writeFlagCallDayRow } from './flag-arrivals.ts'
+import { arrivalColumns, listDaysOfFlagCalls, writeFlagCallDayRow } from './flag-call-days.ts'
 import { deduplicatedColumns, writeDeduplicatedRow } from './flag-calls.ts'
 import { createRowInserter, type TableRows } from './insert-rows.ts'
 import { createSubjectMirror } from './mirror-rows.ts'

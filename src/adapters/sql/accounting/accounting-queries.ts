@@ -6,7 +6,7 @@ import { addCategoryAndSeverity, findWarningSamplesMax } from '#core/events/warn
 import { integerField, type RowOf, textField } from '#core/resource.ts'
 import { utcDay } from '#core/usage.ts'
 import type { AccountingStore, RefusedCount, WarningSummary } from '#ports/state/accounting-store.ts'
-import { readInSlices } from '../tables/fitting-rows.ts'
+import { readInSlices } from '../tables/read-pages.ts'
 import { toResourceItem, toResourceRow } from '../tables/resource-rows.ts'
 import { parseStoredJsonObject, toJsonText } from '../tables/rows.ts'
 import type { StateSchema } from '../tables/schema.ts'

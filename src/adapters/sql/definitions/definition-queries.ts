@@ -17,7 +17,7 @@ import {
   type DefinitionVersions,
   listDefinitionVersions,
   type ProjectDelta,
-} from './held-definitions.ts'
+} from './unchanged-definitions.ts'
 
 /** How many projects, and flags or cohorts, one query reads, which limits `IN` lists. */
 const projectsPerQuery = 200

@@ -1,7 +1,7 @@
 // Lists of early access features, surveys and experiments.
 
 import { type Kysely, sql } from 'kysely'
-import { filterExperiments, type ListedExperiment } from '#core/experiments/choose-experiments.ts'
+import { filterExperiments, type ListedExperiment } from '#core/experiments/filter-experiments.ts'
 import { getOwnValue } from '#core/json.ts'
 import type { Resource } from '#core/resource.ts'
 import { experimentResource } from '#core/resources/experiment.ts'
@@ -10,7 +10,7 @@ import { surveyResource } from '#core/resources/survey.ts'
 import type { ItemQuery, PageQuery } from '#ports/state/resource-store.ts'
 import type { Page } from '#ports/state/written.ts'
 import { containsTextSql, isAuthorOneOfSql, isInListSql } from '../tables/conditions.ts'
-import { countFittingRows, readPage } from '../tables/fitting-rows.ts'
+import { countFittingRows, readPage } from '../tables/read-pages.ts'
 import { toResourceItem } from '../tables/resource-rows.ts'
 import { parseStoredJsonObject, toSqlBoolean } from '../tables/rows.ts'
 import type { StateSchema } from '../tables/schema.ts'

@@ -8,7 +8,7 @@ import type { MemberChange, MemberIds } from '#core/flags/evaluation/member-ids.
 import { err, ok, type Result } from '#core/result.ts'
 import type { CohortMemberStore, PersonInCohorts, PersonsPage, SearchedPersons } from '#ports/state/cohort-store.ts'
 import type { PersonFilters } from '#ports/state/person-store.ts'
-import { countRows, splitIntoSlices } from '../tables/fitting-rows.ts'
+import { countRows, splitIntoSlices } from '../tables/read-pages.ts'
 import { recordActivity } from '../tables/record-activity.ts'
 import type { StateSchema } from '../tables/schema.ts'
 import { toStorableText } from '../tables/wrap-methods.ts'

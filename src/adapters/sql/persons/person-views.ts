@@ -6,7 +6,7 @@ import { shownDistinctIdCountMax, shownFlagOverrideCountMax } from '#core/person
 import { personDistinctIdCountMax } from '#core/processing/person-merge.ts'
 import type { PersonsPage } from '#ports/state/cohort-store.ts'
 import type { PersonView } from '#ports/state/person-store.ts'
-import { countFittingRows } from '../tables/fitting-rows.ts'
+import { countFittingRows } from '../tables/read-pages.ts'
 import type { PersonTable, StateSchema } from '../tables/schema.ts'
 
 /** Reading an id costs as much as this many bytes of properties, whether it is shown or not. */

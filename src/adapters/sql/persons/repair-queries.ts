@@ -12,7 +12,7 @@ import {
   sumRepairReports,
 } from '#core/persons/person-repair.ts'
 import type { PersonRepairStore } from '#ports/state/person-store.ts'
-import { readInSlices } from '../tables/fitting-rows.ts'
+import { readInSlices } from '../tables/read-pages.ts'
 import { recordActivity } from '../tables/record-activity.ts'
 import { toAuthorText, toPersonRepair, toSqlBoolean } from '../tables/rows.ts'
 import type { PersonRepairTable, StateSchema } from '../tables/schema.ts'

@@ -10,7 +10,7 @@ import {
   type MirroredPersonKey,
 } from '#core/processing/mirror-subjects.ts'
 import type { MirrorFill, SubjectMirrorSource } from '#ports/state/subject-mirror-source.ts'
-import { countFittingRows } from '../tables/fitting-rows.ts'
+import { countFittingRows } from '../tables/read-pages.ts'
 import type { GroupTable, PersonTable, StateSchema } from '../tables/schema.ts'
 
 /** The most bytes of one page, which the worker holds twice: as it was read, and as rows for the event store. */

@@ -3,7 +3,7 @@
 import { type Kysely, sql, type Transaction } from 'kysely'
 import { formatDeferredCursorName } from '#core/events/log-stream.ts'
 import { deduplicatedReason } from '#core/processing/deduplicate-flag-calls.ts'
-import type { EventStoreMark } from '#core/processing/held-rows.ts'
+import type { EventStoreMark } from '#core/processing/row-ranges.ts'
 import type { ChunkOutcome } from '#ports/state/chunk-store.ts'
 import type { CookielessVisitorUpkeep } from '#ports/state/cookieless-visitors.ts'
 import type {
@@ -13,7 +13,7 @@ import type {
   ScheduleOwners,
   TrustedTimeStore,
 } from '#ports/state/worker-state.ts'
-import { countRows } from '../tables/fitting-rows.ts'
+import { countRows } from '../tables/read-pages.ts'
 import type { StateSchema } from '../tables/schema.ts'
 
 export function createWorkerStateQueries(

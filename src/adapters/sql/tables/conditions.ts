@@ -2,7 +2,7 @@
 
 import { type RawBuilder, sql } from 'kysely'
 import type { Author } from '#core/author.ts'
-import type { TextParts } from '#core/flags/match/exact-parts.ts'
+import type { TextParts } from '#core/flags/match/property-text-parts.ts'
 import { toAuthorText } from './rows.ts'
 
 /**

@@ -3,10 +3,10 @@ import { describe, it } from 'node:test'
 import Database from 'better-sqlite3'
 import fc from 'fast-check'
 import { Kysely, type RawBuilder, SqliteDialect, sql } from 'kysely'
-import { findPropertyTextParts } from '#core/flags/match/exact-parts.ts'
+import { findPropertyTextParts } from '#core/flags/match/property-text-parts.ts'
 import type { JsonValue } from '#core/json.ts'
 import { containsTextSql, mayContainPartsSql } from './conditions.ts'
-import { countFittingRows } from './fitting-rows.ts'
+import { countFittingRows } from './read-pages.ts'
 import { makeTextArgumentsStorable, toStorableFields, toStorableText } from './wrap-methods.ts'
 
 describe('a page', () => {

@@ -2,7 +2,7 @@
 
 import { formatProgressBar } from '#commands/client/progress-bar.ts'
 import { truncateToWidth } from '#commands/client/text-width.ts'
-import { formatBytes } from '#commands/readable-bytes.ts'
+import { formatBytes } from '#commands/format-bytes.ts'
 import { formatCount } from '#core/format-count.ts'
 import { toPrintable } from '#core/printable.ts'
 import { computeLeastDurationMs } from '#importer/fetch/call-limits.ts'

@@ -2,9 +2,9 @@
 
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { exitAfterOutput } from '#commands/client/end-with-output.ts'
+import { exitAfterOutput } from '#commands/client/exit-after-output.ts'
 import { readTerminalWidth } from '#commands/client/terminal.ts'
-import { formatBytes } from '#commands/readable-bytes.ts'
+import { formatBytes } from '#commands/format-bytes.ts'
 import { openFetchSource } from '#compose/import/open-fetch-source.ts'
 import { formatCount, truncateList } from '#core/format-count.ts'
 import type { JsonObject } from '#core/json.ts'

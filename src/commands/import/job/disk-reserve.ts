@@ -3,7 +3,7 @@
 // and `pennon import fetch` waits for it before each file.
 
 import { statfsSync } from 'node:fs'
-import { formatBytes } from '#commands/readable-bytes.ts'
+import { formatBytes } from '#commands/format-bytes.ts'
 import { readSetting } from '#config.ts'
 import { computeBackOffMs } from '#core/back-off.ts'
 import type { FetchClock } from '#importer/fetch/waiting.ts'

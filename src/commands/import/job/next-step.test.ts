@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { Verification } from '#importer/stages/report/import-report.ts'
 import { formatNextStep } from '../messages/print.ts'
-import type { ServiceAnswer } from '../service/ask-service.ts'
+import type { ServiceAnswer } from '../service/query-service-job.ts'
 import { findNextStep, type NextStepState } from './next-step.ts'
 
 const fresh: NextStepState = {

@@ -2,7 +2,7 @@
 
 import { existsSync, mkdirSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { exitAfterOutput } from '#commands/client/end-with-output.ts'
+import { exitAfterOutput } from '#commands/client/exit-after-output.ts'
 import { refuse } from '#commands/refuse.ts'
 import { toPrintable } from '#core/printable.ts'
 import { type FetchedParts, readFetchedParts } from '#importer/fetch/fetch-state.ts'

@@ -4,8 +4,8 @@
 import { randomUUID } from 'node:crypto'
 import { existsSync, realpathSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { exitAfterOutput } from '#commands/client/end-with-output.ts'
-import { formatBytes } from '#commands/readable-bytes.ts'
+import { exitAfterOutput } from '#commands/client/exit-after-output.ts'
+import { formatBytes } from '#commands/format-bytes.ts'
 import { refuse } from '#commands/refuse.ts'
 import { formatCount, truncateList } from '#core/format-count.ts'
 import type { JsonObject } from '#core/json.ts'
@@ -33,9 +33,9 @@ import {
 import { addDefaultProfileTime } from '../job/profile-time.ts'
 import { exitOnInterruption } from '../messages/interruption.ts'
 import { formatNextStep, printJson, printLines, quotePath } from '../messages/print.ts'
-import { completePlanOptions, type GivenPlanOptions } from './ask-plan.ts'
-import { hasLiveEvents, resolveImportTarget } from './ask-target.ts'
+import { completePlanOptions, type GivenPlanOptions } from './complete-plan-options.ts'
 import { type PlanOptions, readImportLimits, readSourceConfig } from './plan-options.ts'
+import { hasLiveEvents, resolveImportTarget } from './resolve-target.ts'
 
 /** For staging and rehearsal together, which read the bytes about three times. */
 const bytesPerSecond = 10_000_000

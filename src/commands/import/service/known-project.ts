@@ -5,7 +5,7 @@ import type { PrivateApi } from '#commands/client/private-api.ts'
 import type { JobFolder } from '#importer/job/job-folder.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { type ImportPlan, type ImportTarget, writePlan } from '#importer/job/plan.ts'
-import type { ServiceApi } from '#importer/send/job-api.ts'
+import type { ServiceApi } from '#importer/send/service-api.ts'
 import { quotePath } from '../messages/print.ts'
 import { queryJobTarget } from './target-api.ts'
 

@@ -11,9 +11,9 @@ import { limits } from '../../../../tests/support/import-job.ts'
 import { serve } from '../../../../tests/support/local-server.ts'
 import { testPersonalKey } from '../../../../tests/support/pennon.ts'
 import { tempDir } from '../../../../tests/support/temp-dir.ts'
-import { queryServiceJob } from './ask-service.ts'
-import { queryTargetFacts } from './ask-target-facts.ts'
 import { addKnownProjectToPlan } from './known-project.ts'
+import { queryServiceJob } from './query-service-job.ts'
+import { queryTargetFacts } from './query-target-facts.ts'
 import { describeEndedJob, requireTrustedTarget } from './target-api.ts'
 
 const project = { projectKey: 'phc_shop', projectId: null, projectName: null }

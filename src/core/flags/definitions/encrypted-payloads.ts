@@ -1,5 +1,5 @@
 // Replaces the payloads of flags with `has_encrypted_payloads` wherever they must not be seen.
-// `services/manage/payload-cipher.ts` encrypts them; `services/manage/seal-payloads.ts` decides which writes keep, seal
+// `services/manage/payload-cipher.ts` encrypts them; `services/manage/encrypt-payloads.ts` decides which writes keep, seal
 // or refuse them.
 
 import { getOwnValue, isJsonObject, type JsonObject, type JsonValue, setOwnValue } from '../../json.ts'

@@ -6,13 +6,13 @@ import type { Flag } from '../definitions/flag.ts'
 import { orderByDependencies } from '../definitions/flag-dependencies.ts'
 import { UnreadableFilters } from '../definitions/flag-filters.ts'
 import type { ProjectDefinitions } from '../definitions/project-definitions.ts'
+import { type CompilationMemory, type FlagEntry, isFlagReusable, startCompilation } from './compilation-memory.ts'
 import { ProjectCohorts } from './compile-cohorts.ts'
 import { neverDecided, neverTested } from './compile-filter.ts'
 import { type CompiledFlag, compileFlag, isVersion1Flag } from './compile-flag.ts'
 import type { CompiledCohorts, ReachedCohort } from './compiled-cohort.ts'
 import { type FlagNeeds, mergeFlagNeeds } from './flag-needs.ts'
 import type { PersonKeys } from './person-properties.ts'
-import { type CompilationMemory, type FlagEntry, isFlagReusable, startCompilation } from './reused-flags.ts'
 
 export interface CompiledProject {
   readonly project: Project

@@ -4,7 +4,7 @@
 // Source: docs/wire/evaluation.md 5.2–5.7.
 
 import { computeFlagHash01, computeHoldoutHash01, isInRollout, pickVariant } from '#core/flags/rollout/rollout.ts'
-import { doAllTestsMatch, isTimeUpAfterTest } from './all-hold.ts'
+import { doAllTestsMatch, isTimeUpAfterTest } from './all-tests-match.ts'
 import type { CompiledFlag, CompiledSet } from './compile-flag.ts'
 import { evaluateRules } from './evaluate-rules.ts'
 import type { SubjectReader } from './evaluation-subject.ts'

@@ -3,7 +3,7 @@
 
 import { computeFlagHash01, computeHoldoutHash01, isInRollout, pickVariant } from '#core/flags/rollout/rollout.ts'
 import type { ExperimentRule, PercentageRollout, RuleHoldout } from '../definitions/rules-document.ts'
-import { doAllTestsMatch, isTimeUpAfterTest } from './all-hold.ts'
+import { doAllTestsMatch, isTimeUpAfterTest } from './all-tests-match.ts'
 import type { CompiledRule, CompiledRules } from './compile-rules.ts'
 import type { SubjectReader } from './evaluation-subject.ts'
 import type { DecidedOutcomes } from './filter-test.ts'

@@ -7,8 +7,8 @@ import type { Cohort } from '../definitions/cohort.ts'
 import { type CohortEntry, readCohortReference, readCohortTree } from '../definitions/cohort-tree.ts'
 import { readStoredFilters, type StoredFilter, type StoredSet, UnreadableFilters } from '../definitions/flag-filters.ts'
 import { readConfigVersion } from '../definitions/read-rules.ts'
-import { findPropertyTextParts, type TextParts } from '../match/exact-parts.ts'
 import { doesOperatorNeedValue } from '../match/match-property.ts'
+import { findPropertyTextParts, type TextParts } from '../match/property-text-parts.ts'
 import { PersonKeys } from './person-properties.ts'
 
 /** The text contains all parts of at least one alternative of each list. */

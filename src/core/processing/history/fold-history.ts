@@ -8,6 +8,7 @@ import { toStagingProjectId } from '#core/imports/import-job.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '#core/json.ts'
 import type { SplitDistinctId } from '#core/persons/person-repair.ts'
 import { emptyProfile, noKeys } from '#core/persons/profile.ts'
+import { applyEventWithoutLink, applyPersonEvent } from '#core/processing/apply-person-event.ts'
 import { ProjectState } from '#core/processing/chunk-state.ts'
 import { applyGroupEvent } from '#core/processing/group-update.ts'
 import {
@@ -17,7 +18,6 @@ import {
   mergeStagedPersons,
 } from '#core/processing/imports/publish-staging.ts'
 import { isIllegalDistinctId } from '#core/processing/person-merge.ts'
-import { applyEventWithoutLink, applyPersonEvent } from '#core/processing/person-step.ts'
 import { parseUnsetKeys } from '#core/processing/properties/person-update.ts'
 import type { Project } from '#core/project.ts'
 import type { HistoryItem, ParsedHistoricEvent } from './historic-event.ts'

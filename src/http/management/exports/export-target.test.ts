@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer, get, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { it, type TestContext } from 'node:test'
-import { createExportSlots } from '#services/exports/export-places.ts'
+import { createExportSlots } from '#services/exports/export-slots.ts'
 import { eventually } from '../../../../tests/support/eventually.ts'
 import { openExportResponse } from './export-target.ts'
 

@@ -18,7 +18,7 @@ import type { WireError } from '#wire/wire-error.ts'
 import { createInvalidInputError } from '../kit/answers.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import type { ManagementRoute, ProjectCall } from '../kit/endpoint.ts'
-import { flagNotWritable, loadLinkedFlags, toFlagOwnerError, toWriter } from '../kit/owned-flags.ts'
+import { flagNotWritable, loadLinkedFlags, toFlagOwnerError, toWriter } from '../kit/linked-flags.ts'
 import type { QuerySpec } from '../kit/query-params.ts'
 import { createNoSuchItemError, readBodyFields, resourceRoutes } from '../kit/resource-routes.ts'
 

@@ -32,7 +32,7 @@ import { refuseSkippedValidation, skipValidationParam } from '../kit/definition-
 import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import { answerFlagWrite, encodeFlags, flagRoutes, refuseFlag } from '../kit/flag-endpoint.ts'
-import { answerCountedList, encodeRowsInBulk, type PageRequest } from '../kit/full-page.ts'
+import { answerCountedList, encodeRowsInBulk, type PageRequest } from '../kit/list-answers.ts'
 import { asFilter, authorsParam, listChosenAuthors, namesParam } from '../kit/list-filters.ts'
 import {
   addDefaultValue,

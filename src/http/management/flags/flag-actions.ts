@@ -18,7 +18,7 @@ import { answer, createInvalidError, createInvalidInputError, refusal, stateUnav
 import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, parseIdNumber, projectRoutes } from '../kit/endpoint.ts'
 import { encodeFlags, flagRoutes } from '../kit/flag-endpoint.ts'
-import { answerWholeList, encodeRowsInBulk } from '../kit/full-page.ts'
+import { answerWholeList, encodeRowsInBulk } from '../kit/list-answers.ts'
 import { parseJsonOrUndefined } from '../kit/property-filters.ts'
 import { optionalParam, type QueryParam, requiredParam, textListParam, textParam } from '../kit/query-params.ts'
 import { readSubjectRequest } from './explain-flag.ts'

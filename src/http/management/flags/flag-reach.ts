@@ -52,7 +52,7 @@ import { refuseInvalidDefinition, refuseSkippedValidation } from '../kit/definit
 import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, type ProjectCall, projectRoutes, type StreamAnswer } from '../kit/endpoint.ts'
 import { keyTaken } from '../kit/flag-endpoint.ts'
-import { findUnacceptedField, listSchemaPropertyNames } from '../kit/misspelt.ts'
+import { findUnacceptedField, listSchemaPropertyNames } from '../kit/misspelt-names.ts'
 import { booleanParam, type QuerySpec } from '../kit/query-params.ts'
 import { type AccessEndReason, accessEndDetails, findAccessLossReason, streamHeaders } from '../kit/stream-answers.ts'
 import { readLegacyPercentage, wrongFlagNames } from './feature-flags.ts'

@@ -18,7 +18,7 @@ import { refuseSkippedValidation, skipValidationParam } from '../kit/definition-
 import type { ManagementDeps } from '../kit/deps.ts'
 import { type Call, type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import { answerFlagWrite, flagRoutes } from '../kit/flag-endpoint.ts'
-import { answerCountedList, encodeObjects, encodeRowsInBulk, type PageRequest } from '../kit/full-page.ts'
+import { answerCountedList, encodeObjects, encodeRowsInBulk, type PageRequest } from '../kit/list-answers.ts'
 import { pageParams, wholeNumberParam } from '../kit/query-params.ts'
 import { buildFlagActivity, buildProjectActivity, diffFlags } from './flag-activity.ts'
 

@@ -49,7 +49,7 @@ import {
 import { type Caller, hasScope } from '../kit/authenticate.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import { itemRoutes, type ManagementRoute, type ProjectItem, projectRoutes } from '../kit/endpoint.ts'
-import { answerCountedList, buildUrlWithParams, encodeObjects, encodeRows } from '../kit/full-page.ts'
+import { answerCountedList, buildUrlWithParams, encodeObjects, encodeRows } from '../kit/list-answers.ts'
 import { cursorParam, pageParams, requiredParam, textParam } from '../kit/query-params.ts'
 
 const uuidCountMax = 200

@@ -26,8 +26,8 @@ import { answer, createInvalidInputError, createPermissionDeniedError, refusal }
 import { isLimitedToProjects } from '../kit/authenticate.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import { instanceRoutes, type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
-import { answerCountedList, encodeObjects } from '../kit/full-page.ts'
 import { readInstant } from '../kit/instants.ts'
+import { answerCountedList, encodeObjects } from '../kit/list-answers.ts'
 import { pageParams, textParam } from '../kit/query-params.ts'
 
 /** How long counts and warnings are stored. */

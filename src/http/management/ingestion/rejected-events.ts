@@ -33,10 +33,10 @@ import {
 } from '../kit/answers.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, type ProjectCall, projectRoutes } from '../kit/endpoint.ts'
-import { answerCursorList, encodeObjects } from '../kit/full-page.ts'
 import { encodeTimeBoundParams, readTimeBounds, timeBoundParams } from '../kit/instants.ts'
+import { answerCursorList, encodeObjects } from '../kit/list-answers.ts'
 import { asFilter } from '../kit/list-filters.ts'
-import { listSchemaPropertyNames } from '../kit/misspelt.ts'
+import { listSchemaPropertyNames } from '../kit/misspelt-names.ts'
 import {
   booleanParam,
   cursorParam,

@@ -1,6 +1,6 @@
 // Read-only access to recordings: messages by session, and their snapshots until they expire. There is no player.
 
-import { decompressItems } from '#core/capture/packed-items.ts'
+import { decompressItems } from '#core/capture/compressed-items.ts'
 import { isUuid } from '#core/events/uuid.ts'
 import { omitUndefined } from '#core/omit-undefined.ts'
 import { ok } from '#core/result.ts'
@@ -15,8 +15,8 @@ import {
 import { type Answer, answerFromEventStore, notFoundHere, refusal } from '../kit/answers.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, type ProjectCall, projectRoutes } from '../kit/endpoint.ts'
-import { answerCursorList, encodeObjects } from '../kit/full-page.ts'
 import { encodeTimeBoundParams, readTimeBounds, timeBoundParams } from '../kit/instants.ts'
+import { answerCursorList, encodeObjects } from '../kit/list-answers.ts'
 import { cursorParam, limitParam, textParam, unsupportedOffsetParams } from '../kit/query-params.ts'
 
 const tag = 'replay'

@@ -7,7 +7,7 @@ import { isSecretKey } from '#services/manage/generate-key.ts'
 import { type PersonalKeyCheck, personalKeyPrefix } from '#services/manage/personal-key-check.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
 import { type Route, sendError } from '../../shared/route.ts'
-import type { LogStateOutage } from '../../shared/state-away.ts'
+import type { LogStateOutage } from '../../shared/state-outage.ts'
 import { stateUnavailable } from './answers.ts'
 
 export interface AuthorizerDeps {

@@ -11,9 +11,9 @@ import { PortError } from '#ports/port-error.ts'
 import type { ProjectStore } from '#ports/state/project-store.ts'
 import type { PostHogFields } from '#wire/management/posthog-fields.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
-import { createDisconnectSignal } from '../../bodies/client-gone.ts'
+import { createDisconnectSignal } from '../../bodies/disconnect-signal.ts'
 import type { Route, RouteGroup } from '../../shared/route.ts'
-import type { LogStateOutage } from '../../shared/state-away.ts'
+import type { LogStateOutage } from '../../shared/state-outage.ts'
 import {
   type Answer,
   changedAtOnce,

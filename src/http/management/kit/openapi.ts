@@ -9,7 +9,7 @@ import { organizationId } from '#wire/management/projects.ts'
 import { buildComponentSchemas, toDocumentedSchema } from '../../openapi/components.ts'
 import { type Json, ref } from '../../openapi/shapes.ts'
 import { type WireOperation, wireOperations } from '../../openapi/wire-operations.ts'
-import { listAcceptedCompressions } from '../../shared/accepted-packings.ts'
+import { listAcceptedCompressions } from '../../shared/accepted-compressions.ts'
 import { type Route, type RouteAccess, sendJson } from '../../shared/route.ts'
 import type { ManagementRoute, Operation } from './endpoint.ts'
 

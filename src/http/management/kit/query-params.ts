@@ -8,7 +8,7 @@ import { isUuid } from '#core/events/uuid.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { createInvalidError, createInvalidInputError, createRequiredError } from './answers.ts'
-import { findMisspeltName } from './misspelt.ts'
+import { findMisspeltName } from './misspelt-names.ts'
 
 export interface QueryParam<T> {
   readonly schema: TSchema

@@ -7,7 +7,12 @@ import { err, ok, type Result } from '#core/result.ts'
 import type { PostHogFields } from '#wire/management/posthog-fields.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
 import { createInvalidError, createInvalidInputError, createRequiredError } from './answers.ts'
-import { type AcceptedFields, findMisspeltMember, findUnacceptedField, listSchemaPropertyNames } from './misspelt.ts'
+import {
+  type AcceptedFields,
+  findMisspeltMember,
+  findUnacceptedField,
+  listSchemaPropertyNames,
+} from './misspelt-names.ts'
 import { isMultipart, isTooMuchToParse, jsonLimits, parseForm } from './request-form.ts'
 import { type CompileSchema, findFirstProblems, type SchemaProblem } from './schema-problems.ts'
 

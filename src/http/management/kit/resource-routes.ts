@@ -25,8 +25,8 @@ import {
   parseIdNumber,
   projectRoutes,
 } from './endpoint.ts'
-import { answerCountedList, encodeRowsInBulk, type PageRequest } from './full-page.ts'
 import { readInstant } from './instants.ts'
+import { answerCountedList, encodeRowsInBulk, type PageRequest } from './list-answers.ts'
 import { pageParams, type QuerySpec, type QueryValues } from './query-params.ts'
 
 export interface ResourceEndpoints<

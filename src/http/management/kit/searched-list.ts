@@ -5,7 +5,7 @@ import { err, ok, type Result } from '#core/result.ts'
 import { TooManyScansError } from '#services/scans/subject-scans.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { type Answer, answerFromScan, createInvalidInputError } from './answers.ts'
-import { answerCursorList, type PageCall } from './full-page.ts'
+import { answerCursorList, type PageCall } from './list-answers.ts'
 import { type QueryParam, wholeNumberParam } from './query-params.ts'
 
 /** The longest search for the rows of a page. */

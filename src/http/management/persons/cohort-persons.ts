@@ -12,7 +12,7 @@ import {
   listMembersOfCohort,
   type NoMembers,
 } from '#services/scans/cohort-persons.ts'
-import { runInSlices } from '#services/shared/in-slices.ts'
+import { runInSlices } from '#services/shared/run-in-slices.ts'
 import { waitOrStop } from '#services/shared/wait-or-stop.ts'
 import {
   addMembersSchema,

@@ -13,7 +13,7 @@ import {
   type WrittenCohort,
 } from '#services/manage/manage-cohorts.ts'
 import { createCohortCounter } from '#services/scans/cohort-persons.ts'
-import { runInSlices } from '#services/shared/in-slices.ts'
+import { runInSlices } from '#services/shared/run-in-slices.ts'
 import {
   cohortSchema,
   createCohortSchema,
@@ -33,7 +33,7 @@ import { answerCohortWrite, cohortRoutes, refuseCohort } from '../kit/cohort-end
 import { refuseSkippedValidation, skipValidationParam } from '../kit/definition-refusals.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import { type Call, type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
-import { answerCountedList, encodeObjects } from '../kit/full-page.ts'
+import { answerCountedList, encodeObjects } from '../kit/list-answers.ts'
 import { booleanParam, pageParams, searchParam } from '../kit/query-params.ts'
 import { cohortPersonsRoutes } from './cohort-persons.ts'
 

@@ -9,7 +9,7 @@ import { uncountedPageSchema } from '#wire/management/shapes.ts'
 import { answer, createInvalidInputError, createNotFoundError, noContent, refusal } from '../kit/answers.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
-import { answerUncountedList, encodeRows } from '../kit/full-page.ts'
+import { answerUncountedList, encodeRows } from '../kit/list-answers.ts'
 import { pageParams, requiredParam, searchParam, textParam, wholeNumberParam } from '../kit/query-params.ts'
 
 const tag = 'groups'

@@ -4,7 +4,7 @@
 
 import Type from 'typebox'
 import type { SqlRows } from '#ports/events/sql-queries.ts'
-import { runInSlices } from '#services/shared/in-slices.ts'
+import { runInSlices } from '#services/shared/run-in-slices.ts'
 import { TableLines, toolAnswerSchema } from '#wire/insights/tool-texts.ts'
 import { jsonObjectSchema, nullable } from '#wire/management/shapes.ts'
 import { wireError } from '#wire/wire-error.ts'

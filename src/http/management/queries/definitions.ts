@@ -14,7 +14,7 @@ import { countedPageSchema } from '#wire/management/shapes.ts'
 import { answerFromEventStore, createInvalidInputError } from '../kit/answers.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
-import { answerCountedList, encodeObjects } from '../kit/full-page.ts'
+import { answerCountedList, encodeObjects } from '../kit/list-answers.ts'
 import { asFilter, commaListParam, convertParam, namesParam } from '../kit/list-filters.ts'
 import {
   addDefaultValue,

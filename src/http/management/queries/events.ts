@@ -9,9 +9,9 @@ import { type Answer, answerFromEventStore, notFoundHere, refusal } from '../kit
 import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, type ProjectCall, projectRoutes } from '../kit/endpoint.ts'
 import { encodeEventCursor, eventFilters, readEventFilters } from '../kit/event-filters.ts'
-import { answerCursorList, encodeRows } from '../kit/full-page.ts'
 import { answerWithJob, importJobParam } from '../kit/import-job-param.ts'
 import { encodeTimeBoundParams } from '../kit/instants.ts'
+import { answerCursorList, encodeRows } from '../kit/list-answers.ts'
 import { limitParam, unsupportedOffsetParams } from '../kit/query-params.ts'
 
 const eventsQuery = { ...eventFilters, ...importJobParam, limit: limitParam(), ...unsupportedOffsetParams() }

@@ -11,8 +11,8 @@ import { parsePlainJson } from '#core/json.ts'
 import { BrokenAnswer } from '#importer/fetch/fetch-faults.ts'
 import { zipOf } from '../../../../tests/support/export-stand-in.ts'
 import { tempDir } from '../../../../tests/support/temp-dir.ts'
+import { checkGzipLines, checkJsonLines, checkZip } from './check-downloads.ts'
 import { splitJsonList } from './matomo-visits.ts'
-import { checkGzipLines, checkJsonLines, checkZip } from './whole-files.ts'
 
 function fileOf(t: TestContext, bytes: Uint8Array): string {
   const path = join(tempDir(t), 'file')

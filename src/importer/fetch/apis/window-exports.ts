@@ -7,7 +7,7 @@ import type { PartTools } from '#importer/fetch/fetch-source.ts'
 import { days, hours } from '#importer/fetch/fetch-windows.ts'
 import { ImportConfigError } from '#importer/records/import-source.ts'
 import { type ApiRequest, downloadGzip, type ExportApi, requestApi, writeBodyToPart } from './api-request.ts'
-import { checkGzipLines, checkZip } from './whole-files.ts'
+import { checkGzipLines, checkZip } from './check-downloads.ts'
 
 /**
  * A zip of `.json.gz` files for whole hours of upload, both ends inclusive.

@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import type { JobFolder } from '#importer/job/job-folder.ts'
 import { throwIfPaused } from '#importer/job/job-paused.ts'
 import { isYieldDue, yieldToEventLoop } from '#importer/read/event-loop.ts'
-import { appendToFile } from '#importer/read/own-files.ts'
+import { appendToFile } from '#importer/read/link-safe-files.ts'
 import type { Rehearsal } from './import-report.ts'
 
 const registerBits = 14

@@ -16,7 +16,7 @@ describe('a note of the service about an import', () => {
   })
 
   it('is a sentence for every code about rows that are counted when publishing', () => {
-    const codes = [...readFileSync('src/services/imports/check-rows.ts', 'utf8').matchAll(/'(rows_\w+)'/g)]
+    const codes = [...readFileSync('src/services/imports/add-missing-rows-note.ts', 'utf8').matchAll(/'(rows_\w+)'/g)]
     assert.equal(codes.length, 2)
     for (const [, reason] of codes)
       assert.match(formatNote({ reason: reason!, count: 30 }), /^30 (rows|row counts) missing: .* \(rows_\w+\)\.$/)

@@ -4,9 +4,9 @@
 
 import { cohortIdOf } from '#core/flags/definitions/cohort-tree.ts'
 import { parseDependencyId } from '#core/flags/definitions/flag-dependencies.ts'
-import { type ReferenceValueMaps, replaceReferenceValues } from '#core/flags/definitions/map-references.ts'
 import { readConfigVersion } from '#core/flags/definitions/read-rules.ts'
-import { copyExperimentsFrom } from '#core/flags/definitions/rule-identity.ts'
+import { type ReferenceValueMaps, replaceReferenceValues } from '#core/flags/definitions/replace-references.ts'
+import { copyExperimentsFrom } from '#core/flags/definitions/rule-ids.ts'
 import { getOwnValue, isJsonObject, type JsonObject, type JsonValue, readJsonNumber } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 
