@@ -13,7 +13,7 @@ const codes = new Map<string, string>()
 for (const file of sources) {
   const source = readFileSync(file, 'utf8')
   for (const match of source.matchAll(
-    /\b(?:wireError\(\s*\d+,|decodingError\(|captureError\(\s*\d+,)\s*'([a-z_0-9]+)'/g,
+    /\b(?:wireError\(\s*\d+,|createDecodingError\(|captureError\(\s*\d+,)\s*'([a-z_0-9]+)'/g,
   ))
     codes.set(match[1]!, file)
 }
